@@ -1,11 +1,12 @@
 """Measure the admin's pages with a million letters: milliseconds and SQL statements per request.
 
-Starts the embedded stack, and writes letters of twenty dlqs (`--dlqs`) into it: 60 % delivered, 25 % captured or
-queued, 10 % parked, the rest discarded and duplicates. They have two hundred causes, lanes, attempts, copies, runs,
-audit entries and reports. Django's test client then requests each page in this process: no network and no other
-requests, so the figures are those of the service and of PostgreSQL alone. Statements are also counted with a thousand
-letters; the count must be the same. Prints a table, and exits with 1 when a page is slower than `LONGEST`, or the
-dashboard's refresh is slower or larger than its own limits. `--pages board` measures the dashboard alone.
+Starts the embedded stack (PostgreSQL, Valkey, local SQS), and writes letters of twenty DLQs (`--dlqs`) into it: 60 %
+delivered, 25 % captured or queued, 10 % parked, the rest discarded and duplicates, with two hundred failure causes, and
+with lanes, attempts, copies, runs, audit log entries and reports. Django's test client then requests each page in this
+process, without network or other requests, so the figures are those of the service and of PostgreSQL alone. SQL
+statements are also counted with a thousand letters; the count must be the same. Prints a table, and exits with 1 if a
+page is slower than `LONGEST`, or if the dashboard's refresh exceeds its own limits. `--pages board` measures the
+dashboard alone.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FEW: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one page."""
+    """The cost of one page: milliseconds of a request (median, 95th percentile), SQL statements, and bytes."""
 
     name: str
     median: float
@@ -82,7 +83,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def later(client: Client) -> Iterator[tuple[str, str]]:
-    """Yield a list's page number fifty or so."""
+    """Yield the name and the address of a late page (about the fiftieth) of a list."""
     for model in ("letter", "parkedletter", "attempt"):
         address = query = f"/admin/reprocessing/{model}/"
         for _ in range(50):
@@ -93,7 +94,7 @@ def later(client: Client) -> Iterator[tuple[str, str]]:
 
 
 def gathered() -> Iterator[tuple[str, str]]:
-    """Yield the page of a run that holds nearly all letters."""
+    """Yield the name and the address of the page of a run that has nearly all letters."""
     home = f"/admin/reprocessing/run/{gather()}"
     yield "a run of nearly all letters", f"{home}/change/"
     yield "its figures", f"{home}/progress"
@@ -147,7 +148,7 @@ def is_fast(cost: Cost) -> bool:
 
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
-    """Measure with few and with all letters; return whether every page is fast and its statement count is equal."""
+    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
     found(dlqs)
     write(1, FEW, dlqs)
     client = person()

@@ -1,4 +1,7 @@
-"""Write the million letters of the admin benchmark, with a few SQL statements. `DLQS`: the usual number of dlqs."""
+"""Write the million letters of the benchmark `admin_pages`, with a few SQL statements.
+
+`DLQS`: the usual number of DLQs.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +140,7 @@ _DEPTHS: Final = "UPDATE redrive_dlq SET depth_visible = 100000, depth_in_flight
 
 
 def found(dlqs: int = DLQS) -> None:
-    """Create the dlqs with their targets and sources, and every row that does not depend on the letters."""
+    """Create the DLQs, their targets and sources, and all other rows that do not depend on letters."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  as above
@@ -157,7 +160,7 @@ def found(dlqs: int = DLQS) -> None:
 
 
 def gather() -> int:
-    """Move every letter of a run into the newest run; return the newest run's id."""
+    """Move all letters of runs into the newest run; return the id of this run."""
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import Run  # noqa: PLC0415  as above
@@ -170,9 +173,9 @@ def gather() -> int:
 
 
 def write(first: int, last: int, dlqs: int = DLQS) -> None:
-    """Write the letters with these numbers and their rows, without the triggers that count each letter.
+    """Write letters `first` to `last` (by number), and their other rows, without the triggers that count letters.
 
-    With more dlqs than usual, each dlq has letters in all states, and letters that are being sent.
+    With more DLQs than `DLQS`, each DLQ has letters in all states, and letters that are being sent.
     """
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 

@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/discovery.py                      exits with 1 above 120 s
     .venv/bin/python benchmarks/discovery.py --milliseconds 50 --queues 100
 
-The local SQS has one account: each scope has its own prefix on it, so that each queue is also asked for its sources:
-twice the requests of a discovery without a filter.
+The local SQS has only one account, so each scope has a prefix of its own. A scope with a prefix is a filter: SQS is
+also asked for the sources of each queue, which takes twice the requests of a discovery without a filter.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST: Final = 120.0  #: seconds
 
 
 def create(scopes: int, queues: int) -> None:
-    """Create for each scope this many queues: every third is the DLQ of the two after it."""
+    """Create `queues` queues for each scope; every third queue is the DLQ of the two queues after it."""
     sqs: Any = boto3.client("sqs")
     region = os.environ["AWS_DEFAULT_REGION"]
     for scope in range(scopes):

@@ -1,10 +1,10 @@
-"""Compare a drain through Celery with movers without a memory: letters per second, processor time, SQS calls, SQL.
+"""Compare a drain by the service with simple loops: letters per second, processor time, SQS calls, SQL statements.
 
 Starts the embedded stack and one real worker (prefork, two processes). In each round, three competitors move equal
 queues, one after another: a boto3 loop with one thread, a boto3 loop with 16 threads, and the service, which gets
-beat's ticks until every letter is delivered and its copy deleted (no rate limit, no ramp-up, no waves). Each round
-ends the program unless every letter was sent as often as planned, in order, and is delivered. Prints medians and
-ranges over the rounds. Exits with 1 when a letter of the plain drain costs more calls or statements than the limits.
+beat's ticks until every letter is delivered and its copy deleted (no rate limit, no ramp-up, no waves). After each
+round, the program ends with an error unless every letter was sent as often as planned, in order, and is delivered.
+Prints medians and ranges over the rounds. Exits with 1 if a letter costs more calls or statements than the limits.
 
 PostgreSQL counts the SQL statements of all its clients (pg_stat_statements), without BEGIN, COMMIT,
 Django's check of an idle connection, and the foreign key checks of PostgreSQL. SQS calls are counted in the
@@ -50,7 +50,7 @@ SERVICE: Final = "drain"  #: the name of the service's DLQ, and the beginning of
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """One stack with a worker, and the service's DLQ on it."""
+    """The embedded stack with a worker, and the DLQ that the service drains."""
 
     plan: Plan
     sqs: Any
@@ -65,7 +65,10 @@ class Stand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What was measured while the service drained. `processor`: seconds by part, before and after the first send."""
+    """What the stack used while the service drained. `processor`: seconds by part, before and after the first send.
+
+    `memory`: bytes of the worker. `connections`: the most connections of the worker to PostgreSQL.
+    """
 
     processor: dict[str, dict[str, float]]
     memory: dict[str, int]
@@ -73,7 +76,7 @@ class Used:
 
 
 def drain(stand: Stand) -> Used:
-    """Send beat's ticks until every letter is finished; return what the stack used meanwhile."""
+    """Send beat's ticks until every letter is finished; return what the stack used in this time."""
     beat, plan, database = Beat(), stand.plan, stand.database
     before, first, connections = seconds_by_part(), None, 0
     last, look_at, seen = time.monotonic(), 0.0, None
@@ -103,7 +106,7 @@ def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
 
 
 def compete(stand: Stand, number: int) -> Round:
-    """Let each competitor drain equal queues."""
+    """Let the two loops and the service each drain an equal queue; return the figures of the round."""
     plan, loops = stand.plan, {}
     for threads in THREADS:
         label = f"loop-{number}-{threads}"
@@ -162,7 +165,7 @@ def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, co
 
 
 def let_postgres_count(folder: Path) -> None:
-    """Have the cluster in this folder load pg_stat_statements with its next start."""
+    """Let the PostgreSQL cluster in this folder load the extension pg_stat_statements at its next start."""
     with Stack(folder) as stack, psycopg.connect(stack.postgres.url, autocommit=True) as database:
         database.execute("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
         database.execute("ALTER SYSTEM SET pg_stat_statements.track_planning = on")
@@ -170,7 +173,7 @@ def let_postgres_count(folder: Path) -> None:
 
 @contextmanager
 def build(plan: Plan, stack: Stack) -> Iterator[Stand]:
-    """Register the DLQ, write the history, and start the worker and what the plan needs beside it."""
+    """Register the DLQ, write the finished letters, and start the worker, and the endpoint or consumer of the plan."""
     port = free_port()
     endpoint = None if plan.http is None else f"http://127.0.0.1:{port}/letters"
     keys = [f"bench={base64.b64encode(secrets.token_bytes(32)).decode()}"] if plan.encrypt else []
@@ -195,7 +198,7 @@ def build(plan: Plan, stack: Stack) -> Iterator[Stand]:
 
 
 def run(plan: Plan) -> tuple[list[Round], str]:
-    """Run all rounds on one stack; return their figures and what the machine is."""
+    """Run all rounds on one stack; return their figures, and a description of the machine."""
     with tempfile.TemporaryDirectory(prefix="redrive-drain-") as folder:
         let_postgres_count(Path(folder))
         with Stack(Path(folder)) as stack, build(plan, stack) as stand:

@@ -1,4 +1,4 @@
-"""An HTTP endpoint for benchmarks: answers every request after a pause, one key's after a longer one, and records them.
+"""An HTTP endpoint for benchmarks: answers every request after a pause (longer for one key), and records requests.
 
 Run it as `endpoint.py PORT PAUSE HANGING`. Letters are JSON with `key` and `n`; GET returns the record: a list of
 [key, n, begun, ended] in order of arrival, in seconds of the monotonic clock.
@@ -17,18 +17,18 @@ _OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Endpoint(asyncio.Protocol):
-    """One connection; its requests come one after another."""
+    """One connection to the endpoint; its requests come one after another."""
 
     def __init__(self, record: list[list[object]], pause: float, hanging: str) -> None:
         self._record, self._pause, self._hanging = record, pause, hanging
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio.Protocol."""
+        """Store the connection (see asyncio.Protocol)."""
         self._transport: asyncio.WriteTransport = transport  # type: ignore[assignment]  # TCP's is one
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Read requests, and answer each after its pause (see asyncio.Protocol)."""
         self._buffer += data
         head, found, rest = self._buffer.partition(b"\r\n\r\n")
         if not found:

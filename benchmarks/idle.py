@@ -34,7 +34,7 @@ SETTLING: Final = 10.0  #: seconds before the first call that counts
 
 
 def add(dlqs: int) -> None:
-    """Add this many empty DLQs, each with its next poll at some time in the next minute."""
+    """Add so many empty DLQs, whose next polls are spread over the next minute."""
     from reprocessing.models import DeadLetterQueue  # noqa: PLC0415  # its settings are known by now
     from reprocessing.store.ordering import lanes  # noqa: PLC0415  # its settings are known by now
 
@@ -54,7 +54,7 @@ def add(dlqs: int) -> None:
 
 
 def calls(since: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the calls from number `since` on, and the number to continue from."""
+    """Return the logged SQS calls from number `since` on, and the number from which to continue."""
     found: list[dict[str, Any]] = []
     while True:
         asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
@@ -67,7 +67,7 @@ def calls(since: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def measure(dlqs: int, seconds: float) -> Counter[tuple[str, str]]:
-    """Return the calls of this many seconds, by action and owner of the queue."""
+    """Return how many SQS calls were made in `seconds`, by action and by owner of the queue."""
     with tempfile.TemporaryDirectory(prefix="redrive-idle-") as folder, Stack(Path(folder)) as stack:
         furnish(stack, {"OWN_QUEUES": ()})
         worker = employ(stack, ["--concurrency", "2"])

@@ -1,9 +1,9 @@
 """Compare the cost of an attempt's commit before sending (the intent) in a large run and in a small run.
 
-Fills two databases of one PostgreSQL, each with a half-finished run: a small run and a large one. Then
-it leases lanes, commits the intents of their first letters, and settles them, alternating between the databases, so
-other load on the machine affects both. Prints each median in milliseconds, and exits with 1
-when a letter of the large run costs more than `MOST` times a letter of the small run.
+Fills two databases of one PostgreSQL with a half-finished run each: a small run and a large run. Then it leases lanes,
+commits the intents of their first letters, and settles the letters, alternating between the databases, so that other
+load on the machine affects both. Prints each median in milliseconds, and exits with 1 if a letter of the large run
+costs more than `MOST` times a letter of the small run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fill(letters: int) -> None:
 
 
 def measure() -> float:
-    """Return the milliseconds of the next intent; then settle its letters, so that their lanes continue."""
+    """Commit an intent, and return its milliseconds; then settle its letters, so that their lanes continue."""
     from reprocessing.domain.replay.verdicts import Taken  # noqa: PLC0415  # as above
     from reprocessing.models import DeadLetterQueue, Target  # noqa: PLC0415
     from reprocessing.pipeline.replay import settle  # noqa: PLC0415

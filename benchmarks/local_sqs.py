@@ -1,4 +1,4 @@
-"""Measure how many letters per second the local SQS handles: receive, send, delete, as a redriver does.
+"""Measure how many messages per second the local SQS handles: receive, send and delete, as a redrive does.
 
 Ten letters per call over keep-alive connections, 510-byte bodies with two message attributes, clients and server on one
 machine. Starts its own server, measures every depth several times, prints the medians and the ratio of the slowest
@@ -32,7 +32,7 @@ LOWEST_RATIO: Final = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to measure: messages in the queue, connections, repetitions, and letters moved per repetition."""
+    """What to measure: messages in the queue (`depths`), connections, repetitions (`rounds`), and moved letters."""
 
     depths: tuple[int, ...]
     connections: int
@@ -42,7 +42,7 @@ class Plan:
 
 
 class Client:
-    """One raw keep-alive connection that speaks AWS JSON."""
+    """A keep-alive connection to the local SQS, with AWS's JSON protocol."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -74,7 +74,7 @@ async def connect(url: str) -> Client:
 
 
 async def fill(client: Client, queue: str, depth: int, body: str) -> None:
-    """Send `depth` messages."""
+    """Send `depth` messages to a queue."""
     entry = {"MessageBody": body, "MessageAttributes": ATTRIBUTES}
     for _ in range(depth // BATCH):
         entries = [{"Id": str(position), **entry} for position in range(BATCH)]
@@ -82,7 +82,7 @@ async def fill(client: Client, queue: str, depth: int, body: str) -> None:
 
 
 async def carry(client: Client, source: str, target: str, letters: int) -> int:
-    """Receive, send and delete at least `letters` letters; return how many it were."""
+    """Receive, send and delete at least `letters` letters; return how many were moved."""
     carried = 0
     wanted = {
         "QueueUrl": source,
@@ -106,9 +106,10 @@ async def carry(client: Client, source: str, target: str, letters: int) -> int:
 
 
 async def measure(url: str, plan: Plan) -> dict[int, list[float]]:
-    """Return letters per second at every depth, once per round. Moved letters go back: the depth stays the same.
+    """Return the letters per second for every depth, one value per round.
 
-    The depths alternate, so that a busy moment of the machine does not affect one depth alone.
+    Moved letters go back, so depths stay the same. The depths alternate, so that a busy moment of the machine does not
+    affect one depth alone.
     """
     clients = [await connect(url) for _ in range(plan.connections)]
     queues = {depth: f"http://sqs/000000000000/depth-{depth}" for depth in plan.depths}

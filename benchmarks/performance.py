@@ -34,13 +34,13 @@ TRIED: Final = {"--letters": 1_000, "--history": 10_000}
 
 
 def kept() -> dict[str, Any]:
-    """Return the figures by scenario."""
+    """Return the stored figures, by scenario."""
     found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
     return found
 
 
 def write(figures: dict[str, Any]) -> None:
-    """Write figures and page."""
+    """Store the figures, and write docs/performance.md from them."""
     FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(figures), encoding="utf-8")
 
@@ -63,7 +63,7 @@ def measure(scenario: Scenario, arguments: Sequence[str]) -> dict[str, Any] | No
 
 
 def _commit() -> str:
-    """Return the commit, with `+` if the code was changed since."""
+    """Return the commit of the code, with `+` if files were changed since the commit."""
     code = ["benchmarks", "redrive_service", "reprocessing"]
     here, changed = (
         subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
@@ -73,7 +73,7 @@ def _commit() -> str:
 
 
 def tried(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with few letters."""
+    """Return the arguments of `drain.py`, changed to few letters (`--try`)."""
     small = list(arguments)
     for number, argument in enumerate(small[:-1]):
         if argument in TRIED:

@@ -1,4 +1,4 @@
-"""Measure what a failure report costs the consumer: microseconds of the task's thread per failed task.
+"""Measure what a failure report costs a consumer: microseconds of the task's thread per failed task.
 
 Calls Celery's `task_failure` signal with the hook installed and without it. No server listens at the endpoint,
 as in an outage. The hook's queue has room or is full; tracebacks have

@@ -1,4 +1,4 @@
-"""Measure how long hostile input can occupy a processor: rules, letters, URLs and bodies that were written to be slow.
+"""Measure how long hostile input can occupy a processor: rules, messages, URLs and bodies written to be slow.
 
 Runs the corpora that the tests refuse or limit (tests/reprocessing/domain/corpora), every case five times without
 caches, and prints the worst and the median of the best times per corpus, in milliseconds.
@@ -49,7 +49,7 @@ HIGHEST_OF_A_PAGE = 2_000.0  # for a body of 1 MiB that a person opens
 PUBLIC = "93.184.216.34"
 
 #: Loaded as a single file: its package needs a database.
-readable = runpy.run_path(str(ROOT / "reprocessing" / "admin" / "reading.py"))["readable"]
+readable = runpy.run_path(str(ROOT / "reprocessing" / "admin" / "messages" / "readable_bytes.py"))["readable"]
 
 Act = Callable[[], object]
 
@@ -82,28 +82,28 @@ FIELDS = (Field(FieldKind.BODY, "[*].a"), Field(FieldKind.TASK))
 
 
 def parsed(text: str) -> Condition | None:
-    """Return the condition in a text, or None."""
+    """Return the condition in a text; None: the text is refused."""
     with contextlib.suppress(InvalidRule):
         return Condition.parse(text)
     return None
 
 
 def asked(kind: FieldKind, name: str, operator: Operator, *values: str) -> Condition | None:
-    """Return the condition with these parts, or None."""
+    """Return the condition with these parts; None: it is refused."""
     with contextlib.suppress(InvalidRule):
         return Condition(Field(kind, name), operator, values)
     return None
 
 
 def searches() -> Iterator[tuple[str, Act]]:
-    """Yield every valid regex on every text."""
+    """Yield a case for every pair of a valid regex and a text: the regex is searched in the text."""
     for regex in REGEXES:
         if condition := asked(FieldKind.TENANT, "", Operator.REGEX, regex):
             yield from ((f"{regex} on {text}", partial(condition.holds, text)) for text in TEXTS)
 
 
 def evaluations() -> Iterator[tuple[str, Act]]:
-    """Yield every valid expression on every JSON body."""
+    """Yield a case for every pair of a valid expression and a JSON body: the expression is evaluated on the body."""
     documents = [(name, json_view.read(body)) for name, body in BODIES.items()]
     for text in EXPRESSIONS:
         if not parsed(f"body:{text} exists"):

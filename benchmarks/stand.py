@@ -1,4 +1,4 @@
-"""What benchmarks run on: the embedded stack in its own folder, Django configured for it, and one real worker."""
+"""The environment of benchmarks: the embedded stack in its own folder, Django set up for it, and one real worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Beat:
         self._ticked = 0.0
 
     def rest(self, seconds: float) -> None:
-        """Send the tick if it is due, and give the worker time."""
+        """Send a tick if it is due, and wait for so many seconds, so that the worker can work."""
         from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
         if time.monotonic() - self._ticked >= self.EVERY:
@@ -38,7 +38,7 @@ class Beat:
 
 
 def furnish(stack: Stack, redrive: dict[str, Any]) -> None:
-    """Set the environment of this process and of the worker: the stack's variables and these settings.REDRIVE."""
+    """Set the environment of this process and of the worker to the stack, and settings.REDRIVE to `redrive`."""
     (stack.folder / "benchmark_settings.py").write_text(
         f"from redrive_service.settings import *\nREDRIVE = {redrive}\n"
     )

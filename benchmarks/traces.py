@@ -1,6 +1,6 @@
 """Measure what tracing costs: the processor time of an attempt's span, and of an attempt that is not traced.
 
-Makes spans of groups of fifty attempts, as a turn does, with the SDK's queue and an exporter that throws them away.
+Makes spans of groups of fifty attempts, as a slice does, with the SDK's queue, and an exporter that drops the spans.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ PARENT: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 
 
 class Nowhere(SpanExporter):
-    """Throws spans away."""
+    """An exporter that drops all spans."""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Return success."""
+        """Drop the spans, and return success."""
         del spans
         return SpanExportResult.SUCCESS
 
@@ -63,7 +63,7 @@ def attempt(number: int) -> IntendedSend:
 
 
 def microseconds(spans: AttemptSpans | None, groups: int) -> float:
-    """Return the processor time for one attempt, in the median of the groups."""
+    """Return the processor time of one attempt in microseconds: the median over the groups."""
     spent = list[float]()
     for group in range(groups):
         intended = [attempt(group * GROUP + number) for number in range(GROUP)]

@@ -53,7 +53,7 @@ class Plan:
 
 
 def bury(plan: Plan) -> str:
-    """Create a dlq with the letters of all keys; return its URL."""
+    """Create a DLQ with the letters of all keys; return its URL."""
     sqs: Any = boto3.client("sqs")
     dlq: str = sqs.create_queue(QueueName="hooks-dlq", Attributes={"VisibilityTimeout": "300"})["QueueUrl"]
     letters = [(f"k-{key}", n) for n in range(plan.letters) for key in range(plan.keys)]
@@ -72,7 +72,7 @@ def _letter(key: str, n: int) -> dict[str, Any]:
 
 
 def watch(dlq: str, port: int) -> None:
-    """Add the dlq to the service: automatic, lanes by key, no rate limit, no ramp-up, no waves."""
+    """Register the DLQ: mode automatic, with ordering keys, without rate limit, ramp-up and waves."""
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
     from reprocessing.models import Breaker, DeadLetterQueue, Source, Target  # noqa: PLC0415  # Django is set up by now
 
@@ -88,7 +88,7 @@ def watch(dlq: str, port: int) -> None:
 
 
 def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
-    """Send beat's ticks until the endpoint has every letter; return the endpoint's record."""
+    """Send beat's ticks until the endpoint got every letter; return the endpoint's record of requests."""
     beat, last, seen = Beat(), time.monotonic(), 0
     while True:
         beat.rest(0.5)
@@ -104,7 +104,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
 
 
 def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
-    """Return the figures of the endpoint's record; exit when a letter is out of order or two of a key overlap."""
+    """Return the figures of the endpoint's record; exit if letters of a key came out of order, or at the same time."""
     lanes: dict[str, list[list[Any]]] = defaultdict(list)
     for line in record:
         lanes[line[0]].append(line)

@@ -1,1 +1,1 @@
-"""The Django application that captures dead messages, redrives them in order, and records their outcomes."""
+"""The Django app that captures messages from dead-letter queues, redrives them in order, and records the outcomes."""

@@ -1,6 +1,7 @@
 """The admin site: Django's admin, with the dashboard as first page and a navigation and stop banner on every page.
 
-The modules of `admin/` register with this site while they are imported, so this module imports them inside functions.
+The modules of `admin/` register their pages with this site when they are imported, so this module imports them only
+inside functions.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _LISTS: Final = (
 
 
 class RedriveAdminSite(admin.AdminSite):
-    """The site where people see dead messages and decide about them."""
+    """The admin site, where people see the messages of DLQs and decide about parked messages."""
 
     site_header = site_title = "Redrive"
     index_title = "Dashboard"
@@ -56,9 +57,9 @@ class RedriveAdminSite(admin.AdminSite):
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the values for the templates of all pages: Django's, the environment, the navigation, and the stop.
+        """Return the values that the templates of all pages get: Django's values, environment, navigation, and stop.
 
-        `halt` is the stop of all sends; None: sends are not stopped, or nobody is signed in.
+        The value `halt` is the stop of all sends; None: sends are not stopped, or nobody is signed in.
         """
         here = conf.current()
         stop = stops.stop_of(None) if self.has_permission(request) else None
@@ -66,7 +67,7 @@ class RedriveAdminSite(admin.AdminSite):
         return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> list[NavigationLink]:
-        """Return links to the dashboard and to the lists that this person may see; empty before the sign-in."""
+        """Return links to the dashboard and to the lists that this person may see; empty: nobody is signed in."""
         if not self.has_permission(request):
             return []
         dashboard = reverse("admin:index")
@@ -115,11 +116,11 @@ class RedriveAdminSite(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Wrap a view with Django's sign-in check, and change three of its answers.
+        """Wrap a view with Django's sign-in check, and change some of its responses.
 
-        A request of htmx after a sign-out gets 401, because htmx would put Django's sign-in page into the current page.
-        An answer 405 (method not allowed) becomes a page with an explanation. So do two errors: payload keys are not
-        available, or an approval is refused.
+        After a sign-out, a request of htmx gets 401, because htmx would put Django's sign-in page into the current
+        page. A response 405 (method not allowed) becomes a page with an explanation; so does the error that payload
+        keys are not available, and the error that an approval is refused.
         """
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
 

@@ -1,4 +1,4 @@
-"""Register the app with Django, and install the payload keys when Django starts."""
+"""Configure the Django app; when Django starts, give the settings' payload keys to the store."""
 
 from __future__ import annotations
 

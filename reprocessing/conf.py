@@ -1,4 +1,4 @@
-"""settings.REDRIVE as a typed, frozen value. Every setting is optional.
+"""Read settings.REDRIVE into a typed, frozen value (`Conf`). Every setting is optional.
 
     REDRIVE = {"LANES_PER_TASK": 1, "MARKS": {"message_id": None}}
 
@@ -36,10 +36,11 @@ class Conf:
     """Settings of all DLQs. Names in settings.REDRIVE are the same, in upper case.
 
     Attributes:
-        lease: time that a worker owns an ordering key without renewal; a killed worker's keys are free after this time.
+        lease: time for which a worker leases a key queue; the key queues of a killed worker are free after this time.
         slice: time that one replay task works before it enqueues a task for the rest.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
-        intent_size: max messages whose attempts are committed before one send; a killed worker can repeat them.
+        intent_size: max messages whose attempts are committed before one send; if the worker is killed, these are
+            repeated.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
         held_copies_limit: for a new DLQ: max captured messages that stay in the DLQ, invisible. Above the limit,
             messages are deleted from the DLQ when they are captured.
@@ -69,10 +70,11 @@ class Conf:
         api_rate: max requests a second of one API token. After a pause, it may send the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
-        marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
-            omits the attribute.
+        marks: names of the attributes that the service adds to a message: redrive, idempotency_key, message_id and
+            reprocessed_from; None: the attribute is not added.
         traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
-        trace_messages: send messages with the `traceparent` of their attempt's span, in place of an earlier one.
+        trace_messages: send messages with the `traceparent` of their attempt's span, which replaces an earlier
+            `traceparent`.
         price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
@@ -122,7 +124,7 @@ class Conf:
     @property
     def thresholds(self) -> Thresholds:
         """Return the thresholds of notifications."""
-        return Thresholds(**{one.name: getattr(self, f"alert_{one.name}") for one in fields(Thresholds)})
+        return Thresholds(**{setting.name: getattr(self, f"alert_{setting.name}") for setting in fields(Thresholds)})
 
     @property
     def prices(self) -> Prices:
@@ -172,16 +174,19 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "price_fifo": (0, 1_000),
 }
 _DESTINATIONS = "DESTINATIONS"
-_DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for one in fields(Conf)}
+_DEFAULTS: dict[str, object] = {setting.name.upper(): getattr(Conf(), setting.name) for setting in fields(Conf)}
 
 
 def current() -> Conf:
-    """Return the value of settings.REDRIVE. Raise `InvalidSettings`, which lists all problems, if it is invalid."""
+    """Return the settings in settings.REDRIVE.
+
+    If these are invalid, raise `InvalidSettings`, which lists all problems.
+    """
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
 def read_settings(given: Mapping[str, Any]) -> Conf:
-    """Return the settings that a mapping contains. Raise `InvalidSettings`, which lists all problems."""
+    """Return the settings in a mapping like settings.REDRIVE. Raise `InvalidSettings`, which lists all problems."""
     if not isinstance(given, Mapping):
         raise InvalidSettings("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
@@ -189,11 +194,15 @@ def read_settings(given: Mapping[str, Any]) -> Conf:
         conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items() if name != _DESTINATIONS})
         problems = list(_contradictions(conf))
         found = _destinations(conf, given.get(_DESTINATIONS, {}))
-        problems += [f"{_DESTINATIONS}: {name}: {one.why}." for name, one in found.items() if isinstance(one, Unusable)]
+        problems += [
+            f"{_DESTINATIONS}: {name}: {destination.why}."
+            for name, destination in found.items()
+            if isinstance(destination, Unusable)
+        ]
         if not problems:
-            usable = {name: one for name, one in found.items() if not isinstance(one, Unusable)}
+            usable = {name: destination for name, destination in found.items() if not isinstance(destination, Unusable)}
             return replace(conf, destinations=usable)
-    raise InvalidSettings("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
+    raise InvalidSettings("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {problem}" for problem in problems))
 
 
 def _problems(given: Mapping[str, Any]) -> Iterator[str]:
@@ -237,7 +246,7 @@ def _problems_of_text(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_marks(name: str, value: object) -> Iterator[str]:
-    known = [one.name for one in fields(MarkNames)]
+    known = [setting.name for setting in fields(MarkNames)]
     if not isinstance(value, Mapping):
         yield f"{name} is {value!r}; it must be a mapping of {', '.join(known)} to an attribute name or None."
         return
@@ -249,38 +258,38 @@ def _problems_of_marks(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), UrlDenied):
         yield f"{name}: {found.why}. Correct it, or remove it."
 
 
 def _problems_of_list(name: str, value: object) -> Iterator[str]:
-    """Yield what is wrong with a setting that is a list. Payload keys are not quoted, because they are secret."""
+    """Yield the problems of a setting that is a list, as text. Payload keys are not quoted, because they are secret."""
     known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
     if name not in known:
         yield from _problems_of_urls(name, value)
-    elif not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    elif not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         yield f"{name} must be a list of texts."
     else:
         yield from (f"{name}: {problem}." for problem in known[name](value))
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "://" in one for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and "://" in item for item in value):
         yield f"{name} is {value!r}; it must be a list of queue URLs."
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
-    """Yield what is wrong with SECRETS or DESTINATIONS; quote no secret. `_destinations` checks URLs, with SECRETS."""
+    """Yield the problems of SECRETS or DESTINATIONS, as text without secrets. `_destinations` checks the URLs later."""
     urls = name == _DESTINATIONS
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+    if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."
         return
-    for one, text in value.items():
-        if urls and not is_destination(one):
-            yield f"{name} has {one[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
-        elif not urls and (problem := problem_of_secret(one, text)):
+    for key, text in value.items():
+        if urls and not is_destination(key):
+            yield f"{name} has {key[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
+        elif not urls and (problem := problem_of_secret(key, text)):
             yield f"{name}: {problem}. Make one: openssl rand -base64 32"
 
 
@@ -312,7 +321,7 @@ def _contradictions(conf: Conf) -> Iterator[str]:
         yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten HINT_LIFE."
     if conf.long_poll >= conf.receive_visibility:
         yield "LONG_POLL is not shorter than RECEIVE_VISIBILITY. Shorten LONG_POLL."
-    names = [name for name in (getattr(conf.marks, one.name) for one in fields(MarkNames)) if name]
+    names = [name for name in (getattr(conf.marks, setting.name) for setting in fields(MarkNames)) if name]
     if len(set(names)) < len(names):
         yield "MARKS gives two marks the same name. Name them differently."
     if conf.trace_messages and not conf.traces:

@@ -1,4 +1,4 @@
-"""The endpoint `POST /reports`, at which consumers with a token report outcomes of messages."""
+"""The endpoint `POST /reports`, where consumers with a token report whether they processed messages."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class _Refused(Exception):
 
 @csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Record the reports of one request, and answer with JSON: how many were accepted, repeated or refused.
+    """Record the reports of one request; respond with JSON: how many were accepted, repeated or refused.
 
     A repeated report is recorded once. The text of a report is not logged, because it may quote a message.
     """
     try:
-        _judge(request)
+        _check_request(request)
         reporter = _reporter(request)
         said = _said(request)
-        heard = record_reports.record_json(said, reporter=reporter.pk, dice=dice)
+        recorded = record_reports.record_json(said, reporter=reporter.pk, dice=dice)
     except _Refused as refusal:
         return JsonResponse({"error": str(refusal)}, status=refusal.status, headers=refusal.headers)
     except (OperationalError, InterfaceError, InternalError) as error:
@@ -52,13 +52,13 @@ def reports(request: HttpRequest) -> JsonResponse:
         return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
     logger.info(
         "%s reported: %d accepted, %d repeated, %d refused",
-        reporter.name, heard.accepted, heard.repeated, len(heard.refused),
+        reporter.name, recorded.accepted, recorded.repeated, len(recorded.refused),
     )  # fmt: skip
-    refused = [{"index": place, "why": why} for place, why in heard.refused.items()]
-    return JsonResponse({"accepted": heard.accepted, "repeated": heard.repeated, "refused": refused})
+    refused = [{"index": place, "why": why} for place, why in recorded.refused.items()]
+    return JsonResponse({"accepted": recorded.accepted, "repeated": recorded.repeated, "refused": refused})
 
 
-def _judge(request: HttpRequest) -> None:
+def _check_request(request: HttpRequest) -> None:
     """Raise `_Refused` for a request with a wrong method, content type or length."""
     if request.method != "POST":
         raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "Send reports with POST.", Allow="POST")

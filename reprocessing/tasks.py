@@ -1,6 +1,6 @@
-"""The Celery tasks. Beat sends `tick` every 2 s; `tick` enqueues the tasks that are due.
+"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks that are due.
 
-A lane is the queue of the messages with one ordering key. A hint is a replay task with the ids of lanes.
+A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with the ids of due lanes.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ CAPTURE_SLICE = 150.0
 GROUPING_BATCHES = 20
 #: Seconds between two runs of the task `recover`, and between two runs of the task `delete_expired`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for slow targets, and to export its spans; max seconds of a bulk action task.
+#: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.
 SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
-#: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
+#: Max bulk actions that one tick starts; max DLQs that it polls; how many worker slots it enqueues hints for.
 BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
 
 dice = random.SystemRandom().random
@@ -73,8 +73,8 @@ def tick(**_future: object) -> None:
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
-    if turns := schedule.claim_due(now=now, limit=DLQS_A_TICK):
-        poll_dlqs.apply_async((turns,), queue=CAPTURE)
+    if due := schedule.claim_due(now=now, limit=DLQS_A_TICK):
+        poll_dlqs.apply_async((due,), queue=CAPTURE)
     if rules.raise_version_if_due(now):
         reroute_letters.apply_async(queue=CONTROL)
     _hint()
@@ -106,16 +106,16 @@ def _hint() -> None:
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
-    turn = task_hints.next_hint_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
-    if turn.width:
-        due = lanes.hint(limit=turn.width, lifetime=turn.lifetime)
+    hints = task_hints.next_hint_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
+    if hints.width:
+        due = lanes.hint(limit=hints.width, lifetime=hints.lifetime)
         for first in range(0, len(due), view.lanes_per_task):
             replay_lanes.apply_async((due[first : first + view.lanes_per_task],), queue=REPLAY)
 
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave other DLQs to a new task."""
+    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave the rest to a new task."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
@@ -131,12 +131,12 @@ def _poll(dlq: DeadLetterQueue) -> None:
     A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
     """
     try:
-        if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
+        if (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
             return
         if feed_run.record_depth(dlq):
             capture.apply_async((dlq.pk,), queue=CAPTURE)
         else:
-            schedule.end_turn(turn)
+            schedule.end_poll(poll)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
@@ -150,18 +150,18 @@ def _poll(dlq: DeadLetterQueue) -> None:
 def capture(dlq_id: int, **_future: object) -> None:
     """Capture one DLQ for at most 150 s; if messages are left, enqueue another task.
 
-    If the DLQ may not be captured now, such as in mode observe, only record its message counts.
+    If the DLQ may not be captured now, such as in mode observe, the task only records its message counts.
     """
     dlq = schedule.find_dlq(dlq_id)
-    if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
+    if dlq is None or (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
         return
     try:
         if not feed_run.is_wanted(dlq):
             feed_run.record_depth(dlq)
-            schedule.end_turn(turn)
+            schedule.end_poll(poll)
             return
-        turn = schedule.extend_turn(turn, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
-        gathered = feed_run.take_turn(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
+        poll = schedule.extend_poll(poll, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
+        gathered = feed_run.poll_dlq(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
@@ -172,10 +172,10 @@ def capture(dlq_id: int, **_future: object) -> None:
         _hint()  # the next tick would be up to 2 s later
     else:  # letters that are sent now need no group; `recover` assigns groups to other letters later
         group_failures.assign_groups(batches=GROUPING_BATCHES)
-    _continue(dlq, turn, gathered)
+    _continue(dlq, poll, gathered)
 
 
-def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
+def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.PollResult) -> None:
     """Enqueue another capture if messages are left; else end the poll of the DLQ.
 
     If messages were captured, and the DLQ has the setting `at_once`, the DLQ is polled again now.
@@ -183,12 +183,12 @@ def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
-        schedule.extend_turn(turn, until=lanes.database_now())
+        schedule.extend_poll(poll, until=lanes.database_now())
         capture.apply_async((dlq.pk,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
         schedule.poll_now(dlq)
     elif captured.drained or gathered.skipped:
-        schedule.end_turn(turn)
+        schedule.end_poll(poll)
 
 
 @shared_task(name="reprocessing.replay_lanes")
@@ -201,8 +201,8 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
         return  # the hint is older than the restore
     view = conf.current()
     strictly, owner = view.lanes_per_task == 1, f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-    turn = replay_slice.Turn(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
-    if left := turn.run(seconds=view.slice.total_seconds()).left:
+    replay = replay_slice.Slice(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
+    if left := replay.run(seconds=view.slice.total_seconds()).left:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:  # with one lane per task, the next lanes need new tasks
         _hint()
@@ -219,7 +219,7 @@ def wait_for_late_answers(**_: object) -> None:
 
 @shared_task(name="reprocessing.check_targets")
 def check_targets(**_future: object) -> None:
-    """Run the health checks of targets that messages wait for."""
+    """Run the due health checks of targets to which messages wait to be sent."""
     run_health_checks.run_due(conf=conf.current())
 
 
@@ -231,7 +231,7 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Route held messages again, because a rule has become valid or has expired."""
+    """Apply the current rules to held and delayed messages again, because a rule has become valid or has expired."""
     route.refresh_rules(lanes.database_now())
 
 
@@ -244,28 +244,28 @@ def run_bulk_action(operation_id: int, **_future: object) -> None:
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Add messages, for at most 10 s, to started runs that do not have all their messages yet."""
+    """Put onto lanes, for at most 10 s, messages of started runs that are not on their lanes yet."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
 
 @shared_task(name="reprocessing.resolve_outcomes")
 def resolve_outcomes(**_future: object) -> None:
-    """Resolve outcomes of sent messages, and enqueue hints for their lanes."""
+    """Find out the outcomes of sent messages, and enqueue hints for lanes that can continue."""
     if promotion.resolve_letters(conf=conf.current(), dice=dice):
         _hint()
 
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish what killed workers and failed calls to AWS left undone, and end expired requests for approval."""
+    """Finish work that killed workers and failed calls to AWS left undone, and end expired requests for approval."""
     decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and close incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if due."""
+    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if they are due."""
     conditions.check_conditions(view := conf.current())
     if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)

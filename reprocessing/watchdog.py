@@ -1,6 +1,7 @@
-"""A thread in each worker and each beat that notifies people if beat or all workers are silent.
+"""A thread in each worker and each beat that notifies people if beat sends no ticks, or no worker takes ticks.
 
-The process that detects the silence sends the notifications itself, because the task for that needs beat and a worker.
+The process that detects this sends the notifications itself, because the task for notifications needs beat and a
+worker.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Max seconds between two checks; min number of checks before a silence (`silent_for`) is reported.
+#: Max seconds between two checks; min number of checks in the time (`silent_for`) after which silence is reported.
 _EVERY, _CHECKS = 15.0, 8
 
 
 class Watchdog(threading.Thread):
-    """A thread that checks beat and workers until `stop` is called. A failed check is logged."""
+    """A thread that checks whether beat and workers are silent, until `stop` is called. A failed check is logged."""
 
     def __init__(self, control: str) -> None:
-        """Watch the workers of `control`, the queue that beat sends the tick task to."""
+        """Prepare a watchdog.
+
+        `control`: name of the queue to which beat sends ticks, and from which workers take them.
+        """
         super().__init__(name="redrive watchdog", daemon=True)
         self._control = control
         self._over = threading.Event()

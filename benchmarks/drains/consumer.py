@@ -17,7 +17,10 @@ THREADS: Final = 4
 
 
 def consume(url: str, step: int, failed: set[int]) -> None:
-    """Consume until the process is ended."""
+    """Receive and delete messages of the queue `url` until the process is ended.
+
+    `step`: fail every so many letters once.
+    """
     sqs: Any = boto3.client("sqs")
     while True:
         done, bad = [], []

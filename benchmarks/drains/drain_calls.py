@@ -17,7 +17,7 @@ CONSUMING: Final = ("ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibi
 
 @dataclass(slots=True)
 class Told:
-    """The calls of one round, whose first letter was sent at `first_sent`.
+    """The SQS calls of one round, whose first letter was sent at `first_sent`.
 
     `last_full`: the last receive before the first send that found messages in the DLQ; `last_heard`: the last of all.
     `sends`: how often each body was sent, by its MD5. `out_of_order`: sends after a later letter of their key.
@@ -33,7 +33,7 @@ class Told:
     latest: dict[str, int] = field(default_factory=dict)
 
     def hear(self, call: Mapping[str, Any], *, of_dlq: bool) -> None:
-        """Add a call."""
+        """Add a call to the counts. `of_dlq`: it is a call for the DLQ, not for the source queue."""
         if not of_dlq and call["action"] in CONSUMING:
             return
         self.calls += 1
@@ -53,7 +53,7 @@ class Told:
         self.latest[key] = number
 
     def silence(self) -> float:
-        """Return the seconds before the first send in which the DLQ was only asked whether it is empty."""
+        """Return the seconds before the first send in which receives from the DLQ found nothing."""
         return max(0.0, min(self.first_sent, self.last_heard) - self.last_full)
 
     def check(self, plan: Plan, first: int) -> None:
@@ -69,7 +69,7 @@ class Told:
 
 
 class CallLog:
-    """The local SQS's call log and its faults."""
+    """The local SQS's log of calls, and its setting that slows calls down."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -77,7 +77,7 @@ class CallLog:
 
     @contextmanager
     def slow(self, milliseconds: int) -> Iterator[None]:
-        """Let each SQS call take so much longer, up to a fifth more or less."""
+        """Let each SQS call in the block take `milliseconds` longer, up to a fifth more or less."""
         delay = {"kind": "delay", "milliseconds": milliseconds, "jitter": milliseconds // 5}
         self._control("PUT", "faults", [delay] if milliseconds else [])
         try:
@@ -86,7 +86,7 @@ class CallLog:
             self._control("DELETE", "faults")
 
     def begin(self) -> None:
-        """Start to count now."""
+        """Begin to count SQS calls; earlier calls do not count."""
         self._mark = self._control("GET", f"calls?since={10**12}")["end"]
 
     def told(self, dlq: str, source: str, first_sent: float) -> Told:

@@ -1,4 +1,4 @@
-"""What `drain.py` drains: the options of its command line as one value."""
+"""Define `Plan`: the options of `drain.py`, which say what is drained."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ SLOW_LOOP_LETTERS: Final = 400  #: one thread moves this many at most to an HTTP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to drain.
+    """The options of a drain.
 
     Attributes:
-        letters: in the DLQ of each round.
-        keys: ordering keys.
-        rounds: of all competitors.
-        latency: milliseconds of each SQS call.
+        letters: number of letters in the DLQ, in each round.
+        keys: number of ordering keys.
+        rounds: number of rounds, in each of which the loops and the service drain equal queues.
+        latency: milliseconds that each SQS call takes.
         long_poll: seconds of an empty receive: three empty receives in a row end a capture.
-        processes: of the worker.
-        body: bytes of a body.
-        hot: share of the letters that have one key.
-        history: finished letters in the tables before the first round.
-        kind: of the queues: standard with ordering keys, standard without, or FIFO.
-        outcome: as of a target.
+        processes: number of processes of the worker.
+        body: bytes of a letter's body.
+        hot: share of the letters that have the same key.
+        history: number of finished letters in the tables before the first round.
+        kind: the kind of the queues: standard with ordering keys, standard without, or FIFO.
+        outcome: the target's setting.
         failures: share of the letters that the consumer fails once.
         http: milliseconds until an HTTP endpoint answers; None: the target is the source queue.
         encrypt: payloads are encrypted.
-        profile: where a solo worker writes its profile.
+        profile: file to which a worker with a single process writes its profile.
     """
 
     letters: int
@@ -57,22 +57,22 @@ class Plan:
 
     @property
     def batch(self) -> int:
-        """Return how many letters fit into one request."""
+        """Return how many letters fit into one SQS request."""
         return max(1, min(BATCH, REQUEST // (self.body + 1_000)))
 
     @property
     def step(self) -> int:
-        """Return of how many letters the consumer fails one; 0: none."""
+        """Return n if the consumer fails every nth letter; 0: it fails none."""
         return round(1 / self.failures) if self.failures else 0
 
     @property
     def is_ordered(self) -> bool:
-        """Return whether the letters of a key must be sent in order. One that failed is sent again, after others."""
+        """Return whether letters of a key must arrive in order; a failed letter is sent again after later letters."""
         return self.kind != "keyless" and not self.failures
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the limits of a letter's cost hold: nothing makes its letters costlier."""
+        """Return whether the limits of a letter's cost apply, because no option makes letters costlier."""
         special = self.hot or self.history or self.failures or self.http is not None or self.kind != "keyed"
         return not special and self.outcome == "accepted"
 

@@ -11,14 +11,17 @@ from benchmarks.drains.drain_plan import Plan
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-POLL: Final = 5  #: seconds between polls of the DLQ; the default, a minute, would be most of an outcome's wait
+POLL: Final = 5  #: seconds between polls of the DLQ; with the default (60 s), an outcome would mostly wait for a poll
 #: A DLQ may hold so many copies that wait: SQS allows 120,000 messages in flight.
 HELD_COPIES: Final = 100_000
 WINDOW: Final = 30  #: seconds; also the source queue's visibility timeout
 
 
 def create(sqs: SQSClient, plan: Plan, name: str) -> tuple[str, str]:
-    """Create a DLQ and its source queue; return their URLs. With outcome `absence`, what fails goes to the DLQ."""
+    """Create a DLQ and its source queue; return their URLs.
+
+    With outcome `absence`, messages that fail in the source queue go to the DLQ.
+    """
     end = ".fifo" if plan.kind == "fifo" else ""
     fifo: Any = {"FifoQueue": "true"} if end else {}
     dlq = sqs.create_queue(QueueName=f"{name}-dlq{end}", Attributes={"VisibilityTimeout": "900", **fifo})["QueueUrl"]
@@ -53,7 +56,7 @@ def _letter(plan: Plan, label: str, number: int) -> Any:  # noqa: ANN401 - boto3
 
 
 def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
-    """Register the DLQ: no rate limit, no ramp-up, no waves, since these wait by design. Return its id."""
+    """Register the DLQ without rate limit, ramp-up and waves, because these only make sends wait; return its id."""
     from django_celery_beat.models import IntervalSchedule  # noqa: PLC0415
 
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
@@ -82,7 +85,7 @@ def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
 
 
 def _keys(plan: Plan) -> dict[str, str]:
-    """Return where keys are, as `add_dlq` sets it. Copies in a FIFO DLQ are deleted at once: they block their group."""
+    """Return the DLQ's settings of keys, as `add_dlq` sets them; for FIFO, copies are deleted at capture."""
     if plan.kind == "keyless":
         return {}
     if plan.kind == "fifo":
@@ -93,7 +96,7 @@ def _keys(plan: Plan) -> dict[str, str]:
 
 
 def set_mode(dlq: int, mode: str) -> None:
-    """Set the mode: `automatic` in a service's turn, `observe` in the turns of others; the next poll is due at once."""
+    """Set the DLQ's mode: `automatic` while the service drains, `observe` while a loop does. A poll is due at once."""
     from django.db import connection  # noqa: PLC0415  # as above
 
     from reprocessing.models import DeadLetterQueue  # noqa: PLC0415  # as above
@@ -103,6 +106,6 @@ def set_mode(dlq: int, mode: str) -> None:
 
 
 def empty(sqs: SQSClient, queue: str) -> None:
-    """Delete a queue's messages: the next round needs the memory. SQS allows it once a minute."""
+    """Delete all messages of a queue, because the next round needs the memory. SQS allows this once a minute."""
     with suppress(sqs.exceptions.PurgeQueueInProgress):
         sqs.purge_queue(QueueUrl=queue)

@@ -1,4 +1,4 @@
-"""The figures of a drain's rounds, and their print for people."""
+"""Define the figures of a round, compare them with the limits, and print them for people."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ class Round:
     """The figures of one round.
 
     Attributes:
-        service: letters per second, without `silence`: the loops know their queue is empty, a service must look.
-        movers: letters per second of the loops, by threads.
+        service: letters per second of the service, without the time (`silence`) in which it found that its DLQ is
+            empty.
+        movers: letters per second of the loops, by number of threads.
         first_tenth, last_tenth: letters per second of the first and the last tenth of the attempts.
         sent: letters per second of all first attempts.
         others, hot: letters per second up to the last letter of the other keys, and of the hot key.
-        calls, statements, wal: a letter; `wal` in bytes.
-        processor: milliseconds a letter, by part and stage.
+        calls, statements, wal: SQS calls, SQL statements, and bytes of WAL per letter.
+        processor: milliseconds of processor time per letter, by part of the stack and stage.
         memory: bytes of the worker at the end.
-        connections: of the worker to PostgreSQL, at most.
-        seconds: of the whole drain, of capture, of replay, and of silence.
+        connections: the most connections of the worker to PostgreSQL.
+        seconds: duration of the whole drain, of capture, of replay, and of `silence`.
+        longest: the SQL statements that took longest, as texts.
     """
 
     service: float

@@ -1,4 +1,4 @@
-"""What PostgreSQL knows of a drain: progress and times from the rows, statements and WAL from its counters."""
+"""Read from PostgreSQL how a drain went: progress and times from rows, statements and WAL from its counters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SELECT count(*) AS benchmark, extract(epoch FROM min(opened_at)) AS first, extra
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many letters are captured, and delivered, and how many of their copies are left in the DLQ."""
+    """How many letters are captured, how many are delivered, and how many copies are left in the DLQ."""
 
     captured: int
     delivered: int
@@ -51,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """When things happened, in seconds since 1970; rates in letters per second, None if the time is too short."""
+    """Times of a drain, in seconds since 1970; and rates, in letters per second (None: the time was too short)."""
 
     first_captured: float
     last_captured: float
@@ -65,7 +65,7 @@ class Times:
 
 
 class Database:
-    """The rows and the counters of one stack's PostgreSQL."""
+    """A connection to the stack's PostgreSQL, which reads its rows and counters."""
 
     def __init__(self, url: str) -> None:
         # A prepared statement may get a plan for any `mark`, which reads all rows, and be what the benchmark measures.
@@ -78,7 +78,10 @@ class Database:
         self._database.close()
 
     def begin(self) -> float:
-        """Start to count now; return the time."""
+        """Begin to count letters, statements and WAL; earlier ones do not count.
+
+        Return the time in seconds since 1970.
+        """
         self._database.execute("SELECT pg_stat_statements_reset() AS benchmark")
         self._mark = int(self._one("SELECT coalesce(max(id), 0) AS benchmark FROM redrive_letter"))
         return float(self._one("SELECT extract(epoch FROM clock_timestamp()) AS benchmark"))
@@ -95,7 +98,7 @@ class Database:
         )
 
     def connections(self) -> int:
-        """Return the connections of clients, without this one."""
+        """Return the number of clients' connections to PostgreSQL, without this one."""
         return int(
             self._one(
                 "SELECT count(*) AS benchmark FROM pg_stat_activity"
@@ -104,7 +107,7 @@ class Database:
         )
 
     def times(self, plan: Plan, hot_key: str, first: int) -> Times:
-        """Return when things happened since `begin`; end the program unless the rows show a whole drain."""
+        """Return the times of the drain since `begin`; end the program unless all its letters are delivered."""
         letters = self._row(_LETTERS, {"mark": self._mark, "hot": hot_key})
         attempts = self._row(_ATTEMPTS, {"mark": self._mark})
         if (letters["delivered"], attempts["benchmark"]) != (plan.letters, plan.sends(first)):

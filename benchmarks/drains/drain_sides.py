@@ -18,7 +18,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 @contextmanager
 def running(name: str, folder: Path, *arguments: str) -> Iterator[None]:
-    """Run a program of this folder, or of the folder above, inside the block."""
+    """Run a program of this folder, or of the folder above it, while the block runs."""
     here = Path(__file__).with_name(f"{name}.py")
     command = [sys.executable, str(here if here.exists() else here.parent.parent / here.name), *arguments]
     program = RunningServer(
@@ -31,7 +31,7 @@ def running(name: str, folder: Path, *arguments: str) -> Iterator[None]:
 
 
 def check_endpoint(plan: Plan, url: str, label: str, first: int) -> None:
-    """End the program unless the endpoint got every letter once, those of a key in order and one at a time."""
+    """End the program unless the endpoint got every letter once, and the letters of a key in order, one at a time."""
     keys: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
     with urllib.request.urlopen(url, timeout=60) as answer:
         for key, number, begun, ended in json.load(answer):

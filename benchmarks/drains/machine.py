@@ -1,4 +1,4 @@
-"""Tell on what a benchmark ran: processor, memory, system and the versions of the servers."""
+"""Describe the machine of a benchmark: processor, memory, system, and versions of the servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redrive_service.sandbox.stack import Stack
 
 
 def machine(stack: Stack, postgres: str) -> str:
-    """Return one line."""
+    """Return the description of the machine, as one line of text."""
     with redis.Redis.from_url(stack.valkey.url) as client:
         told = client.info("server")
     valkey = told.get("valkey_version", told["redis_version"])

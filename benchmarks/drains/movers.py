@@ -1,4 +1,4 @@
-"""Movers without a memory: loops that receive, send and delete with boto3, as scripts do."""
+"""Loops that receive, send and delete messages with boto3, as simple scripts do, to compare the service with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Loop:
         self._ended = 0.0
 
     def letters_per_second(self) -> float:
-        """Move all letters; return letters per second up to the last one's deletion."""
+        """Move all letters; return the letters per second, up to the deletion of the last letter."""
         letters, began = self._left, time.monotonic()
         workers = [threading.Thread(target=self._move) for _ in range(self._threads)]
         for worker in workers:

@@ -1,4 +1,4 @@
-"""Write docs/performance.md from the figures of the scenarios, and from nothing else."""
+"""Write docs/performance.md from the stored figures of the scenarios."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ second up to the last message of each.
 
 
 def page(figures: Figures) -> str:
-    """Return the page."""
+    """Return the text of docs/performance.md. `figures`: by scenario."""
     known = [(scenario, figures[scenario.name]) for scenario in SCENARIOS if scenario.name in figures]
     parts = [
         _HEAD, _machines(known), _RATES, _rates(known), _COSTS, _costs(known), _FLAT, _flat(known), _HOT, _hot(known),
@@ -221,7 +221,7 @@ def _median(rounds: Rounds, name: str) -> float:
 
 
 def _spent(rounds: Rounds, part: str, stage: str | None = None) -> float:
-    """Return the processor time of a part in ms a message, of one stage or of both."""
+    """Return the processor time (ms per message) of a part of the stack, in one stage; None: in all stages."""
     of: Callable[[dict[str, float]], float] = (
         (lambda stages: sum(stages.values())) if stage is None else (lambda stages: stages[stage])
     )

@@ -1,4 +1,4 @@
-"""Read the processor time and the memory of this program's child processes, by the part of the stack they belong to."""
+"""Read processor time and memory of this program's child processes, by the part of the stack to which they belong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def seconds_by_part() -> Counter[str]:
 
 
 def worker_memory() -> dict[str, int]:
-    """Return the bytes of the worker's processes: RSS, and where the system has it PSS, which counts shared once."""
+    """Return the memory of the worker's processes in bytes: RSS and, if the system has it, PSS (shared memory once)."""
     return {name: size for name, size in _read(_memory).items() if size}
 
 

@@ -10,12 +10,12 @@ ROUNDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One row of the page.
+    """A scenario: a row of docs/performance.md.
 
     Attributes:
-        name: what `--only` takes.
-        about: what is measured, for the page.
-        options: of `drain.py`, without the rounds.
+        name: the name, which `--only` takes.
+        about: what is measured, as text for the page.
+        options: options of `drain.py`, without `--rounds`.
         is_short: whether `make bench` runs it.
     """
 
@@ -25,13 +25,17 @@ class Scenario:
     is_short: bool = False
 
     def arguments(self, rounds: int) -> list[str]:
-        """Return the arguments of `drain.py`."""
+        """Return the command-line arguments of `drain.py` for so many rounds."""
         return [*self.options.split(), "--rounds", str(rounds)]
 
 
 SCENARIOS: Final = (
     Scenario("plain", "SQS answers at once", "--letters 10000", is_short=True),
     Scenario("latency-10ms", "each SQS call takes 10 ms longer", "--letters 10000 --latency 10", is_short=True),
+    Scenario(
+        "latency-10ms-4", "each SQS call takes 10 ms longer; a worker with 4 processes",
+        "--letters 40000 --latency 10 --processes 4",
+    ),
     Scenario("hot-key", "one key has 30 % of the messages", "--letters 10000 --hot 0.3", is_short=True),
     Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
     Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000"),

@@ -1,1 +1,1 @@
-"""Decide, in plain Python without Django and AWS. Time and random numbers are arguments, so tests can choose them."""
+"""The service's decisions, without Django, SQL and AWS calls. Times and random numbers are arguments, for tests."""

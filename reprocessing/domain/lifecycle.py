@@ -18,7 +18,7 @@ class LetterState(StrEnum):
     AWAITING = "awaiting"  #: the target accepted the letter; the outcome is not known yet
     DELIVERED = "delivered"  #: delivery succeeded, or is presumed to have succeeded
     PARKED = "parked"  #: the letter waits for a person
-    DUPLICATE = "duplicate"  #: an equal letter was delivered under the same idempotency key
+    DUPLICATE = "duplicate"  #: an equal letter with the same idempotency key was delivered
     DISCARDED = "discarded"  #: discarded by a person, or by a rule that a person enabled
 
 

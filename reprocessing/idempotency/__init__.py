@@ -1,4 +1,4 @@
-"""Do the work of a message once, although the message may be delivered twice (docs/consumers.md).
+"""Do the work of a message only once, even if the message is delivered twice (docs/consumers.md).
 
 This package works in any Django project on PostgreSQL, and imports nothing else of this project. Install it with
 `INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`. The redrive service installs it too

@@ -17,9 +17,10 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 @register
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
-    """Return the errors and warnings about settings.REDRIVE_IDEMPOTENCY and the `keep` of decorated functions.
+    """Return errors and warnings about settings.REDRIVE_IDEMPOTENCY and the `keep` of decorated functions.
 
-    The list is empty if all is well. A `keep` below 28 days is a warning, because a message may be redriven later.
+    Empty: all is well. A `keep` (how long results are stored) below 28 days is a warning: a message may be redriven
+    later.
     """
     try:
         view = conf.current_settings()

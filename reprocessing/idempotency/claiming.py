@@ -1,7 +1,7 @@
 """Define `once`, a context manager for work that is done once for each key.
 
-A claim is the right of one worker to do the work that a key identifies. If the worker dies, other workers can claim the
-key when the lease of its claim has ended.
+A claim is the right of one worker to do the work that a key identifies. A claim has a lease: if the worker dies,
+another worker can claim the key when the lease has ended.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from reprocessing.idempotency.table import ClaimKey
 
 #: Most bytes of a stored result, as JSON.
 LARGEST_RESULT: Final = 1 << 20
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds until another worker's claim is read again; doubled each time
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two reads of another worker's claim; doubled each time
 _SOON: Final = 1.0  # `retry_after` of InProgress, in seconds, if the end of the other worker's claim is not known
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The result of work that was done before, decoded from JSON; None if no result was stored."""
+    """The result of work that was done before, decoded from JSON. `result` None: no result was stored."""
 
     result: Any
 
 
 class Claim:
-    """The right to do the work of a key. If the work was done before, `found` has the result; else it is None."""
+    """The right to do the work of a key. `found`: the result, if the work was done before; else None."""
 
     def __init__(
         self, place: ClaimKey, lease: timedelta, token: UUID | None, found: EarlierResult | None = None
@@ -54,7 +54,10 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Set the result that later callers get. `finish` raises ResultIsNotJson if it is not JSON of at most 1 MiB."""
+        """Set the result that later callers get.
+
+        If the result is not JSON of at most 1 MiB, `finish` raises ResultIsNotJson.
+        """
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -77,7 +80,7 @@ class Claim:
         """Record that the work is done, with its result. `once` calls this when the block ends.
 
         Raises:
-            ClaimLost: another worker has the claim, so the result of that worker counts.
+            ClaimLost: another worker has the claim now, so the other worker's result will be stored.
             ResultIsNotJson: the result cannot be stored. The work is recorded as done, without a result.
         """
         token = self._token
@@ -92,7 +95,10 @@ class Claim:
             )
 
     def release(self, error: BaseException) -> None:
-        """Record that the work failed, so that it may be tried again. `once` calls this, and raises `error` again."""
+        """Record that the work failed with `error`, so that it may be tried again.
+
+        `once` calls this, then raises `error`.
+        """
         token = self._token
         if token is None:
             return
@@ -116,12 +122,12 @@ def once(  # noqa: PLR0913  # keyword arguments
     transactional: bool = False,
     using: str | None = None,
 ) -> Iterator[Claim]:
-    """Claim a key for the work of the block. Skip the work in the block if `claim.found` is not None.
+    """Claim a key for the work of the block. If `claim.found` is not None, the work was done: skip it in the block.
 
-    The claim is committed before the block begins, and the result after the block has ended. An exception releases
-    the claim. If the process dies in the block, the claim ends with its lease, and the work is done again. With
-    `transactional`, the claim, the result and the block's own changes are committed together. The work must not be
-    a coroutine.
+    The claim is committed before the block begins, and the result after the block has ended. An exception in the block
+    releases the claim. If the process dies in the block, the claim ends with its lease, and another worker does the
+    work again. With `transactional`, the claim, the result and the block's own changes are committed together. The work
+    must not be a coroutine.
 
     Args:
         key: identifies the work: a text of at most 500 characters, a number or a UUID, the same in every delivery.
@@ -129,10 +135,11 @@ def once(  # noqa: PLR0913  # keyword arguments
         lease: how long the claim is valid; a number means seconds. It must be longer than the work, unless you call
             `claim.renew()`. Default: REDRIVE_IDEMPOTENCY["LEASE"], 5 minutes.
         keep: how long the result is kept; a number means seconds. Default: REDRIVE_IDEMPOTENCY["KEEP"], 30 days.
-        payload: bytes, a text, or JSON. If the key was used with another payload, PayloadConflict is raised.
-        wait: seconds to wait while another worker has the claim. Then InProgress is raised.
+        payload: what the work is about (bytes, a text, or JSON), to detect that a key is used for different work.
+        wait: most seconds to wait while another worker has the claim; after them, InProgress is raised.
         transactional: make the claim in the transaction of the work, in the database `using`.
-        using: an alias of DATABASES. Default: REDRIVE_IDEMPOTENCY["DATABASE"]; with `transactional`, "default".
+        using: the database, an alias of DATABASES. Default: REDRIVE_IDEMPOTENCY["DATABASE"]; if `transactional`,
+            "default".
 
     Raises:
         InProgress: another worker still has the claim after `wait`.
@@ -186,7 +193,7 @@ def _note_what_was_rolled_back(place: ClaimKey, error: BaseException) -> None:
     why = error_text(error, messages=conf.current_settings().error_messages)
     try:
         with transaction.atomic(using=place.using):
-            if table.lock_key(place):  # else another worker has begun the work, and records the result
+            if table.lock_key(place):  # False: another worker has begun the work, and will record its result
                 table.record_rolled_back_failure(place, error=why)
     except Error:
         error.add_note("The failure could not be recorded, because the database is not reachable.")

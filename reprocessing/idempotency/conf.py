@@ -13,8 +13,8 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 #: The longest retention of SQS.
 RETENTION_LIMIT: Final = timedelta(days=14)
-#: The shortest `keep` without a warning. A message may be redriven at the end of its retention. The redriven message is
-#: a new message for SQS, so it has a full retention again.
+#: The shortest `keep` that causes no warning. A message may be redriven at the end of its retention. The redriven
+#: message is a new message for SQS, so it has a full retention again.
 LEAST_KEEP: Final = 2 * RETENTION_LIMIT
 #: The longest visibility timeout of SQS.
 LONGEST_LEASE: Final = timedelta(hours=12)
@@ -34,8 +34,8 @@ class Conf:
     Attributes:
         keep: how long the result of finished work is stored (default: 30 days).
         lease: how long a claim is valid (default: 5 minutes).
-        database: the database alias for claims that are not transactional.
-        error_messages: whether the texts of exceptions are stored. Such texts may quote payloads.
+        database: the alias of the database that stores claims, unless they are transactional.
+        error_messages: whether the texts of exceptions are stored, which may quote payloads.
     """
 
     keep: timedelta = field(default=LEAST_KEEP + timedelta(days=2))

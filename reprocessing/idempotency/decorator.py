@@ -1,4 +1,4 @@
-"""Define `idempotent`, a decorator: the decorated function is executed only once for each key."""
+"""Define the decorator `idempotent`: a decorated function is executed only once for each key."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def idempotent(  # noqa: PLR0913  # the arguments of `once`
     transactional: bool = False,
     using: str | None = None,
 ) -> Callable[[Callable[Given, Done]], Callable[Given, Done]]:
-    """Execute the function once for each key. Later calls return the first result, which was stored as JSON.
+    """Decorate a function, so that it is executed once for each key.
 
-    `key` and `payload` are each the name of an argument, or a function that is called with all arguments of a call
-    and returns the value. For the other arguments, and the errors of a call, see `once`.
+    Later calls return the first result, stored as JSON. `key`, `payload`: the name of an argument of the function; or a
+    function that is called with all arguments of a call and returns the key or payload. For the other arguments, and
+    for the errors of a call, see `once`.
 
     Raises:
         InvalidClaim: the function is a coroutine or a generator, or has no argument of this name.

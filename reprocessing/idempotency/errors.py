@@ -19,11 +19,11 @@ class InProgress(IdempotencyError):
 
 
 class PayloadConflict(IdempotencyError):
-    """A key is used for another payload than before. Different work needs a different key."""
+    """A key was used before for another payload. Different work needs a different key."""
 
 
 class ClaimLost(IdempotencyError):
-    """A worker's lease ended before its work did, and another worker took the claim."""
+    """The lease of a worker's claim ended before the work, and another worker took the claim."""
 
 
 class ClaimInsideTransaction(IdempotencyError):

@@ -22,9 +22,9 @@ class Claim(models.Model):
     """The current claim, or the finished work, of one key in one space.
 
     Attributes:
-        token: a fencing token. Each claim gets a new token, and only the worker that has the token changes the row.
+        token: a fencing token. Each claim gets a new token, and only the worker with this token changes the row.
         attempts: how often the key was claimed.
-        failures: how often the work failed. In an attempt that neither failed nor succeeded, the lease ended.
+        failures: how often the work failed. An attempt that neither failed nor succeeded ended with its lease.
         result: the result of the work as JSON text; None: there is no result.
     """
 

@@ -16,10 +16,10 @@ _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
 def key_text(value: object, what: str) -> str:
-    """Return an idempotency key, or the name of its key space, as text. Raise InvalidClaim if it is not valid.
+    """Return an idempotency key, or the name of its space, as text. Raise InvalidClaim if the value is not valid.
 
-    `what`: "key" or "space", for the error, which does not quote the value. A value is not valid if it is empty, too
-    long, or has a zero byte.
+    `what`: "key" or "space", for the error's text, which does not quote the value. A value is not valid if it is empty,
+    too long, or has a zero byte.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise InvalidClaim(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
@@ -59,7 +59,7 @@ def payload_digest(payload: object) -> bytes | None:
 
 
 def error_text(error: BaseException, *, messages: bool) -> tuple[str, str]:
-    """Return an exception's type and its text, each cut to 2,000 characters. Without `messages`, the text is empty."""
+    """Return an exception's type and its text, each cut to 2,000 characters. `messages` False: the text is empty."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
@@ -82,7 +82,7 @@ def message_key(message: Mapping[str, Any], *, attribute: str = "IdempotencyKey"
 def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa: ANN401  # Celery has no type for it
     """Return the idempotency key of a Celery task's SQS message: its attribute IdempotencyKey, else its message id.
 
-    Call it as `task_key(self.request)`. Needs the broker transport option
+    Call it as `task_key(self.request)`. It needs the broker transport option
     `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If tasks call `retry()`, use the
     task's id as key instead, because each retry is a new message with a new id.
 

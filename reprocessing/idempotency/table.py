@@ -1,4 +1,4 @@
-"""The SQL statements of claims. Each statement checks and changes a claim's row at once, by the database's clock."""
+"""The SQL statements of claims. Each statement both checks and changes a claim's row, by the database's clock."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """The key of a claim and its database, with the payload's hash, and how long the result is kept."""
+    """What identifies a claim: database, space and key; and the payload's hash, and how long the result is kept."""
 
     using: str
     space: str
@@ -102,9 +102,9 @@ class ClaimKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim as it was read. `rest`: seconds until its lease ends, or None if it has no lease.
+    """A claim as it is stored. `rest`: seconds until its lease ends; None: it has no lease.
 
-    `other_payload`: whether the key was used for another payload than the caller's.
+    `other_payload`: the key was used for another payload than that of the caller.
     """
 
     state: str
@@ -114,7 +114,7 @@ class ClaimRow:
 
 
 def take_claim(place: ClaimKey, *, lease: timedelta) -> UUID | None:
-    """Claim a key. Return the claim's new token; None if the key is not free."""
+    """Claim a key; return the claim's new token. None: another worker has the claim, or the work was done."""
     token = uuid4()
     return token if _moved(place, _TAKE, {"token": token, "lease": lease}) else None
 
@@ -126,23 +126,23 @@ def read_claim(place: ClaimKey) -> ClaimRow | None:
 
 
 def lock_key(place: ClaimKey) -> bool:
-    """Return whether this transaction got the key's advisory lock.
+    """Try to get the advisory lock of a key, without waiting; return whether this transaction got it.
 
-    It holds the lock until it ends, and never waits for it.
+    The transaction holds the lock until its end.
     """
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
 
 def record_done(place: ClaimKey, token: UUID, *, result: str | None) -> bool:
-    """Record that the work is done. Return whether it was recorded: False if another worker has the claim."""
+    """Record that the work is done. Return False, and record nothing, if another worker has the claim."""
     return _moved(place, _DONE, {"token": token, "result": result})
 
 
 def record_failed(place: ClaimKey, token: UUID, *, error: tuple[str, str]) -> bool:
-    """Record that the work failed. Return whether it was recorded: False if another worker has the claim.
+    """Record that the work failed. Return False, and record nothing, if another worker has the claim.
 
-    `error` has the exception's type and text.
+    `error`: the type and the text of the exception.
     """
     return _moved(place, _FAILED, {"token": token, "error_type": error[0], "error_message": error[1]})
 
@@ -150,16 +150,16 @@ def record_failed(place: ClaimKey, token: UUID, *, error: tuple[str, str]) -> bo
 def record_rolled_back_failure(place: ClaimKey, *, error: tuple[str, str]) -> None:
     """Record that the work failed, although the rollback of its transaction has removed the claim.
 
-    Nothing is recorded if another worker has the claim, or has finished the work. `error` has the exception's type
-    and text.
+    Nothing is recorded if another worker has the claim, or has finished the work. `error`: the type and the text of the
+    exception.
     """
     _moved(place, _FAILED_ANEW, {"token": uuid4(), "error_type": error[0], "error_message": error[1]})
 
 
 def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
-    """Extend the lease to its full length from now.
+    """Extend the lease of a claim to its full length from now.
 
-    Return False, and change nothing, if the claim is another worker's.
+    Return False, and change nothing, if another worker has the claim.
     """
     return _moved(place, _RENEW, {"token": token, "lease": lease})
 
@@ -173,7 +173,7 @@ def delete_old_claims(using: str, *, limit: int) -> int:
 
 
 def count_old_claims(using: str) -> int:
-    """Return how many claims are expired."""
+    """Return how many expired claims `delete_old_claims` would delete."""
     with connections[using].cursor() as cursor:
         cursor.execute(_COUNT)
         return int(cursor.fetchone()[0])

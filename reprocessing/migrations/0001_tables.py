@@ -2870,7 +2870,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name_plural": "custody",
+                "verbose_name_plural": "copies in DLQs",
                 "db_table": "redrive_dlq_copy",
                 "indexes": [
                     models.Index(models.F("dlq"), condition=models.Q(("state", "delete")), name="copies_to_delete"),

@@ -22,9 +22,10 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt to deliver a letter. A trigger of the database forbids changing a column that has a value.
+    """One attempt to deliver a letter. A database trigger forbids changes of a column that has a value.
 
-    Three columns may still change: `holds_lane` to false, `counts_as_failure` to true, and `spared`.
+    Three columns are excepted: `holds_lane` may become false, `counts_as_failure` may become true, and `spared` may
+    change.
 
     Attributes:
         epoch: the value of `Letter.epoch` when the attempt began.
@@ -34,7 +35,7 @@ class Attempt(models.Model):
         returned_at: when the letter came back to a DLQ; this may be after `closed_at`.
         holds_lane: whether the lane's next letter waits until this attempt has an outcome.
         breaker_epoch: the value of `Breaker.epoch` when the letter was sent.
-        counts_as_failure: for the breaker, the attempt is a failure (true), a success (false) or neither (null).
+        counts_as_failure: how the circuit breaker counts the attempt: failure (true), success (false), neither (null).
         wave: the wave in which the letter was first sent; set only on a letter's first attempt in a run with waves.
         spared: whether the attempt failed because the target was down, and so does not count for `max_attempts`.
     """

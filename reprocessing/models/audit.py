@@ -52,10 +52,11 @@ class AuditAct(models.TextChoices):
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log: what a person did, and why. Without references, the entry is about the whole service.
+    """One entry of the audit log: what a person did, and why.
 
-    A trigger of the database forbids changes, except that references to a deleted DLQ, target or rule become null.
-    `operation`: the bulk action that made the change; null: no bulk action.
+    An entry that names no DLQ, letter or other object is about the whole service. A database trigger forbids changes,
+    except that a reference to a deleted DLQ, target or rule becomes null. `operation`: the bulk action that made the
+    change; null: no bulk action did.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -111,11 +112,12 @@ class Approval(models.Model):
 
     Attributes:
         deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
-        stamp: digest of the deed. `digest`: digest of the deed's messages, rules or settings when it was requested.
+        stamp: digest of the deed, equal for equal deeds.
+        digest: digest of the messages, rules or settings that the deed is about, at the time of the request.
         dlq_ids: the DLQs that the deed is about; empty: it is about all DLQs.
         messages: how many messages the deed is about; null: any number.
         preview: what the approver sees, as pairs of label and text.
-        by_key, decided_key: the names of requester and approver in a form that is equal for variants of a name.
+        by_key, decided_key: the names of requester and approver, in a form that ignores letter case and spaces.
         used_at: when the deed was executed; null: not yet. An approval is used once.
         outcome: the result of the deed, in words.
     """
@@ -180,7 +182,10 @@ class Approval(models.Model):
 
 
 class ApprovalDefault(models.Model):
-    """At most one row: above how many messages a deed needs a second person, on DLQs without a limit of their own."""
+    """The limit for DLQs without an own limit: deeds about more than `above` messages need a second person.
+
+    The table has at most one row. Without a row, deeds on these DLQs never need a second person.
+    """
 
     name = models.TextField(primary_key=True, default=ALL_DLQS)
     above = models.PositiveIntegerField()
@@ -195,7 +200,10 @@ class ApprovalDefault(models.Model):
 
 
 class UnapprovedDeed(models.Model):
-    """How many messages one deed of a person without approval was about. A day's sum may not exceed the DLQ's limit."""
+    """A deed that a person executed without approval, and how many messages of a DLQ it was about (`messages`).
+
+    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its limit.
+    """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     by_key = models.TextField()
@@ -256,7 +264,7 @@ class PayloadKey(models.Model):
 class Erasure(models.Model):
     """One erasure of all data about a value, such as a customer's key. The value itself is not stored.
 
-    `digest`: keyed hash of the DLQs and the value, by which a repeated command continues an interrupted erasure.
+    `digest`: keyed hash of the DLQs and the value, by which a repeated command finds and continues the erasure.
     `counts`: how many rows were changed, by kind of row.
     """
 

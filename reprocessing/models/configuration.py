@@ -12,10 +12,9 @@ from reprocessing.domain.configuration.keys import Kind
 
 
 class Policy(models.Model):
-    """A named set of DLQ settings, which DLQs with this policy have unless they set a value themselves.
+    """A named set of DLQ settings. A DLQ with this policy has these settings, except for values that it sets itself.
 
-    `settings`: values by the names of the fields of `DeadLetterQueue`. `interval` is in seconds, `crontab` is a text of
-    five fields.
+    `settings`: values by field name of `DeadLetterQueue`. `interval` is in seconds, `crontab` is a text of five fields.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -34,7 +33,7 @@ class ManagedObject(models.Model):
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last `apply_config`. Present settings that differ are called drift.
+        written: the object's settings after the last `apply_config`. If its present settings differ, that is drift.
         applied_from: where the file came from, such as a commit (option `--source`).
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """
@@ -67,7 +66,7 @@ class ManagedObject(models.Model):
 
 
 class ApiToken(models.Model):
-    """A token of the HTTP API, which belongs to a user or to teams. If they were all deleted, the token is refused.
+    """A token of the HTTP API, which belongs to a user or to teams. If its user or all its teams are deleted, it fails.
 
     Attributes:
         token_hash: SHA-256 of the token.
@@ -106,9 +105,9 @@ class ApiCall(models.Model):
     """One request to the HTTP API with an idempotency key, and its answer. A repeated request gets the same answer.
 
     Attributes:
-        request_hash: SHA-256 of method, path and body.
+        request_hash: HMAC-SHA-256 of method, path and body, with SECRET_KEY, so that nobody can test a guessed body.
         leased_until: until when a process may work on the answer; null: the answer is stored.
-        status, answer: the status code and the body of the answer; null: a process works on the answer.
+        status, answer: the HTTP status and the body of the answer; null: a process is still working on the answer.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="calls", db_index=False)

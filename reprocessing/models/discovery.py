@@ -10,7 +10,7 @@ from reprocessing.domain.dlqs.discovery import Scope, SourceKind
 
 
 class DiscoveryStage(models.TextChoices):
-    """The part of a scan that is done next. A scan does the parts in this order."""
+    """A part of a scan. A scan reads queues first, then functions, subscriptions, rules, and other named queues."""
 
     QUEUES = "queues", "queues"
     FUNCTIONS = "functions", "Lambda functions"
@@ -27,10 +27,10 @@ class DiscoveryScope(models.Model):
         next_at: when the scan is due; null: never.
         stage: the part with which the scan in progress continues; empty: no scan is in progress.
         marker: AWS's token for the next page of results in this part; empty: the first page.
-        began_at: when the current or last scan began. This scan saw the rows with a later `read_at` or `seen_at`.
+        began_at: when the current or last scan began. Rows with an older `read_at` or `seen_at` were not found again.
         scanned_at: when the last complete scan ended.
-        unread: what the current or last scan could not read, as pairs of a `SourceKind` and a sentence with the reason
-            and what to do. The kind is empty if only some sources of the kind could not be read.
+        unread: what the current or last scan could not read: pairs of a `SourceKind` and a sentence with the reason and
+            what to do. An empty kind: the scan could read some sources of the kind, but not all.
         leased_until: when the lease of the scanning process ends; `fence`: the number of the lease.
     """
 
@@ -67,7 +67,7 @@ class DiscoveryScope(models.Model):
 
     @property
     def scope(self) -> Scope:
-        """Return the account, region and filter as a value of the domain."""
+        """Return the account, the region and the filter of the scan."""
         return Scope(self.region, self.role_arn, self.prefix, self.tags)
 
 
@@ -76,8 +76,9 @@ class DiscoveredQueue(models.Model):
 
     Attributes:
         scope: the first scope that found the queue, or the last scope without a filter that found it.
-        tags: null: not known, because only scans of scopes with tags read tags.
-        retention: seconds for which the queue keeps a message. A number that is null is not known.
+        tags: the queue's tags; null: not known, because only a scan of a scope with tags reads tags.
+        retention: seconds for which the queue keeps a message; null: not known.
+        visible, in_flight: how many messages of the queue are visible, or in flight; null: not known.
         oldest_age: age (s) of the oldest message at `read_at`, from CloudWatch.
         trouble: why the queue could not be read, and what to do; empty: it was read.
         reported_at: when discovery first listed the queue as a DLQ, and reported it if it was new; null: not yet.

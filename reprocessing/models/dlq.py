@@ -23,7 +23,7 @@ MAX_DAYS = 3_650
 
 
 class Mode(models.TextChoices):
-    """What the service does with a DLQ by itself, without a person."""
+    """What the service may do with a DLQ: only read its attributes, or redrive on request, or redrive by itself."""
 
     OBSERVE = "observe", "observe: read queue attributes only"
     MANUAL = "manual", "manual: redrive when a person starts a run"
@@ -45,7 +45,7 @@ class MissingKey(models.TextChoices):
 
 
 class Jitter(models.TextChoices):
-    """How the delays of a backoff are randomised (jitter)."""
+    """Whether the delay of a backoff is random (jitter), so that letters are not all sent again at the same time."""
 
     FULL = "full", "full: between 0 and the whole delay"
     NONE = "none", "none: the whole delay"
@@ -66,7 +66,7 @@ class StalePolicy(models.TextChoices):
 
 
 class OwnBackoff(Protocol):
-    """The backoff from a letter's rule: base (s), cap (s) and jitter. All three are set, or all are None."""
+    """The backoff that a letter's rule or rate class sets: base (s), cap (s) and jitter; all three None: not set."""
 
     @property
     def backoff_base(self) -> float | None: ...  # noqa: D102
@@ -89,12 +89,12 @@ class DeadLetterQueue(models.Model):
         own_settings: names of the fields that the DLQ sets itself; other settings have the values of `policy`.
         new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
             an earlier message of the key; null: as long as the target's visibility timeout.
-        receive_limit: a letter is parked if the service received it more often from the DLQ; null: no limit.
+        receive_limit: a letter that the service received more often than this is parked; null: no limit.
         message_type, tenant: selectors that say where a message has its type and its tenant, for rules.
         wave_success: share of a wave's letters (0 to 1) that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        approval_above: deeds about more messages need a second person; 0: all deeds do; null: as the limit for all
-            DLQs says (`ApprovalDefault`).
+        approval_above: a deed about more messages than this needs a second person; 0: every deed does; null: the limit
+            for all DLQs (`ApprovalDefault`) decides.
         masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
             (domain.payloads.mask_rules).
         keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
@@ -107,12 +107,12 @@ class DeadLetterQueue(models.Model):
         aws_redrive_asked_at: when the service last asked AWS about its redrive.
         aws_redrive_answered_at: when AWS last answered.
         aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
-        aws_may_have_moved_at: since when AWS may have moved copies of captured letters.
-        leased_until: until when one worker may capture; `fence` is a number that rises with every lease.
+        aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
+        leased_until: until when one worker may capture the DLQ; `fence`: the number of the lease, one more each time.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
-        places_version: is raised when captured letters need new places in lanes, such as after a change of settings. A
-            place that was computed for an earlier version is not written.
+        places_version: rises when captured letters need new places in lanes, such as after a change of settings. A
+            place that was computed for an earlier version is not stored.
         teams: Django groups whose members see the DLQ; empty: only people with the permission view_all_dlqs do.
         swept_through: the next search for copies of finished letters begins after this `DlqCopy.visible_until`.
         uncaptured_since: since when every check has found uncaptured messages in the DLQ; null: none were found.
@@ -281,7 +281,7 @@ class PresentSources(models.Manager["Source"]):
 class Source(models.Model):
     """A source queue, function, subscription or rule whose messages fail into a DLQ, and the target of these messages.
 
-    A removed source stays in the table for the history of its letters; `objects` and `dlq.sources` leave it out.
+    A removed source stays in the table, because its letters refer to it; `objects` and `dlq.sources` leave it out.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="sources")

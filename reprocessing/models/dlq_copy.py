@@ -22,10 +22,10 @@ class DlqCopy(models.Model):
     """A copy of a letter: the captured message in its DLQ, or the letter's message that came back after an attempt.
 
     Attributes:
-        attempt: the attempt after which the copy came back; null: the captured message.
+        attempt: the attempt after which the letter's message came back; null: the copy is the captured message.
         handle: receipt handle of the last receive.
-        visible_until: when the copy becomes visible in the DLQ again. `extended`: whether that time was moved since the
-            copy was received.
+        visible_until: when the copy becomes visible in the DLQ again.
+        extended: whether the service has made the copy's visibility timeout longer since it received the copy.
         receives: how often this service received the copy from the DLQ.
     """
 
@@ -47,7 +47,7 @@ class DlqCopy(models.Model):
 
     class Meta:
         db_table = "redrive_dlq_copy"
-        verbose_name_plural = "custody"
+        verbose_name_plural = "copies in DLQs"
         constraints = [
             models.CheckConstraint(
                 condition=Q(state=DlqCopyState.GONE, gone_at__isnull=False)

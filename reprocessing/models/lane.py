@@ -67,7 +67,7 @@ class Lane(models.Model):
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="ready_lanes_by_breaker",
             ),
-            # By this index a run's lanes are read breaker by breaker, without the lanes whose breaker is open.
+            # With this index, a run's lanes are read breaker by breaker, so that lanes of open breakers are not read.
             models.Index(
                 F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="ready_lanes_by_run",

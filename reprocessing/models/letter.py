@@ -30,7 +30,7 @@ _ENDED = [state for state in _FINISHED if state != _PARKED]
 class Letter(models.Model):
     """One captured message and its state.
 
-    The DLQ's `max_attempts` limits `attempts` minus `attempts_before_release` minus `spared`.
+    The attempts that count for the DLQ's `max_attempts` are `attempts` minus `attempts_before_release` minus `spared`.
 
     Attributes:
         public_id: the redrive id, the same on every attempt.
@@ -42,14 +42,16 @@ class Letter(models.Model):
         spared: number of attempts that failed because the target was down.
         epoch: rises with every known failure and every edit. It is part of the FIFO deduplication id, so that SQS does
             not drop the next attempt as a repetition.
-        planned: whether the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
+        planned: whether the letter's place is known: the fields that depend on the DLQ's settings, such as
+            `ordering_key`, are set.
         single: whether the letter is alone in its lane, because it has no ordering key.
         blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
-        frees_lane: whether the letter was sent, and the lane's next letter need not wait for the outcome.
+        frees_lane: whether the lane's next letter may be sent although this letter, which was sent, has no outcome yet.
         route: what `rule` decided about the letter; `rulebook_version`: the version of all rules at that time.
         presumed: whether the letter counts as delivered only because it did not come back.
         group: the failure group, determined at `grouped_at`.
-        revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
+        revision: the edit whose bytes are sent; null: the captured bytes are sent.
+        body_hash: hash of the body that is sent.
         body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
             comes back, its bytes are stored again.
         assigned_to: name of the user who works on the parked letter.
@@ -168,7 +170,7 @@ class Letter(models.Model):
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),
-            # Because of its condition, PostgreSQL does not use this index for statements that name a state but no run.
+            # The condition keeps PostgreSQL from using this index for statements that name a state but no run.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_dlq"
@@ -205,7 +207,7 @@ class Letter(models.Model):
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_by_group"),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="parked_letters_by_lane"),
             models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_by_rule"),
-            # An index without this condition would get a new entry with each change of any letter.
+            # Without this condition, each change of any letter would add an entry to the index.
             models.Index(F("duplicate_of"), condition=Q(duplicate_of__isnull=False), name="duplicates_by_original"),
             models.Index(
                 F("dlq"),

@@ -62,7 +62,7 @@ class NotificationRoute(models.Model):
         kinds: the kinds of events; empty: all kinds.
         dlqs: events of these DLQs are sent; empty: events of all DLQs and of the service itself.
         next_at: when the next urgent text may be sent. Texts that are not urgent wait until a minute after `sent_at`.
-        leased_until: until when one worker may send to the destination; `fence` rises with every lease.
+        leased_until: until when one worker may send to the destination; `fence`: the number of the lease.
         failures: how many texts in a row could not be sent.
         trouble: why the last text could not be sent.
     """
@@ -147,7 +147,8 @@ class Notification(models.Model):
 class DlqSample(models.Model):
     """The message counts of a DLQ at one time, from which its growth is computed.
 
-    `uncaptured`: messages only in SQS. `captured`: all messages captured so far. `unfinished`: captured, not finished.
+    `uncaptured`: number of messages that are only in SQS. `captured`: number of messages captured so far. `unfinished`:
+    number of captured messages that are not finished.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)

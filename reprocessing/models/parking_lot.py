@@ -33,7 +33,7 @@ class FailureGroup(models.Model):
         title: the reason in words, without text of payloads other than a message's type.
         name: the title that a person gave; empty: `title` is shown.
         keys: top-level keys of the body whose shape is the cause; similar shapes are merged when they are first seen.
-        merged_into: the group that this row is a part of; such a group is itself merged into no other.
+        merged_into: the group into which this group was merged; null: not merged. That group is itself not merged.
         created_at: when the service found the first letter. `assigned_to`: name of the user who works on the group.
         first_at, last_at: when the oldest and the newest message of the group were sent.
         released_at: when a letter of the group was last released.
@@ -85,7 +85,7 @@ class FailureGroup(models.Model):
 
     @property
     def shown(self) -> FailureGroup:
-        """Return the group that people see: the one that this row is a part of, or this one."""
+        """Return the group that people see: the group into which this group was merged, else this group itself."""
         return self.merged_into or self
 
 
@@ -128,7 +128,7 @@ class BulkActionState(models.TextChoices):
 class BulkAction(models.Model):
     """One action of one person on every letter that a filter matches.
 
-    Letters that finished (or were parked) after `asked_at`, or whose id is above `max_letter_id`, are not changed.
+    A letter is not changed if it finished or was parked after `asked_at`, or if its id is above `max_letter_id`.
 
     Attributes:
         token: id of the page on which the action was confirmed, so that confirming twice starts only one action.

@@ -84,7 +84,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """The only row is about all rules together. `version` rises with every change of any rule.
+    """The table's only row, about all rules together. `version` rises with every change of any rule.
 
     `changes_at`: the next time at which a rule becomes valid or expires; null: no rule does.
     """

@@ -28,7 +28,7 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """A rate class, which rules assign to letters. It has a rate, a backoff, and its own breaker at each target.
+    """A rate class, which rules assign to letters. It has a rate, a backoff, and a circuit breaker for each target.
 
     `rate`: letters a second over all workers; null: the target's rate. `burst`: letters that may be sent at once; null:
     the letters of one second. `backoff_base`, `backoff_cap`: seconds; null: the DLQ's backoff.
@@ -60,7 +60,9 @@ class RateClass(models.Model):
 
 
 class Breaker(models.Model):
-    """The circuit breaker of a target (a trigger creates it), or of one rate class at a target. Durations are seconds.
+    """The circuit breaker of a target (created by a database trigger), or of one rate class at a target.
+
+    Durations are seconds.
 
     Attributes:
         threshold: the breaker opens after so many failures in a row.
@@ -72,8 +74,8 @@ class Breaker(models.Model):
         epoch: a number that rises with every change of state and every canary. A half-open breaker ignores canaries of
             earlier numbers.
         rest: length of the present or last cooldown.
-        canary_until: no other canary is sent before this time.
-        failing_since: time since which no letter has succeeded.
+        canary_until: until when the outcome of the last canary is awaited, so that no other canary is sent.
+        failing_since: when the breaker opened; null: it is closed, or a canary has succeeded since.
         ramp: the share of the rate that is allowed now.
         ramp_failure_ratio: the share of failed letters when the last step of the ramp-up was taken, at `ramp_at`.
     """
@@ -215,9 +217,9 @@ class HealthCheck(models.Model):
 
 
 class GlobalStop(models.Model):
-    """A row that stops all sends. Row 1 is a person's stop. Row 2 is the hold after a restore from a backup.
+    """A row that stops all sends while it exists. Row 1: a person's stop. Row 2: the hold after a restore.
 
-    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the backup, for row 2.
+    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the restored backup, for row 2.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -239,4 +241,4 @@ class GlobalStop(models.Model):
         permissions = [("stop_sends", "Can stop and resume all sends")]
 
     def __str__(self) -> str:
-        return f"halted by {self.by}"
+        return f"stopped by {self.by}"

@@ -18,7 +18,7 @@ _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.Da
 
 
 class Heartbeat(models.Model):
-    """When a worker last took a task from one of the service's own Celery queues."""
+    """When a worker last took a task from the Celery queue `queue`, one of the service's own queues."""
 
     queue = models.TextField(primary_key=True)
     consumed_at = models.DateTimeField()
@@ -40,20 +40,24 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return the time since a worker took a task from this queue, as one row; without a row: no worker ever did."""
+        """Return the time since a worker last took a task from this queue: one row; no row: no worker ever took one."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
     @staticmethod
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
-        """Return whether a worker took a task at most `within` ago. `age` None: no worker ever did; negative: False."""
+        """Return whether a worker took a task at most `within` ago.
+
+        `age`: the time since the last task. If it is None (no worker ever took a task) or negative, return False.
+        """
         return age is not None and timedelta(0) <= age <= within
 
 
 class TickCount(models.Model):
-    """The only row counts beat's ticks (rounds of 2 s), by which a restore is detected.
+    """The number of ticks (beat's rounds of 2 s) that this database has counted, in the table's only row.
 
-    `ticks`: how many ticks were committed. `database`: a random id; databases restored from a backup keep the id.
+    It shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random id,
+    which a database restored from a backup keeps.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -70,7 +74,7 @@ class TickCount(models.Model):
 
 
 class TaskHints(models.Model):
-    """The only row is about task hints, the Celery tasks that tell workers which lanes have letters to send.
+    """Limits of task hints, in the table's only row. Task hints are Celery tasks: they name lanes with letters to send.
 
     `width`: max lanes that get a hint in one tick of beat. `lifetime`: seconds for which a hint is valid. `swept_at`,
     `purged_at`: when the recovery task and the purge task were last enqueued.
@@ -99,17 +103,17 @@ class RestoreDecision(models.TextChoices):
 
     DELIVERED = "delivered", "delivered"
     PARKED = "parked", "parked for a person"
-    REPLAY = "replay", "redrive"
+    SEND_AGAIN = "replay", "redrive"
 
 
 class RestoreDoubt(models.Model):
-    """A letter whose state is uncertain after a restore from a backup, until the hold (`GlobalStop` 2) is released.
+    """A letter whose state is uncertain after a restore. The row is deleted when the hold (`GlobalStop` 2) is released.
 
     Attributes:
         receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
         arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
-        came_back: number of an attempt that is not in the database, and after which the message came back; null: none.
-        word: the decision of a person (`RestoreDecision`); empty: no decision yet.
+        came_back: number of the attempt, made after the backup, after which the message came back; null: none did.
+        word: a person's decision (`RestoreDecision`); empty: no decision yet.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -141,7 +145,7 @@ COPY_IS_UNSEEN: Final[LiteralString] = (
 
 
 class ParkingEvent(models.TextChoices):
-    """What a message to a parking queue says about a letter."""
+    """What a message to a parking queue says about a letter: the letter was parked, or has left the parking lot."""
 
     PARKED = "parked", "parked: send a copy to the parking queue"
     LEFT = "left", "left the parking lot: mark the copy in the parking queue as settled"
@@ -169,7 +173,7 @@ class ParkingQueueMessage(models.Model):
 
 # Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
-    """Base class of counts: `n` letters have these values. `group_id` is 0 for letters without a failure group."""
+    """Base class of counts: `n` letters have this DLQ, group, state and reason. `group_id` 0: no failure group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -187,7 +191,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with the same DLQ, group, state and reason. Rows of `LetterCountDelta` are not included."""
+    """The number of letters with a DLQ, group, state and reason. The changes in `LetterCountDelta` are not included."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -206,7 +210,10 @@ class LetterCountDelta(_Kind):
 
 
 class _Hourly(models.Model):
-    """Base class of counts: in an hour, `n` letters were captured, failed, or reached a final state (`what`)."""
+    """Base class of counts: in the hour that began at `hour`, the event `what` happened to `n` letters of a DLQ.
+
+    `what`: for example `captured`, `failure` or `parked` (`metric_names.LETTER_COUNTERS`).
+    """
 
     dlq_id = models.BigIntegerField()
     hour = models.DateTimeField()
@@ -222,7 +229,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events of a DLQ's letters in an hour. Rows of `HourlyCountDelta` are not included."""
+    """The number of events of a DLQ's letters in an hour. The changes in `HourlyCountDelta` are not included."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
@@ -237,13 +244,13 @@ class HourlyCountDelta(_Hourly):
 
 
 class Metric(models.Model):
-    """The value of one time series of a Prometheus metric: a sum that only grows.
+    """The value of one time series of a Prometheus counter or histogram: a sum that only grows.
 
     Attributes:
         place: id of the DLQ or target; 0: the metric is about neither.
         part: a histogram's bucket (upper bound in seconds, `+Inf` or `sum`), an event of letters such as `captured`, or
             an AWS service; else empty.
-        told: the part of `value` that was published to CloudWatch.
+        told: how much of `value` was already published to CloudWatch, which gets only the difference.
     """
 
     name = models.TextField()

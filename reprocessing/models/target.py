@@ -131,14 +131,14 @@ class Target(models.Model):
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Return whether, after a last attempt with unknown outcome, the lane waits while the letter may come back."""
+        """Return whether the lane waits while a letter may come back whose last attempt has an unknown outcome."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
     def copy_window(self) -> float:
-        """Return for how many seconds a message may be in the target after an attempt with unknown outcome.
+        """Return for how many seconds after an attempt with unknown outcome the target may still have the message.
 
-        `settlement_effects.COPY_WINDOW` is the same rule in SQL.
+        `settlement_effects.COPY_WINDOW` computes the same in SQL.
         """
         if self.window > 0 or self.proof != Proof.ACCEPTED:
             return self.window
@@ -148,7 +148,7 @@ class Target(models.Model):
 class TargetCheck(models.Model):
     """One check of a target queue's message counts. The request to SQS began at `seen_at` and took `took` seconds.
 
-    `empty`: no message was visible or delayed. A check that is not empty is stored only after an empty one.
+    `empty`: no message was visible or delayed. Of checks in a row that were not empty, only the first is stored.
     `idle_since`: since when all checks have found no message, not even in flight; null: this check found a message.
     """
 
@@ -180,7 +180,7 @@ class Verdict(models.TextChoices):
 
 
 class Reporter(models.Model):
-    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its own token."""
+    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its token."""
 
     name = models.SlugField(unique=True, max_length=100)
     token_hash = models.BinaryField(unique=True)

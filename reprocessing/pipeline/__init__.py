@@ -1,4 +1,4 @@
-"""Layer 4 (see ARCHITECTURE.md): each module is one stage or one operation.
+"""Layer 4 (see ARCHITECTURE.md): each module is one stage of a message's way, or one operation, such as a shred.
 
-Stages return values. Only tasks, commands and views enqueue Celery tasks.
+The functions return values, and enqueue no Celery tasks. Their callers (tasks, commands and views) enqueue tasks.
 """

@@ -1,6 +1,6 @@
-"""Report to the redrive service why messages fail. This package is for consumers (docs/consumers.md).
+"""Report to the redrive service why a consumer failed to process messages. For consumers (docs/consumers.md).
 
-`reprocessing.reasons.celery` is for Celery apps. `reporting` is a context manager for other consumers, and needs only
+`reprocessing.reasons.celery` is for Celery apps. For other consumers, `reporting` is a context manager; it needs only
 Python's standard library.
 """
 
@@ -27,13 +27,13 @@ def reporting(  # noqa: PLR0913  # keyword arguments
     final: bool = False,
     acknowledges: bool = False,
 ) -> Iterator[None]:
-    """Report an exception in the block as the failure of a message, and raise the exception again.
+    """If the block raises an exception, report it as the reason why a message failed, and raise it again.
 
     Args:
         reporter: sends the report.
         message: the message as boto3 returns it. You can pass `message_id` or `redrive_id` instead.
-        message_id: SQS's message id.
-        redrive_id: the value of the message's attribute RedriveId.
+        message_id: SQS's id of the message.
+        redrive_id: the value of the attribute RedriveId of the message.
         final: whether the message is deleted although it failed. If not, SQS delivers the message again.
         acknowledges: whether success is reported, too.
     """

@@ -14,7 +14,8 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header that has the first message's ids in a retry. For SQS, a Celery retry is a new message with a new id.
+#: The header of a retried task with the ids of its first message. For SQS, a Celery retry is a new message with a new
+#: id.
 HEADER: Final = "redrive_names"
 #: How many tasks the worker's main process remembers, to report the tasks that it kills, such as after a time limit.
 _REMEMBERED: Final = 1_000
@@ -50,9 +51,9 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
 
 
 def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
-    """Return `handle` as a receiver of Celery signals that never raises.
+    """Return a receiver of Celery signals that calls `handle` and never raises.
 
-    If it raised, Celery would log the task's arguments.
+    If a receiver raises, Celery logs the task's arguments, which may have message data.
     """
 
     @wraps(handle)
@@ -88,9 +89,9 @@ class _Hook:
 
     @_harmless
     def published(self, *, headers: dict[str, Any], **_: Any) -> None:  # noqa: ANN401
-        """If a task publishes its own retry, add the ids of its first message to the new message's headers.
+        """If a task retries itself, add the ids of its first message to the headers of the new message.
 
-        A retry has the same task id, but it is another SQS message.
+        A retry has the same task id, but is another SQS message.
         """
         request = current_task.request  # outside of a task this raises, which `_harmless` suppresses
         if headers.get("id") == request.id and current_task.app is self._app and (names := names_of_request(request)):
@@ -98,7 +99,7 @@ class _Hook:
 
     @_harmless
     def received(self, *, request: Any, **_: Any) -> None:  # noqa: ANN401
-        """Remember the message ids of a received task. If the main process kills a task, it knows only the task id."""
+        """Remember the message ids of a received task: when the main process kills it, only the task id is known."""
         self._received[request.id] = _names((request.message.headers or {}).get(HEADER), request.message.properties)
         while len(self._received) > _REMEMBERED:
             self._received.popitem(last=False)
@@ -113,9 +114,9 @@ class _Hook:
 
 
 def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Celery task
-    """Return "retrying" if SQS delivers the message of a failed task again, else "failed".
+    """Return "retrying" if SQS delivers the message of a failed task again; else "failed".
 
-    SQS delivers it again unless Celery acknowledges the message. A task that raises Reject leaves its message in
+    SQS delivers a message again unless Celery acknowledges it. A task that raises Reject leaves its message in
     the queue, if the queue has a redrive policy (kombu 5.7).
     """
     if not task.acks_late:

@@ -1,4 +1,4 @@
-"""Define `Reporter`, which queues a consumer's reports about messages, and sends them in batches from a thread."""
+"""Define `Reporter`, which queues a consumer's reports on messages, and sends the reports in batches from a thread."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: What a report says of a message. "delivered": success; "failed": failed for good; "retrying": failed, and SQS
-#: delivers the message again.
+#: What a report says about a message. "delivered": it was processed; "failed": it failed, and is not delivered again;
+#: "retrying": it failed, and SQS delivers it again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds for which waiting reports are sent when the process exits
@@ -34,25 +34,25 @@ _LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # numbers of failed requests
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many reports of this process were queued, dropped, accepted and refused.
+    """How many reports of this process were queued, dropped, accepted and refused so far.
 
     Attributes:
         taken: reports that were queued.
         dropped: reports that were lost, such as when the queue was full.
-        nameless: reports about messages without ids, which are not sent.
-        heard: reports that the endpoint accepted.
+        nameless: reports on messages without ids, which are not sent.
+        accepted: reports that the endpoint accepted.
         refused: reports that the endpoint refused.
     """
 
     taken: int = 0
     dropped: int = 0
     nameless: int = 0
-    heard: int = 0
+    accepted: int = 0
     refused: int = 0
 
 
 class Reporter:
-    """Sends a consumer's reports about messages in batches.
+    """Sends a consumer's reports on messages to the redrive service, in batches.
 
     `report` never waits and never raises. Reports wait in a queue. When the queue is full, further reports are dropped
     and counted. A daemon thread sends the first report immediately, then at most `batch` reports every `every` seconds.
@@ -83,11 +83,11 @@ class Reporter:
             message: whether the texts of exceptions are reported. Such texts may quote payloads.
             scrub: a function that gets the text of an exception, and returns it without secrets.
             ignores: types of exceptions that are not reported, such as `InProgress` of reprocessing.idempotency.
-            capacity: most waiting reports.
-            batch: most reports of one request.
+            capacity: highest number of reports in the queue.
+            batch: highest number of reports in one request.
             every: seconds between two requests.
             timeout: seconds for the connection, and for each read of the answer.
-            longest_rest: longest backoff in seconds.
+            longest_rest: longest backoff (s) while the endpoint is not reachable.
             clock: returns the time in seconds since 1970.
 
         Raises:
@@ -100,9 +100,9 @@ class Reporter:
         _reporters.add(self)
 
     def reset_after_fork(self) -> None:
-        """Create an empty queue, and forget the thread.
+        """Create an empty queue, and forget the sending thread, which does not exist in a forked child process.
 
-        A forked child calls this, because its parent uses the old queue and thread.
+        A child process calls this after a fork; the parent keeps the old queue.
         """
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
@@ -117,14 +117,17 @@ class Reporter:
             return Counts(**self._counts)
 
     def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
-        """Queue a report. Never waits, never raises. A report about a message without ids is counted, but not sent."""
+        """Queue a report. Never waits, never raises. A report on a message without ids is counted, but not sent."""
         try:
             self._take(verdict, names, error)
         except Exception:  # noqa: BLE001  # must never harm the consumer
             self._count(dropped=1)
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
-        """Send the waiting reports. Return when they are sent, or after `within` seconds. Later reports are dropped."""
+        """Send the waiting reports; return when these are sent, or after `within` seconds.
+
+        Later reports are dropped.
+        """
         self.start_closing()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
@@ -162,7 +165,7 @@ class Reporter:
                 self._counts[name] = self._counts.get(name, 0) + number
 
     def _send_on(self) -> None:
-        unheard = 0
+        failures = 0
         due = 0.0
         batch: list[bytes] = []
         while True:
@@ -171,24 +174,24 @@ class Reporter:
                 return
             due = time.monotonic() + self._every
             answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Accepted()
-            unheard = unheard + 1 if isinstance(answer, NotAccepted) else 0
+            failures = failures + 1 if isinstance(answer, NotAccepted) else 0
             match answer:
                 case Accepted(refused):
-                    self._count(heard=len(batch) - refused, refused=refused)
+                    self._count(accepted=len(batch) - refused, refused=refused)
                     batch = []
                 case Rejected(why):
                     self._count(refused=len(batch))
                     logger.warning("redrive.reasons.rejected reports=%d: %s", len(batch), why)
                     batch = []
                 case NotAccepted(why):
-                    self._tell(why, unheard, waiting=len(batch) + self._queue.qsize())
+                    self._tell(why, failures, waiting=len(batch) + self._queue.qsize())
                     if self._closing.is_set():
                         self._count(dropped=len(batch) + self._left())
                         return
-                    self._closing.wait(self._rest(unheard))
+                    self._closing.wait(self._rest(failures))
 
     def _gather(self, due: float) -> list[bytes]:
-        """Wait until the next batch is due or full, and return its reports; empty if the reporter is closed.
+        """Wait until the next batch is due or full, and return its reports; empty: the reporter is closed.
 
         `due`: the monotonic time at which the batch is sent, even if it is not full.
         """
@@ -219,15 +222,19 @@ class Reporter:
             left += self._queue.get_nowait() is not None
         return left
 
-    def _rest(self, unheard: int) -> float:
+    def _rest(self, failures: int) -> float:
         """Return the backoff in seconds: 1, doubled with each failed request, times a random factor from 0.5 to 1."""
-        rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
+        rest = min(self._longest_rest, 2.0 ** min(failures - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 
-    def _tell(self, why: str, unheard: int, *, waiting: int) -> None:
-        if unheard in _LOGGED_AT:
+    def _tell(self, why: str, failures: int, *, waiting: int) -> None:
+        if failures in _LOGGED_AT:
             logger.warning(
-                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s", unheard, waiting, self.counts.dropped, why
+                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s",
+                failures,
+                waiting,
+                self.counts.dropped,
+                why,
             )
 
 

@@ -21,21 +21,27 @@ class InvalidEndpoint(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The endpoint accepted the reports, except for `refused` of them."""
+    """The endpoint accepted the batch of reports, except `refused` of its reports."""
 
     refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The endpoint refused this batch for good, so the batch is not retried. `why` is a text for the log."""
+    """The endpoint refused the batch, and would refuse it again, so it is not retried.
+
+    `why`: the reason, for the log.
+    """
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotAccepted:
-    """The batch must be sent again later. If the batch did arrive, the endpoint recognises the repeated reports."""
+    """The batch must be sent again later. `why`: the reason, for the log.
+
+    If the batch did arrive, the endpoint recognises the repeated reports.
+    """
 
     why: str
 
@@ -45,7 +51,7 @@ Answer = Accepted | Rejected | NotAccepted
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where reports are sent, and with which token.
+    """The service's endpoint for reports, and the token to send.
 
     `timeout`: seconds for the connection, and for each read of the answer.
     """

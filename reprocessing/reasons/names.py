@@ -13,9 +13,9 @@ _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The SQS message id, and the value of the attribute RedriveId. Either is enough to identify the message.
+    """The ids of a message: SQS's message id, and the value of the attribute RedriveId. One of the two is enough.
 
-    A value of RedriveId is the redrive id, a colon, and the number of the attempt.
+    The value of RedriveId is the redrive id, a colon, and the number of the attempt.
     """
 
     message_id: str | None = None

@@ -18,7 +18,10 @@ _FRAMES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The description of an exception: type, text and fingerprint. All are empty in a report of success."""
+    """The description of an exception: type, text (`message`) and fingerprint.
+
+    In a report of success, all are empty.
+    """
 
     type: str = ""
     message: str = ""
@@ -52,9 +55,9 @@ def type_of(error: BaseException) -> str:
 def fingerprint(name: str, traceback: TracebackType | None) -> str:
     """Return 16 hexadecimal digits that are equal for failures with the same cause.
 
-    They are the start of a SHA-256. Hashed are the type's name, and the file and function names of the traceback's
-    innermost 50 frames. Folders and line numbers are left out, so a deployment does not change the digits. A frame
-    of a direct recursion counts once.
+    They are the start of a SHA-256 hash of the exception type's name, and of the file and function names of the
+    traceback's innermost 50 frames. Folders and line numbers are left out, so a deployment does not change the digits.
+    A frame of a direct recursion counts once.
     """
     told = hashlib.sha256(name.encode(errors="replace"))
     for code in _innermost(traceback):
@@ -64,9 +67,9 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
 
 
 def storable_text(text: str, longest: int) -> str:
-    """Return at most `longest` characters of a text, without zero bytes, and with question marks for surrogates.
+    """Return the first `longest` characters of a text, without zero bytes, and with question marks for surrogates.
 
-    PostgreSQL can store neither of the two.
+    PostgreSQL can store neither zero bytes nor surrogates (halves of a UTF-16 pair).
     """
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 

@@ -1,4 +1,4 @@
-"""Compare the values that a person wants for a DLQ, target or rule with the current values."""
+"""Compare the values that a person wants for a DLQ, target or rule with its current values."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _run(
 
 
 def _again(run: Callable[[], Done]) -> Done:
-    """Reconnect if an earlier statement lost the connection, then run. If `run` loses the connection, raise."""
+    """Call `run`; before, reconnect if an earlier statement lost the connection. If `run` loses it, raise the error."""
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()

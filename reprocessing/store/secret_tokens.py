@@ -1,4 +1,4 @@
-"""Make secret tokens, and the digests by which they are looked up. The database has only the digests."""
+"""Make secret tokens (of the HTTP API and of reporters), and the digests by which the database looks them up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST: Final = 200
 
 
 def new_token(prefix: str) -> str:
-    """Return a random token. People and secret scanners recognise it by its prefix."""
+    """Return a random token that begins with the prefix, by which people and secret scanners recognise it."""
     return prefix + secrets.token_urlsafe(_BYTES)
 
 
@@ -21,5 +21,5 @@ def can_be_token(text: str) -> bool:
 
 
 def token_digest(token: str) -> bytes:
-    """Return the digest by which a token is looked up, so that timing reveals nothing."""
+    """Return the digest by which a token is looked up. The token itself is not stored."""
     return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -170,7 +170,8 @@ class Window:
 
     def dress(self, scheme: str) -> None:
         """Light or dark."""
-        self.do(lambda page: page.emulate_media(color_scheme="dark" if scheme == "dark" else "light"))
+        dark = scheme == "dark"
+        self.do(lambda page: page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce"))
 
     def lose_the_net(self, *, lost: bool = True) -> None:
         """No request gets anywhere, or all do again."""

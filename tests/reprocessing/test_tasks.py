@@ -218,7 +218,7 @@ def test_a_turn_whose_capture_did_not_run_dry_is_given_again_soon(
     end: dict[str, Any], post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _daily()
-    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: feed_run.TurnResult(Captured(**end)))
+    monkeypatch.setattr(feed_run, "poll_dlq", lambda *_, **__: feed_run.PollResult(Captured(**end)))
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert _given_again(post, clock, tasks.CAPTURE_SLICE + MINUTE) == [([bench.dlq.pk],)]
@@ -230,11 +230,11 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
     bench = _daily()
     given: list[object] = []
 
-    def take_long(*_: object, **__: object) -> feed_run.TurnResult:
+    def take_long(*_: object, **__: object) -> feed_run.PollResult:
         given.extend(_given_again(post, clock, tasks.CAPTURE_SLICE))
-        return feed_run.TurnResult(Captured(drained=True))
+        return feed_run.PollResult(Captured(drained=True))
 
-    monkeypatch.setattr(feed_run, "take_turn", take_long)
+    monkeypatch.setattr(feed_run, "poll_dlq", take_long)
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert (given, _given_again(post, clock, MINUTE)) == ([], [])
@@ -243,7 +243,7 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
 def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     _daily("a")
     ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
-    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: feed_run.TurnResult(ends.pop(0)))
+    monkeypatch.setattr(feed_run, "poll_dlq", lambda *_, **__: feed_run.PollResult(ends.pop(0)))
     tasks.tick()
     done = [one.name for one in post.work_off()]
     assert (done.count("capture"), ends) == (3, [])
@@ -303,8 +303,8 @@ def test_a_capture_that_was_not_enough_is_followed_by_another(
 ) -> None:
     bench = _filled("a")
     enlisted = None if left is None else plan.EnlistResult(letters=1, left=left)
-    gathered = feed_run.TurnResult(Captured(**{"received": 1, **end}), enlisted=enlisted)
-    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: gathered)
+    gathered = feed_run.PollResult(Captured(**{"received": 1, **end}), enlisted=enlisted)
+    monkeypatch.setattr(feed_run, "poll_dlq", lambda *_, **__: gathered)
     tasks.capture(bench.dlq.pk)
     assert post.of("capture") == [(bench.dlq.pk,)] * sent
 
@@ -364,7 +364,7 @@ def test_what_a_slice_leaves_is_enqueued_again(post: Post, monkeypatch: pytest.M
     lane = bench.lane(key="a").pk
     tasks.replay_lanes([lane])
     assert (sorted(_bodies(bench)), post.messages) == (["a1", "b1"], [])
-    monkeypatch.setattr(replay_slice.Turn, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
+    monkeypatch.setattr(replay_slice.Slice, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
     tasks.replay_lanes([lane])
     assert post.of("replay_lanes") == [([7, 8],)]
 

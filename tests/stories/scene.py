@@ -67,9 +67,9 @@ def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] =
 def drained(bench: Workbench, name: str = "", **options: Any) -> RunCounts:  # noqa: ANN401  # those of `hands`
     """The whole dlq captured, enlisted and replayed; what its letters have come to. At home in a thread of its own."""
     with_these = hands(bench, **options)
-    drain.capture_dlq(bench.dlq, with_these, heard=lambda _: None, seconds=30)
+    drain.capture_dlq(bench.dlq, with_these, on_progress=lambda _: None, seconds=30)
     run = drain.start_run(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
-    return drain.replay_run(run, with_these, told=lambda _: None)
+    return drain.replay_run(run, with_these, on_progress=lambda _: None)
 
 
 @contextmanager

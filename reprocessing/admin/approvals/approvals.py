@@ -170,7 +170,7 @@ def _act(approval: int, choice: _Choice, given: Mapping[str, Any], by: str) -> D
     done = choice.act(approval, by, given["reason"])
     if isinstance(done, decide.NotDone):
         return NotDone(done.why.removeprefix("Nothing was done: "))
-    return Done(reverse("admin:reprocessing_approval_change", args=[approval]), done.told)
+    return Done(reverse("admin:reprocessing_approval_change", args=[approval]), done.summary)
 
 
 def _difference(request: HttpRequest, approval: int) -> HttpResponse:

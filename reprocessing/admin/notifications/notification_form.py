@@ -81,7 +81,7 @@ def _look(form: NotificationForm) -> Preview:
     routes.check_route(wanted)
     before = routes.route_or_none(destination)
     shown = form.seen.rows(NotificationRoute.objects.filter(destination=destination)).exists()
-    now = before.told() if before and shown else {}
+    now = before.audit_values() if before and shown else {}
     findings = []
     if before and not form.row:
         what = f"{destination} has notifications already."
@@ -90,7 +90,10 @@ def _look(form: NotificationForm) -> Preview:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
         findings.append(Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_… for workers and web."))
     return Preview(
-        payload=wanted, changes=changed_fields(destination, now, wanted.told()), findings=findings, new=not before
+        payload=wanted,
+        changes=changed_fields(destination, now, wanted.audit_values()),
+        findings=findings,
+        new=not before,
     )
 
 

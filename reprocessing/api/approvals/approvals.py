@@ -154,4 +154,4 @@ def _decide(
     if isinstance(done, NotDone):
         raise conflict(done.why.removeprefix("Nothing was done: "))
     row.refresh_from_db()
-    return DecisionAboutApproval(dry_run=False, changed=True, says=[done.told], approval=ApprovalView.of(row))
+    return DecisionAboutApproval(dry_run=False, changed=True, says=[done.summary], approval=ApprovalView.of(row))

@@ -5,7 +5,6 @@ A repeated request with the same idempotency key gets the stored answer, and its
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any, Final, assert_never
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.utils.crypto import salted_hmac
 
 from reprocessing.api.site import problems
 from reprocessing.api.site.caller import Caller, admit, caller_of
@@ -124,7 +124,8 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
     if caller.key is None:
         return run()
     what = f"{request.method} {request.get_full_path()}\n".encode(errors="surrogateescape")
-    claim = calls.lease_key(caller.token.pk, caller.key, hashlib.sha256(what + body).digest())
+    digest = salted_hmac("redrive: API request", what + body, algorithm="sha256").digest()
+    claim = calls.lease_key(caller.token.pk, caller.key, digest)
     match claim:
         case Leased():
             return _run_leased(claim, run)

@@ -30,7 +30,7 @@ class DeedKind(StrEnum):
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """Return the permissions of those who may do this, and so may approve it."""
+        """Return the permissions that a person needs, all of them, to request or to approve a deed of this kind."""
         return tuple(f"reprocessing.{name}" for name in _PERMISSIONS[self].split())
 
     @property
@@ -77,9 +77,9 @@ class Deed:
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
-#: The key for all DLQs, in place of a DLQ's id, if a deed is about all DLQs.
+#: Stands for a DLQ's id in `Messages`, if a deed is about all DLQs.
 ALL: Final = 0
-#: The number of messages that a deed is about, by the DLQ's id (or `ALL`). None: any number.
+#: The number of messages that a deed is about, by DLQ id. None: the number is not limited.
 Messages = Mapping[int, int | None]
 
 

@@ -1,4 +1,4 @@
-"""Names of people: compare two names, and write the names of both people of an approved deed."""
+"""Compare names of people, and write who did a deed in a history: the requester, the approver, or an API token."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def signed_alone(by: str) -> str:
 
 
 def is_one_name(name: str) -> bool:
-    """Return whether a text is the name of one person, without a text that tells of an approval (`APPROVED_BY`)."""
+    """Return whether a text can be one person's name: it contains neither "approved by" nor "without approval"."""
     return APPROVED_BY.strip(", ") not in _folded(name) and ALONE.strip(", ") not in _folded(name)
 
 
 def history_pattern(name: str) -> str:
-    """Return a regular expression of PostgreSQL that finds the names in histories that this person is a part of.
+    """Return a PostgreSQL regular expression that matches the author of a history entry if `name` is part of it.
 
-    The person acted, alone or with an API token, or approved. Two names, as they are written, are found, too.
+    For "bob", it matches "bob", "bob, API token deploy", "bob, without approval" and "ann, approved by bob". `name` may
+    also be a whole author, such as "ann, approved by bob".
     """
     ends = "|".join(map(re.escape, (APPROVED_BY, VIA_API, ALONE)))
     return f"(^|{re.escape(APPROVED_BY)}){re.escape(name)}($|{ends})"

@@ -35,18 +35,18 @@ class Alarm:
     """One CloudWatch alarm as it should be.
 
     Attributes:
-        of: the name of the DLQ that the alarm is about; empty: the alarm is not about a DLQ.
-        means: the alarm's description, which says what to do.
-        streams: the metrics; the alarm compares the sum of several metrics with the threshold.
+        dlq: the name of the DLQ that the alarm is about; empty: the alarm is not about a DLQ.
+        description: text that says what is wrong, and what to do.
+        metrics: the metrics; if there are several, their sum is compared with the threshold.
         above: the alarm fires above the threshold; if false, below the threshold.
         period: seconds of one period. The alarm fires after `periods` periods in a row.
         missing: how missing data is treated: notBreaching, breaching or missing.
     """
 
     name: str
-    of: str = ""
-    means: str
-    streams: tuple[AlarmMetric, ...]
+    dlq: str = ""
+    description: str
+    metrics: tuple[AlarmMetric, ...]
     threshold: float
     above: bool = True
     period: int = _MINUTE
@@ -56,19 +56,19 @@ class Alarm:
     @property
     def is_on_sqs_metrics(self) -> bool:
         """Return whether all metrics of the alarm are SQS's own, which exist in the queue's region."""
-        return all(metric.namespace == _SQS for metric in self.streams)
+        return all(metric.namespace == _SQS for metric in self.metrics)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the parameters of CloudWatch's call PutMetricAlarm. `actions`: ARNs that the alarm notifies."""
         comparison = "GreaterThanThreshold" if self.above else "LessThanThreshold"
         told: dict[str, Any] = {
-            "AlarmName": self.name, "AlarmDescription": self.means, "ActionsEnabled": True,
+            "AlarmName": self.name, "AlarmDescription": self.description, "ActionsEnabled": True,
             "AlarmActions": list(actions), "ComparisonOperator": comparison, "Threshold": self.threshold,
             "EvaluationPeriods": self.periods, "TreatMissingData": self.missing,
         }  # fmt: skip
-        if len(self.streams) == 1:
-            return told | _metric(self.streams[0]) | {"Statistic": self.streams[0].stat, "Period": self.period}
-        return told | {"Metrics": [*_summed(self.streams, self.period)]}
+        if len(self.metrics) == 1:
+            return told | _metric(self.metrics[0]) | {"Statistic": self.metrics[0].stat, "Period": self.period}
+        return told | {"Metrics": [*_summed(self.metrics, self.period)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,54 +103,54 @@ def alarms_of_dlq(
     """
     sooner = "" if queue.endswith(".fifo") else ", or sooner, because its retention began when it was first sent"
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-messages-present", of=dlq,
-        means=f"Messages are in {queue}, visible or in flight. Run manage.py redrive_status {dlq}.",
-        streams=(
+        name=f"{PREFIX}-{dlq}-messages-present", dlq=dlq,
+        description=f"Messages are in {queue}, visible or in flight. Run manage.py redrive_status {dlq}.",
+        metrics=(
             _of_queue("ApproximateNumberOfMessagesVisible", queue),
             _of_queue("ApproximateNumberOfMessagesNotVisible", queue),
         ), threshold=0,
     )  # fmt: skip
     for source in sources:
         yield Alarm(
-            name=f"{PREFIX}-{source}-age-too-high", of=dlq,
-            means=f"The oldest message of {source} is older than 5 minutes: check whether its consumers fail.",
-            streams=(_of_queue("ApproximateAgeOfOldestMessage", source),), threshold=300, periods=3,
+            name=f"{PREFIX}-{source}-age-too-high", dlq=dlq,
+            description=f"The oldest message of {source} is older than 5 minutes: check whether its consumers fail.",
+            metrics=(_of_queue("ApproximateAgeOfOldestMessage", source),), threshold=300, periods=3,
         )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-messages-expire", of=dlq,
-        means=f"The oldest message of {queue} has used up 3/4 of its retention: SQS deletes it within "
+        name=f"{PREFIX}-{dlq}-messages-expire", dlq=dlq,
+        description=f"The oldest message of {queue} has used up 3/4 of its retention: SQS deletes it within "
         f"{duration_in_words(retention / 4)}{sooner}. A message that is not captured is then lost. Run: manage.py "
         f"drain_dlq {dlq}, a dry run, which captures.",
-        streams=(_of_queue("ApproximateAgeOfOldestMessage", queue),), threshold=round(retention * 0.75),
+        metrics=(_of_queue("ApproximateAgeOfOldestMessage", queue),), threshold=round(retention * 0.75),
     )  # fmt: skip
     ours = (("Dlq", dlq),)
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-letters-expire", of=dlq,
-        means=f"Within a day, SQS deletes the copy in the DLQ of an unfinished message of {dlq}. PostgreSQL keeps the "
-        f"message. Run manage.py redrive_status {dlq}.",
-        streams=(_own(metric_names.EXPIRY, ours, namespace, "Minimum"),), threshold=_DAY, above=False,
+        name=f"{PREFIX}-{dlq}-letters-expire", dlq=dlq,
+        description=f"Within a day, SQS deletes the copy in the DLQ of an unfinished message of {dlq}. "
+        f"PostgreSQL keeps the message. Run manage.py redrive_status {dlq}.",
+        metrics=(_own(metric_names.EXPIRY, ours, namespace, "Minimum"),), threshold=_DAY, above=False,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-parked", of=dlq,
-        means=f"Messages of {dlq} were parked: review them in the parking lot of the admin.",
-        streams=(_own(metric_names.LETTER_COUNTERS["parked"], ours, namespace, "Sum"),), threshold=0,
+        name=f"{PREFIX}-{dlq}-parked", dlq=dlq,
+        description=f"Messages of {dlq} were parked: review them in the parking lot of the admin.",
+        metrics=(_own(metric_names.LETTER_COUNTERS["parked"], ours, namespace, "Sum"),), threshold=0,
         period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-redrive-fails", of=dlq,
-        means=f"Messages of {dlq} fail again after they were redriven: check the consumer's fix.",
-        streams=(_own(metric_names.LETTER_COUNTERS["failed"], ours, namespace, "Sum"),), threshold=20,
+        name=f"{PREFIX}-{dlq}-redrive-fails", dlq=dlq,
+        description=f"Messages of {dlq} fail again after they were redriven: check the consumer's fix.",
+        metrics=(_own(metric_names.LETTER_COUNTERS["failed"], ours, namespace, "Sum"),), threshold=20,
         period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-capture-trouble", of=dlq,
-        means=f"A capture or AWS's native redrive of {dlq} fails. Run manage.py redrive_status {dlq}.",
-        streams=(_own(metric_names.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
+        name=f"{PREFIX}-{dlq}-capture-trouble", dlq=dlq,
+        description=f"A capture or AWS's native redrive of {dlq} fails. Run manage.py redrive_status {dlq}.",
+        metrics=(_own(metric_names.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-letters-get-old", of=dlq,
-        means=f"An unfinished message of {dlq} was sent more than a day ago. Run manage.py redrive_status {dlq}.",
-        streams=(_own(metric_names.OLDEST, ours, namespace, "Maximum"),), threshold=_DAY, period=5 * _MINUTE, periods=3,
+        name=f"{PREFIX}-{dlq}-letters-get-old", dlq=dlq,
+        description=f"An unfinished message of {dlq} was sent more than a day ago. Run manage.py redrive_status {dlq}.",
+        metrics=(_own(metric_names.OLDEST, ours, namespace, "Maximum"),), threshold=_DAY, period=5 * _MINUTE, periods=3,
     )  # fmt: skip
 
 
@@ -158,33 +158,35 @@ def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of one target, such as "its circuit breaker is open"."""
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
-        means=f"The circuit breaker of {target} is open, because messages fail there. Check {target} and its consumer.",
-        streams=(_own(metric_names.BREAKER, (("Target", target),), namespace, "Maximum"),), threshold=1, periods=3,
+        description=f"The circuit breaker of {target} is open, because messages fail there. "
+        f"Check {target} and its consumer.",
+        metrics=(_own(metric_names.BREAKER, (("Target", target),), namespace, "Maximum"),), threshold=1, periods=3,
     )  # fmt: skip
 
 
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of the whole service.
 
-    The first alarm also fires when CloudWatch gets no data, because a stopped service publishes no metrics.
+    The alarm `consumes-nothing` also fires when CloudWatch gets no data: a stopped service publishes no metrics.
     """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
-        means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
-        "Redis is down. Run manage.py redrive_status, and follow the runbook.",
-        streams=(_own(metric_names.CONSUMED, (("Queue", "redrive-control"),), namespace, "Maximum"),), threshold=300,
+        description="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, "
+        "PostgreSQL or Redis is down. Run manage.py redrive_status, and follow the runbook.",
+        metrics=(_own(metric_names.CONSUMED, (("Queue", "redrive-control"),), namespace, "Maximum"),), threshold=300,
         periods=3, missing="breaching",
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-everything-stopped",
-        means="Everything has been stopped for an hour. "
+        description="Everything has been stopped for an hour. "
         "To resume: manage.py resume_redrive --all --reason WHY --confirm.",
-        streams=(_own(metric_names.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
+        metrics=(_own(metric_names.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-throttled",
-        means="AWS throttles requests to SQS: a quota of SQS or KMS is used up. Lower the rates, or raise the quota.",
-        streams=(_own(metric_names.THROTTLES, (("Service", "sqs"),), namespace, "Sum"),),
+        description="AWS throttles requests to SQS: a quota of SQS or KMS is used up. "
+        "Lower the rates, or raise the quota.",
+        metrics=(_own(metric_names.THROTTLES, (("Service", "sqs"),), namespace, "Sum"),),
         threshold=100, period=5 * _MINUTE,
     )  # fmt: skip
 
@@ -202,7 +204,7 @@ def differences(
     if not actions:
         del told["AlarmActions"]
     of_one, of_sum = {"Namespace", "MetricName", "Dimensions", "Statistic", "Period"}, {"Metrics"}
-    absent = dict.fromkeys(of_sum if len(wanted.streams) == 1 else of_one)
+    absent = dict.fromkeys(of_sum if len(wanted.metrics) == 1 else of_one)
     return tuple(
         ParameterDiffers(name, found.get(name), value)
         for name, value in (told | absent).items()

@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 
 #: Min values for a trend. A trend compares the first third of the values with the last third.
 LEAST_VALUES: Final = 6
-#: Smallest rise that counts: of the age in seconds, of messages in flight, and as a share of the earlier value.
+#: A value grows if it rose by 60 s (age) or by 10 messages (in flight), and by 25 % of its earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
-#: Smallest share of increases among all changes: a value that goes up and down does not grow.
+#: A value grows only if at least this share of its changes are increases, so a value that goes up and down does not.
 _UPWARD: Final = 0.75
-#: Consumers do not fail if at most this share of the sent messages was not deleted, because metrics are late.
+#: Consumers fail only if more than this share of the messages was not deleted. CloudWatch may miss some late deletions.
 _MISSING: Final = 0.05
 
 
@@ -108,9 +108,9 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
 
 
 def _failing(of: QueueMetrics) -> FailingConsumers | None:
-    """Return `FailingConsumers` if messages were received and not deleted, else None.
+    """Return `FailingConsumers` if all messages were received, but too few were deleted; else None.
 
-    Messages in flight do not count as failed, because they may still be deleted.
+    Messages in flight do not count as failed, because their consumer may still delete them.
     """
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0

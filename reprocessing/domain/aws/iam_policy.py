@@ -114,7 +114,7 @@ _ACTIONS: Final = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
     "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
 }  # fmt: skip
-#: The name of the encryption context of payload keys, and how its values begin. CloudTrail shows both.
+#: The KMS encryption context of payload keys has this name, and its value begins with this text. CloudTrail shows it.
 KMS_CONTEXT: Final = "redrive"
 #: Purposes that only capturing and sending need: not allowed in mode `observe`.
 _ACTS: Final = frozenset({
@@ -147,11 +147,10 @@ def iam_action(call: str) -> str:
 
 
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
-    """Return the IAM policies that allow the service to use these resources, by the role that it assumes (ARN).
+    """Return the IAM policies that allow the service to use these resources: one policy for each role, by role ARN.
 
-    The key "" is the service's own role.
-
-    `acts`: whether the service may capture and send messages; if false, it only observes DLQs.
+    The key "" stands for the service's own role. `acts`: whether the service may capture and send messages; if false,
+    the policies allow only to observe DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
@@ -177,7 +176,7 @@ def trust_policy(service: str) -> dict[str, Any]:
 
 
 def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
-    """Yield one statement for each purpose and condition. If a purpose has several, their ids end in a number."""
+    """Yield one statement for each purpose and condition. A purpose's second statement has an id that ends in "2"."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
         for use in used:
@@ -209,7 +208,7 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
 
 
 def _alias(use: ResourceUse) -> dict[str, Any]:
-    """Return the condition that limits a statement to the key of an alias."""
+    """Return the condition that limits a statement to the KMS key of an alias; empty if the ARN is of no alias."""
     alias = use.arn.rpartition(":")[2]
     return {"ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}} if alias.startswith("alias/") else {}
 

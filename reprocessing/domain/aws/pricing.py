@@ -115,7 +115,7 @@ class IdleLoad:
     """The load on SQS while no message fails.
 
     Attributes:
-        turns: polls per second of all DLQs together.
+        polls: polls per second of all DLQs together.
         ticks: ticks of Celery beat per second.
         sweeps: recovery tasks per second.
         dlqs_per_task: most DLQs that one task polls.
@@ -124,7 +124,7 @@ class IdleLoad:
         workers: number of workers, each of which long-polls each of the service's own queues.
     """
 
-    turns: float
+    polls: float
     ticks: float = 0.5
     sweeps: float = 0.1
     dlqs_per_task: int = 20
@@ -139,8 +139,8 @@ class IdleLoad:
         A DLQ poll is one request, a task three (send, receive, delete); long polls come on top. Polls that are due at
         the same tick share a task.
         """
-        tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.dlqs_per_task))
-        return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
+        tasks = self.ticks + self.sweeps + min(self.polls, max(self.ticks, self.polls / self.dlqs_per_task))
+        return self.polls + 3 * tasks + self.workers * self.queues / self.long_poll
 
     def cost_of_day(self, *, each: float) -> Cost:
         """Return the cost of a day, at `each` US dollars for one request."""

@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted queue. A difference never weakens an existing limit or protection."""
+"""Compare an existing queue with the wanted queue. No change weakens an existing limit or protection."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
-OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
+OWN_VISIBILITY: Final = 900  #: seconds; the visibility timeout of the service's own queues: three times a task's limit
 FIFO: Final = ".fifo"
 
 
@@ -51,9 +51,9 @@ class WantedQueue:
     """A queue as it should be: it is created, or compared with the existing queue of this name.
 
     Attributes:
-        visibility, retention, wait: seconds.
+        visibility, retention, wait: visibility timeout, retention and duration of a long poll, in seconds.
         by_content: content-based deduplication, for FIFO queues.
-        key: the KMS key; empty: SSE-SQS.
+        key: the KMS key that encrypts messages; empty: SQS's own keys (SSE-SQS).
         dlq: the name of the queue's DLQ; empty: no DLQ.
         receives: after this many receives, SQS moves a message to the DLQ.
         sources: names of the queues whose DLQ this queue is.
@@ -103,7 +103,7 @@ class ExistingQueue:
     sources: tuple[str, ...] = ()
 
     def arn_beside(self, name: str) -> str:
-        """Return the ARN of the queue with this name in the same account and region."""
+        """Return the ARN of another queue with this name, in this queue's account and region."""
         return f"{self.arn.rpartition(':')[0]}:{name}"
 
 
@@ -116,7 +116,7 @@ class QueueMissing:
 
 @dataclass(frozen=True, slots=True)
 class AttributeDiffers:
-    """An attribute has another value and will be changed. Values are texts as SQS shows them; empty: not set."""
+    """An attribute's value (`found`) will be changed to the wanted value. Values are SQS's texts; empty: not set."""
 
     attribute: str
     found: str
@@ -135,7 +135,7 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute's value contradicts the wanted value (`what`), so a person has to decide (`cure`)."""
+    """An attribute contradicts what is wanted, and is not changed. `what`: how; `cure`: what a person has to do."""
 
     attribute: str
     what: str
@@ -146,7 +146,7 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return the number that a person set (`value`), for any queue. If it is None, return `default`, for new queues."""
+    """Return `value`, which a person set, for every queue; if it is None, `default`, which existing queues ignore."""
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 

@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A setting, with its values before and after. `inherited`: the value after comes from the DLQ's policy."""
+    """A setting, with its old and new value. `inherited`: whether the new value comes from the DLQ's policy."""
 
     key: str
     before: Any

@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error in a configuration file, at a path such as dlqs, orders, mode. `line` 0: the file lacks the path."""
+    """An error in a configuration file, at a path such as dlqs, orders, mode. `line` 0: the line is not known."""
 
     path: Path
     text: str
@@ -46,7 +46,7 @@ class Document:
     lines: Mapping[Path, int] = field(default_factory=dict)
 
     def located(self, problem: Problem) -> Problem:
-        """Return the problem with the line number of its path, or of the nearest part of the file around its path."""
+        """Return the problem with its line number. If its path is not in the file, the line is that of a parent key."""
         path = problem.path
         while path and path not in self.lines:
             path = path[:-1]

@@ -40,7 +40,7 @@ class FailureSource:
 
     @property
     def words(self) -> str:
-        """Return the source in words, such as "function ship"; "itself" if the source is the DLQ."""
+        """Return the source in words, such as "function ship"; "itself" if the DLQ is its own source."""
         if self.source_arn == self.dlq_arn:
             return "itself"
         name = f"{_KIND_WORDS[self.kind]}{resource_name(self.source_arn)}"
@@ -52,9 +52,9 @@ class QueueReading:
     """The attributes of a queue. The numbers are None if the queue could not be read.
 
     Attributes:
-        retention: seconds.
-        visible, in_flight: how many messages the queue has.
-        tags: None: they were not read.
+        retention: seconds for which the queue keeps a message.
+        visible, in_flight: how many messages of the queue are visible, or in flight.
+        tags: the queue's tags; None: the tags were not read.
         trouble: why the queue could not be read, and what to do; empty: it was read.
     """
 
@@ -88,13 +88,13 @@ class Scope:
         return bool(self.prefix or self.tags)
 
     def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:
-        """Return whether a queue with this ARN and these tags (None: not known) belongs to the scope.
+        """Return whether a queue belongs to the scope, by its account, region, name and tags.
 
-        The account of a scope without a role is not known: a queue that was found with a role belongs to other scopes.
+        A scope without a role has no queue that was found with a role, because the scope's account is not known.
 
         Args:
-            arn: the queue.
-            tags: its tags.
+            arn: the queue's ARN.
+            tags: the queue's tags; None: not known, so the queue belongs to no scope with tags.
             found_with: the ARN of the role with which the queue was found; empty: the service's own role.
         """
         if found_with and not self.role:

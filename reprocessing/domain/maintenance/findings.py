@@ -7,9 +7,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-#: A clock difference above `_NOTICED` is a warning; above `_ILL`, an error.
-_NOTICED: Final = timedelta(seconds=5)
-_ILL: Final = timedelta(seconds=30)
+#: A clock difference above `_WARNING_ABOVE` (5 s) is a warning, above `_ERROR_ABOVE` (30 s) an error.
+_WARNING_ABOVE: Final = timedelta(seconds=5)
+_ERROR_ABOVE: Final = timedelta(seconds=30)
 
 
 class FindingSeverity(StrEnum):
@@ -75,6 +75,6 @@ def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFind
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."
     why = "Leases, due times, the expiry of messages in SQS, and signatures depend on the clocks."
     cure = "Synchronise both machines' clocks (see chronyc tracking or timedatectl). Then run: manage.py redrive_doctor"
-    if off > _ILL:
+    if off > _ERROR_ABOVE:
         return error_finding(where, what, why, cure)
-    return warning_finding(where, what, why, cure) if off > _NOTICED else ok_finding(where, "the clocks agree.")
+    return warning_finding(where, what, why, cure) if off > _WARNING_ABOVE else ok_finding(where, "the clocks agree.")

@@ -1,4 +1,4 @@
-"""Describe what is known, after PostgreSQL was restored from a backup, about letters that are unfinished in it."""
+"""Describe what is known about unfinished letters after PostgreSQL was restored from a backup."""
 
 from __future__ import annotations
 

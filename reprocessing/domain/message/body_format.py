@@ -57,7 +57,8 @@ def recognise(body: bytes) -> BodySummary:
         looks = next((what for magic, what in _MAGIC.items() if body.startswith(magic)), "")
         return BodySummary(BodyFormat.BINARY, f"looks like {looks}" if looks else "")
     document = json_view.read(body)
-    if isinstance(task := celery_task.read(body, document), TaskMessage):  # before JSON: it is usually base64 of JSON
+    # Celery tasks come before JSON, because a task is usually base64 of JSON.
+    if isinstance(task := celery_task.read(body, document), TaskMessage):
         return _of_task(task)
     if not isinstance(document, Unreadable):
         return _of_json(body, document)

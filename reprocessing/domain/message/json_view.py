@@ -27,7 +27,7 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A text cannot be read as expected, because of `why`. `is_json`: other parsers may read the text as JSON."""
+    """A text cannot be read as expected, because of `why`. `is_json`: whether other parsers may read it as JSON."""
 
     why: str
     is_json: bool = field(default=True, compare=False)

@@ -1,4 +1,4 @@
-"""Build and read the attributes ("marks") that the service adds to messages, and by which it recognises returns."""
+"""Build and read "marks": attributes that the service adds to messages, and by which it recognises a message again."""
 
 from __future__ import annotations
 
@@ -74,8 +74,10 @@ def attributes_to_send(
 ) -> tuple[dict[str, Attribute], list[str]]:
     """Return the attributes to send, and the names of the marks that are among these attributes.
 
-    Marks (`added`) replace no attribute of the letter except the mark of an earlier redrive. Marks that do not fit are
-    left out. `space`: max bytes of all attributes, the queue's limit less the body; `room`: max number of attributes.
+    A mark (`added`) replaces an attribute of the letter only if that attribute is a mark of an earlier redrive. Marks
+    that do not fit are left out.
+
+    `space`: max bytes of all attributes (the queue's size limit minus the body's size). `room`: max attributes.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):

@@ -12,8 +12,8 @@ from typing import Final
 _CONTEXT: Final = 3  # equal lines that are shown before and after a change
 #: Max lines that are compared. Above that, all lines from the first to the last change count as replaced.
 _COMPARED: Final = 1_000
-# Lines over 160 characters are split after some words, which a checksum chooses. So both texts are split at the same
-# words again after a change.
+# A line over 160 characters is split into parts. A part ends after a word that a checksum of the word chooses, so equal
+# words in the two texts end equal parts, also behind a change.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
 _ENDS_A_PART: Final = 8  # about one word in 8 ends a part of a long line
@@ -80,7 +80,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Return the parts into which the lines of a text are split, and for each part the number of its line."""
+    """Split long lines of a text into parts. Return all parts (of a short line, one), and each part's line number."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -65,8 +65,8 @@ def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth 
     Args:
         notes: the notes of one DLQ, the oldest first; notes older than `within` are ignored.
         within: seconds over which the DLQ must have grown.
-        is_open: whether the DLQ was growing before. Then it grows as long as its backlog is larger than `within / 2`
-            seconds ago.
+        is_open: whether the DLQ was growing before. Then it still grows while its backlog is larger than it was
+            `within / 2` seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

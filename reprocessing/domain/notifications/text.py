@@ -64,7 +64,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to send. `link` is the address of the first incident's page or the dashboard; empty if it is not known."""
+    """A text to send. `link`: the URL of the first incident's page or of the dashboard; empty: the URL is not known."""
 
     title: str
     body: str
@@ -122,8 +122,8 @@ def _section(section: TextSection, link: Link) -> str:
     lines: list[str] = []
     if section.many > len(section.examples) or section.many > 1:
         lines.append(f"{section.many:,} {wording.many}" + (", ended:" if section.stage is Stage.ENDED else ":"))
-    for told in section.examples[:EXAMPLES]:
-        lines += _incident(section, told, wording)
+    for incident in section.examples[:EXAMPLES]:
+        lines += _incident(section, incident, wording)
     if section.many > EXAMPLES:
         lines.append(f"… and {section.many - EXAMPLES:,} more.")
     if section.stage is not Stage.ENDED:
@@ -135,26 +135,28 @@ def _section(section: TextSection, link: Link) -> str:
     return "\n".join(lines)
 
 
-def _incident(section: TextSection, told: IncidentFacts, wording: Wording) -> list[str]:
-    said = [_headline(section, told) + "."]
-    if section.stage is Stage.ENDED and told.ended_at is not None:
-        lasted = (told.ended_at - told.opened_at).total_seconds()
-        said.append(f"It began at {told.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
+def _incident(section: TextSection, incident: IncidentFacts, wording: Wording) -> list[str]:
+    said = [_headline(section, incident) + "."]
+    if section.stage is Stage.ENDED and incident.ended_at is not None:
+        lasted = (incident.ended_at - incident.opened_at).total_seconds()
+        said.append(f"It began at {incident.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
         return [" ".join(said)]
-    said.append(f"{'Since' if not section.kind.is_moment else 'At'} {told.opened_at:%Y-%m-%d %H:%M} UTC.")
-    said += [_filled(sentence, told.facts) for sentence in wording.more if _names(sentence) <= told.facts.keys()]
+    said.append(f"{'Since' if not section.kind.is_moment else 'At'} {incident.opened_at:%Y-%m-%d %H:%M} UTC.")
+    said += [
+        _filled(sentence, incident.facts) for sentence in wording.more if _names(sentence) <= incident.facts.keys()
+    ]
     return [" ".join(said)]
 
 
-def _headline(section: TextSection, told: IncidentFacts) -> str:
+def _headline(section: TextSection, incident: IncidentFacts) -> str:
     wording = WORDING[section.kind]
     match section.stage:
         case Stage.OPENED:
-            return _filled(wording.opened, told.facts)
+            return _filled(wording.opened, incident.facts)
         case Stage.REMINDED:
-            return f"Still: {_filled(wording.opened, told.facts)}"
+            return f"Still: {_filled(wording.opened, incident.facts)}"
         case Stage.ENDED:
-            return _filled(wording.over or wording.opened, told.facts)
+            return _filled(wording.over or wording.opened, incident.facts)
 
 
 def _tone(section: TextSection) -> Tone:

@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
-    """Return the JSON body as bytes. In each of its events, `count` incidents exist, and `incidents` lists some."""
+    """Return the JSON body as bytes. It has one event for each section: the number of incidents, and some examples."""
     said = {
         "version": VERSION,
         "place": place,
@@ -27,7 +27,7 @@ def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, des
                 "kind": section.kind.value,
                 "stage": section.stage.value,
                 "count": section.many,
-                "incidents": [_incident(told) for told in section.examples],
+                "incidents": [_incident(incident) for incident in section.examples],
             }
             for section in sections
         ],
@@ -35,10 +35,11 @@ def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, des
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _incident(told: IncidentFacts) -> dict[str, object]:
+def _incident(incident: IncidentFacts) -> dict[str, object]:
     return {
-        "subject": told.subject, "facts": dict(told.facts), "times": told.times, "opened_at": _moment(told.opened_at),
-        "ended_at": None if told.ended_at is None else _moment(told.ended_at),
+        "subject": incident.subject, "facts": dict(incident.facts), "times": incident.times,
+        "opened_at": _moment(incident.opened_at),
+        "ended_at": None if incident.ended_at is None else _moment(incident.ended_at),
     }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ SORT_KEY_LENGTH = 300
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
 _NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
-_MAGNITUDES = 16  # digits of a magnitude, which is stored as an offset from _MIDDLE
+_MAGNITUDES = 16  # digits of a magnitude (power of ten), which is stored plus _MIDDLE, so that it is never negative
 _WRITTEN_OUT = 40  # max digits of a number without an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
 _NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")

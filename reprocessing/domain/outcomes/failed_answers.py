@@ -21,8 +21,10 @@ _SAID: Final = {
 def in_words(outcome: str, said: str) -> str:
     """Return in words how attempts with the same outcome failed, such as "503 Service Unavailable".
 
-    `said`: of a refusal, only its code, because its text may quote a message; of other outcomes, why nothing was sent,
-    or why no answer came.
+    Args:
+        outcome: an `AttemptOutcome`.
+        said: of a refused attempt, the error code without the text, which may quote a message. Of an attempt that was
+            not sent or got no answer, the reason.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known

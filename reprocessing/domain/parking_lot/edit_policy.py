@@ -155,7 +155,7 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
 
 
 def json_problem(before: bytes, after: bytes) -> str:
-    """Return why a JSON body is no longer valid JSON after an edit, with line and column; "": it is, or never was."""
+    """Return why an edit broke a JSON body, with line and column; "": it is valid, or was no JSON before the edit."""
     if before.lstrip()[:1] not in {b"{", b"["} or isinstance(json_view.read(before), Unreadable):
         return ""
     found = json_view.read(after)

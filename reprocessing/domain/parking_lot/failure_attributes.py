@@ -17,7 +17,7 @@ _FRAMEWORKS: Final = (
     ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
     ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
     ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
-    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges from Kafka copy them
+    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges from Kafka copy these headers
     ("kafka_dlt-exception-fqcn", "Spring"),
     ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
     ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx

@@ -171,15 +171,15 @@ def _answered(signs: FailureSigns) -> FailureCause | None:
 def _left(signs: FailureSigns) -> FailureCause | None:
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
-        told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
+        told = ": ".join(part for part in (found.code, _function_error(found, signs.letter)) if part)
         return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
     if named := failure_attributes.named_failure(signs.letter):
         return _cause(CauseKind.LEFT, f"{named.source}: {named.failure}", named.key, named.failure)
     return None
 
 
-def _more(found: FailedDelivery, letter: LetterFacts) -> str:
-    """Return the error type or text of a function; "" for other services. Lambda's codes are mostly the same."""
+def _function_error(found: FailedDelivery, letter: LetterFacts) -> str:
+    """Return the error type or text of a failed function, since most functions have one code; "" for other services."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
             return failure_attributes.without_quotes(found.message, letter)
@@ -199,7 +199,7 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
         return event
     if kind := _type(letter, signs.type):
         return _cause(CauseKind.TYPE, kind, kind)
-    looks = _LARGE if large else _looks(letter)
+    looks = _LARGE if large else _outline(letter)
     if signs.reason and looks.parts in _MUTE:
         return _cause(CauseKind.PARKED, ParkedReason(signs.reason).sentence, signs.reason, "")
     shown = looks.title[:1].upper() + looks.title[1:]
@@ -208,7 +208,7 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
 
 
 def _type(letter: LetterFacts, selector: Selector | None) -> str:
-    """Return the type that the DLQ's selector reads; without a selector, the type that a usual name has, or ""."""
+    """Return the message type: what the DLQ's selector reads, else the value of a usual name; "": there is none."""
     if selector is None:
         return message_type.message_type(letter)
     found = select_key(selector, letter)
@@ -221,8 +221,8 @@ def _task(letter: LetterFacts) -> str:
     return found.task if isinstance(found, TaskMessage) else ""
 
 
-def _looks(letter: LetterFacts) -> Outline:
-    """Return the outline of the body; for an SNS notification, the outline of the notification's message."""
+def _outline(letter: LetterFacts) -> Outline:
+    """Return the outline of the body; if the body is an SNS notification, the outline of the message in it."""
     match letter.document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
             inner = message.encode()
@@ -233,7 +233,7 @@ def _looks(letter: LetterFacts) -> Outline:
 
 
 def _event(letter: LetterFacts, selector: Selector | None) -> FailureCause | None:
-    """Return the cause of an EventBridge event, if no selector says where its type is."""
+    """Return the cause of an EventBridge event: its type and source. None: no event, or the DLQ has a type selector."""
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()} if selector is None:
             kind, source = message_type.type_value(kind), message_type.type_value(source)

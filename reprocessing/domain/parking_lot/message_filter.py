@@ -40,7 +40,7 @@ class MessageFilter:
         states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
-        died_after, died_before: the message failed at this time or later; it failed before this time.
+        died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
@@ -111,11 +111,6 @@ class MessageFilter:
     def without_bodies(self) -> MessageFilter:
         """Return the filter without the conditions that read payloads."""
         return replace(self, text=None, field=None, value=None)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Return whether the filter has a condition other than `states`."""
-        return self != MessageFilter(states=self.states, dlqs=self.dlqs)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words, such as "parked messages of the DLQ orders".

@@ -1,6 +1,6 @@
 """Find a message's type, such as order.paid, where producers usually write it.
 
-A type is shown to people who may not see payloads, so a value that may be an id, a date or a person's text is no type.
+People who may not see payloads see the type. So a value that may be an id, a date or a person's text is no type.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _TURN: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a
 _PART: Final = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
 _HEX: Final = re.compile(r"(?=[a-f]*+[0-9])[0-9a-f]{8,}")
 _DIGIT_INSIDE: Final = re.compile(r"[0-9][A-Za-z]")
-_LONGEST_PART: Final = 20  # characters of one word; longer ones are tokens
-_LONG: Final = 16  # characters of a word that few types have without a change of case between words
-_MOST_DIGITS: Final = 4  # of one type
+_LONGEST_PART: Final = 20  # max characters of one word; a longer word is a token
+_LONG: Final = 16  # characters from which a word is an id if upper case, lower case or digits alternate in it
+_MOST_DIGITS: Final = 4  # max digits of a type
 
 
 def type_value(text: str) -> str:
-    """Return `text` if it can be a type, else ""."""
+    """Return `text` if it can be a message type; "" if it is too long, a date, an id, or a person's text."""
     if not (0 < len(text) <= LONGEST and _TYPE.fullmatch(text)) or ID_IN_IT.search(text) or _DATE.search(text):
         return ""
     if sum(map(str.isdigit, text)) > _MOST_DIGITS or any(map(_is_random, _WORD.findall(text))):
@@ -53,7 +53,7 @@ def message_type(letter: LetterFacts) -> str:
 
 
 def _parts(document: object) -> Iterator[Mapping[str, object]]:
-    """Yield what may have a type: the headers and fields of a body, or of the message of an SNS notification."""
+    """Yield the mappings that may contain a type: headers and fields of a body, or of an SNS notification's message."""
     match document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message), **rest}:
             if isinstance(given := rest.get("MessageAttributes"), dict):
@@ -86,7 +86,7 @@ def _named(fields: Mapping[str, object]) -> str:
 
 
 def _of(value: object) -> str:
-    """Return the type that a value is, or the type in an object such as {"event": {"type": "message"}}."""
+    """Return the message type in a field's value: the text itself, or `type` or `name` of an object; else ""."""
     match value:
         case str():
             return type_value(value)
@@ -97,7 +97,7 @@ def _of(value: object) -> str:
 
 
 def _is_random(word: str) -> bool:
-    """Return whether a word changes between letters, digits and cases as ids and tokens do."""
+    """Return whether a word looks like an id or a token: long, or with many changes of letters, digits and cases."""
     if any(len(part) > _LONGEST_PART for part in _PART.findall(word)):
         return True
     if _HEX.fullmatch(word):

@@ -11,7 +11,7 @@ from typing import Final
 
 #: Two shapes with at least this weighted Jaccard similarity are one group.
 SIMILAR: Final = 0.6
-#: Added to each count, so that a key's rarity means little while only a few shapes are known.
+#: Added to each count of shapes, so that a key's rarity hardly changes its weight while few shapes are known.
 _PRIOR: Final = 4
 
 Keys = tuple[str, ...]
@@ -19,9 +19,11 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The top-level keys of bodies. `leads`: a group of its own, which similar shapes join; `n`: messages that have it.
+    """A shape: the sorted top-level keys (`keys`) that the bodies of `n` messages have.
 
-    `place`: of two equally similar shapes, new ones join the one with the lower place.
+    Attributes:
+        leads: whether the shape has a group of its own, which similar shapes join.
+        place: rank of the shape. If two shapes are equally similar to a new shape, it joins the lower rank.
     """
 
     digest: bytes
@@ -32,10 +34,10 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return for each new shape that joins another shape's group, the digest of that shape.
+    """Return which new shapes join which groups: by a new shape's digest, the digest of the shape that leads the group.
 
-    The result depends on the two sets of shapes, and not on the order in which messages were read: new shapes are
-    taken in the order of their messages, the most first, then of their keys.
+    A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
+    order, the shape with the most messages first. So the order in which messages were read does not matter.
     """
     fresh = sorted(new, key=lambda shape: (-shape.n, shape.keys))
     weights = _weights([*known, *fresh])
@@ -64,7 +66,7 @@ class _Weighed:
 
 
 class _Leaders:
-    """The shapes that lead a group, in the order of their places, by key: most are never compared with a new shape."""
+    """The shapes that lead a group, indexed by their keys, so that a new shape is compared with only a few of them."""
 
     def __init__(self, weights: Mapping[str, int]) -> None:
         self._weights = weights
@@ -77,9 +79,10 @@ class _Leaders:
         self._shapes.append(shape)
 
     def nearest(self, mine: _Weighed) -> _Weighed | None:
-        """Return the most similar shape, of equals the first one; None: no shape is similar enough.
+        """Return the leading shape that is most similar to `mine`; None: no shape is similar enough.
 
-        With n common keys, at most the n heaviest keys of `mine` are common.
+        If several shapes are equally similar, return the shape that was added first. A shape that shares n keys with
+        `mine` is skipped if even the n heaviest keys of `mine` would weigh too little.
         """
         most = [0, *accumulate(sorted((self._weights[key] for key in mine.keys), reverse=True))]
         common = Counter(chain.from_iterable(self._having.get(key, ()) for key in mine.keys))
@@ -92,7 +95,7 @@ class _Leaders:
 
 
 def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
-    """Return the weight of each top-level key of the bodies: rare keys weigh more, because they tell messages apart.
+    """Return the weight of each top-level key: a key that few shapes have weighs more, because it tells messages apart.
 
     Weights are integers, so that sums do not depend on the order of the keys.
     """
@@ -101,7 +104,7 @@ def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
 
 
 def _similarity(one: _Weighed, other: _Weighed, weights: Mapping[str, int]) -> float:
-    """Return the weight of the common keys, divided by the weight of all keys of both (weighted Jaccard)."""
+    """Return the similarity of two shapes (weighted Jaccard): the weight of their common keys by that of all keys."""
     least, most = sorted((one.weight, other.weight))
     if least < SIMILAR * most:  # cannot be similar enough
         return 0.0

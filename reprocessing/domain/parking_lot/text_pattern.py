@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-#: Only so many characters of an error text are read.
+#: Max characters of an error text that are read.
 LONGEST: Final = 1_000
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:/\\+-]{0,119}")
 STATUS: Final = re.compile(r"[0-9]{1,6}")
@@ -36,7 +36,7 @@ def without_values(text: str) -> str:
 def first_line(text: str, values: Iterable[str]) -> str:
     """Return the first line of a text without quotations, numbers, ids and these `values` of a message.
 
-    Empty: the rest of the line has no letters.
+    If no alphabetic character remains, return "".
     """
     line = text.strip().partition("\n")[0][:LONGEST]
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}

@@ -19,7 +19,7 @@ from reprocessing.domain.routing import jmespath_query
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _IGNORED: Final = str.maketrans("", "", "-_. ")
-#: Nodes of expressions that select parts of the body, and no computed values.
+#: Types of JMESPath nodes that only select parts of the body. Nodes of other types compute new values.
 _SELECTS: Final = frozenset({
     "field", "subexpression", "index_expression", "index", "slice", "projection", "value_projection", "flatten",
     "filter_projection", "identity", "current",
@@ -63,7 +63,7 @@ def mask_rules(entries: tuple[str, ...]) -> MaskRules:
 
 
 def mask_problems(entries: Iterable[str]) -> list[str]:
-    """Return what is wrong with each entry that cannot be used."""
+    """Return what is wrong with the entries of `masked_fields`, one sentence for each entry that is not valid."""
     return [problem for entry in entries if (problem := mask_problem(entry))]
 
 
@@ -126,12 +126,12 @@ def _select(node: Any, at: _Node) -> Iterator[_Node]:  # noqa: ANN401  as above
                     yield from _select(children[1], one)
         case "flatten":
             yield from _elements(node, at, values=False)
-        case _:  # identity and current
+        case _:  # an empty expression, or "@": it selects the node itself
             yield at
 
 
 def _elements(node: Any, at: _Node, *, values: bool) -> Iterator[_Node]:  # noqa: ANN401  as above
-    """Yield the elements of the body that a JMESPath projection, such as cards[*], goes over."""
+    """Yield the elements of the list or object to which a JMESPath projection, such as cards[*], applies."""
     if node["type"] == "flatten":
         child = node["children"][0]
         inside = list(_select(child, at))

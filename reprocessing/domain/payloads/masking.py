@@ -41,19 +41,19 @@ def mask(body: bytes, attributes: Attributes, rules: MaskRules) -> MaskedContent
     """Return a message whose values are masked as the rules say. Without rules, nothing is masked."""
     if not rules:
         return MaskedContent(body, dict(attributes), is_masked=False)
-    work = _Work(rules)
-    shown = {name: work.attribute(name, attribute) for name, attribute in attributes.items()}
-    return MaskedContent(work.body(body), shown, is_masked=work.masked)
+    masker = _Masker(rules)
+    shown = {name: masker.attribute(name, attribute) for name, attribute in attributes.items()}
+    return MaskedContent(masker.body(body), shown, is_masked=masker.masked)
 
 
 def masked_document(document: JsonValue, rules: MaskRules) -> JsonValue:
     """Return the JSON of a body whose values are masked as the rules say. Without rules, nothing is masked."""
     if not rules:
         return document
-    return _Work(rules).document(document, nested=0) if isinstance(document, dict | list) else MASK
+    return _Masker(rules).document(document, nested=0) if isinstance(document, dict | list) else MASK
 
 
-class _Work:
+class _Masker:
     """Mask the values of one message. `masked`: whether a value was masked."""
 
     def __init__(self, rules: MaskRules) -> None:

@@ -1,6 +1,6 @@
-"""Write and read the detail of an attempt: the service's own words, or an error code and the target's own text.
+"""Write and read the detail of an attempt: the service's own words, or an error code and the target's error text.
 
-A target's text may quote the payload. A mark stands before it: readers leave the text out, or open and mask it.
+A target's error text may quote the payload. A separator (`QUOTES`) stands before it, so that readers can leave it out.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Final
 
 from reprocessing.domain.replay.verdicts import Refused, Unknown
 
-#: Between the code and a target's own text. The text is sealed if payloads are encrypted.
+#: Separates the error code from the target's error text. The text is sealed if payloads are encrypted.
 QUOTES: Final = ": \x1a"
 _LONGEST: Final = 500
 _LONGEST_CODE: Final = 100
 
 
 def detail_of(failure: Refused | Unknown) -> str:
-    """Return the detail of a failed attempt. The text of a failure that quotes is sealed before."""
+    """Return the detail of a failed attempt. If `failure.quotes`, the caller has already sealed `failure.message`."""
     if isinstance(failure, Unknown):
         return failure.why
     if failure.quotes:
@@ -25,11 +25,11 @@ def detail_of(failure: Refused | Unknown) -> str:
 
 
 def split(detail: str) -> tuple[str, str]:
-    """Return what everybody may read of a detail, and the target's own text as it is stored; empty: there is none."""
+    """Return two parts of a detail: the part that everybody may read, and the target's error text ("": none)."""
     said, _, text = detail.partition(QUOTES)
     return said, text
 
 
 def without_quotes(detail: str) -> str:
-    """Return what everybody may read of a detail."""
+    """Return a detail without the target's error text, which may quote the payload."""
     return split(detail)[0]

@@ -136,10 +136,10 @@ class _NotWritten(Exception):
 
 
 def _parted(text: str) -> tuple[Field, Operator, str]:
-    """Split a text into field, operator and the rest.
+    """Return the field, the operator and the text after the operator. Raise `_NotWritten` if the text has none.
 
-    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator whose text in
-    front is a valid expression. In JMESPath, no word can follow a complete expression.
+    A JMESPath expression may itself contain a word such as `in`. So the operator is the first such word with a valid
+    field before it. This is unambiguous, because in JMESPath no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
@@ -193,7 +193,7 @@ def _json(text: str) -> object:
 
 
 def _written(operator: Operator, values: tuple[str, ...]) -> str:
-    """Return the values as text: plain if `parse` reads the plain text back unchanged, else as JSON."""
+    """Return the values as text: plain if `Condition.parse` reads the same values from the plain text, else as JSON."""
     if operator is Operator.IN:
         plain = not values[0].startswith("[") and not any("," in value or '"' in value for value in values)
         bare = plain and all(value.strip(" ") == value != "" for value in values)

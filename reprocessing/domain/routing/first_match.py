@@ -92,7 +92,7 @@ def index_rules(rules: Sequence[Rule]) -> IndexedRules:
 
 
 class IndexedRules:
-    """Rules, indexed by the values that they compare, so that for a letter only rules with its values are evaluated."""
+    """Rules, indexed by the values they expect in fields, so that a letter is checked only by rules that may match."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
@@ -128,7 +128,7 @@ class IndexedRules:
 
 
 class _Index:
-    """The positions of rules that compare the same field, by the value that each rule expects."""
+    """The positions of the rules that compare one field, by the values that the rules expect in the field."""
 
     def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
         self._field, self._places = field, places
@@ -136,7 +136,7 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that may match; all positions if the field is unreadable."""
+        """Return the positions of the rules that expect the field's value in the letter; Unreadable: of all rules."""
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())
@@ -147,9 +147,9 @@ class _Index:
 
 
 def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-    """Evaluate a rule on a letter; None: the rule does not match.
+    """Return whether a rule matches a letter or cannot be evaluated; None: the rule does not match.
 
-    A rule with a condition that does not match does not match, even if another condition cannot be evaluated.
+    If one condition does not match, the rule does not match, even if another condition cannot be evaluated.
     """
     erred: RuleUnreadable | None = None
     for condition in rule.conditions:
@@ -164,7 +164,7 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition by whose values a rule is indexed; None: no condition has a list of values.
+    """Return the condition by which `IndexedRules` finds a rule; None: the rule has no condition `equals` or `in`.
 
     Conditions that do not read the body are preferred, because parsing the body takes time.
     """

@@ -37,13 +37,13 @@ class Failed:
 def search(expression: str, document: JsonValue) -> object:
     """Return the value that an expression finds in a document; None if it finds none. Never raises.
 
-    An error is returned as `Failed`. A missing value is null. A function that is called with null returns null.
+    An error is returned as `Failed`. A field that the document lacks is null. A function that gets null returns null.
     """
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)
     except _Exhausted:
         return Failed(f"the expression takes more than {STEPS} steps on this message", exhausted=True)
-    except JMESPathTypeError as error:  # its text is not used, because it quotes the value
+    except JMESPathTypeError as error:  # the error's text is not used: it quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
     except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
         return Failed(f"the expression fails on this message ({type(error).__name__})")

@@ -25,7 +25,7 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: there may be more rules than cache entries
+    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache may be smaller than the number of rules
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
@@ -47,7 +47,7 @@ class Pattern:
         return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
-        """Return whether the pattern matches anywhere in a text, or `Unreadable` if the text is too long."""
+        """Return whether the pattern matches anywhere in a text; `Unreadable` if the text is longer than `longest`."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"it has {len(read)} bytes, and the regex may read at most {self.longest}")

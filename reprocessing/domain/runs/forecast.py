@@ -53,7 +53,7 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
     return passed + left / (rate * share)
 
 
-def seconds_to_next_turn(seconds: float, every: float) -> float:
+def next_multiple(seconds: float, every: float) -> float:
     """Return the first multiple of `every` seconds that is greater than `seconds`; if `every` is 0, `seconds`."""
     if not every:
         return seconds

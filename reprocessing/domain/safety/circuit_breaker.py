@@ -15,7 +15,7 @@ Sends = Sequence[bool | None]
 #: Number of the newest sends from which the failure ratio is computed, unless the breaker's policy needs more.
 WINDOW = 100
 #: If a canary's outcome is not known an hour after its deadline, another canary is sent.
-PATIENCE = timedelta(hours=1)
+CANARY_OVERDUE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

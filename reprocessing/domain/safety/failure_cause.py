@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 #: Seconds for which, after a message's last failure, the outcomes of other messages are awaited.
-PATIENCE: Final = 60.0
+OUTCOMES_AWAITED: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,6 @@ def failure_cause(failures: LastFailures | None) -> FailureCause:
     """
     if failures is None or failures.success_since_last:
         return MessageFails()
-    if failures.seconds_ago < PATIENCE:
+    if failures.seconds_ago < OUTCOMES_AWAITED:
         return NotKnownYet()
     return MessageFails() if failures.success_since_first else TargetFails()

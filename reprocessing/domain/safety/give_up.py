@@ -57,11 +57,11 @@ class PauseRun:
 
     Attributes:
         why: what happened, with the last failure, whose text may quote the target's answer.
-        told: the same without the last failure, for notifications.
+        public_why: `why` without the last failure, for notifications.
     """
 
     why: str
-    told: str
+    public_why: str
 
 
 GiveUp = KeepTrying | ParkMessage | PauseRun

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 #: Seconds for which a worker may use a token of the rate limit after it has taken the token.
 TOKEN_LIFE = 0.25
 #: Max seconds to wait for further tokens if at least one token is available.
-PATIENCE = 0.1
+LONGEST_WAIT = 0.1
 _MICROSECONDS = 1_000_000
 
 
@@ -57,8 +57,8 @@ class Bucket:
     def wait(self, wanted: int) -> float:
         """Return for how many seconds to wait for tokens.
 
-        Wait until one token is available. For all `wanted` tokens, wait at most 0.1 s (`PATIENCE`).
+        Wait until one token is available. For all `wanted` tokens, wait at most 0.1 s (`LONGEST_WAIT`).
         """
         one = (1.0 - self.tokens) / self.rate
         many = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate
-        return max(0.0, one, min(many, PATIENCE))
+        return max(0.0, one, min(many, LONGEST_WAIT))

@@ -99,7 +99,7 @@ class AllowList:
 
     def allows_address(self, address: Address, port: int) -> bool:
         """Return whether the service may connect to this address: the address is public or listed."""
-        return self.lists(address, port) or _is_public(_meant(address))
+        return self.lists(address, port) or _is_public(_reached_address(address))
 
     def lists(self, address: Address, port: int) -> bool:
         """Return whether this address is in a network that REDRIVE_OUTBOUND_HOSTS lists."""
@@ -107,7 +107,7 @@ class AllowList:
 
     def entry(self, address: Address, port: int) -> str:
         """Return the first entry of REDRIVE_OUTBOUND_HOSTS whose network contains this address, or ""."""
-        forms = {address, _meant(address)}
+        forms = {address, _reached_address(address)}
         for network, only in self.networks:
             if only in {port, None} and any(form in network for form in forms):
                 return _entry(_written(network), only)
@@ -221,7 +221,7 @@ def _name(host: str) -> str | UrlDenied:
     return name
 
 
-def _meant(ip: Address) -> Address:
+def _reached_address(ip: Address) -> Address:
     """Return the IPv4 address that an IPv6 address reaches, else the address itself."""
     if isinstance(ip, IPv6Address) and any(ip in network for network in _STANDS_FOR_IPV4):
         return IPv4Address(int(ip) & 0xFFFF_FFFF)

@@ -86,17 +86,17 @@ class RestartWaves:
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
 
 
-def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> WaveVerdict:
+def judge_wave(count: WaveCounts, *, success: float, is_automatic: bool = False) -> WaveVerdict:
     """Return what a run does, given the known outcomes of its current wave.
 
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: whether the run is automatic. If a wave fails, an automatic run opens breakers, and does not pause. A
-            wave that fails only by poison opens breakers only if it is the third failed wave of one letter in a row.
+        is_automatic: whether the run is automatic. If a wave fails, an automatic run opens circuit breakers, and does
+            not pause. If a wave fails only because of poison, breakers open only at the third such wave of one letter.
     """
-    verdict = _judge(count, success)
-    if not heals:
+    verdict = _judge_size(count, success)
+    if not is_automatic:
         return verdict
     if isinstance(verdict, PauseRun | RepeatWave) and count.poison and not _fails_without_poison(count, success):
         return OpenBreakers(verdict.why) if count.size == 1 and isinstance(verdict, PauseRun) else RestartWaves()
@@ -110,14 +110,14 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
 
 
 def _fails_without_poison(count: WaveCounts, success: float) -> bool:
-    """Return whether the wave fails even if its poison letters do not count."""
+    """Return whether the wave would also fail if its poison letters were not counted."""
     rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison)
-    return rest.failed > 0 and isinstance(_judge(rest, success), PauseRun | RepeatWave)
+    return rest.failed > 0 and isinstance(_judge_size(rest, success), PauseRun | RepeatWave)
 
 
-def _judge(count: WaveCounts, success: float) -> WaveVerdict:
+def _judge_size(count: WaveCounts, success: float) -> WaveVerdict:
     if count.size is None:
-        return _judge_the_last(count, success)
+        return _judge_last_wave(count, success)
     possible = count.size - count.silent
     if count.failed and (possible - count.failed) / possible < success:
         return _failed(count, success)
@@ -139,7 +139,7 @@ def _failed(count: WaveCounts, success: float) -> WaveVerdict:
     return PauseRun(f"{MOST_FAILED_TRIES} waves of one message failed in a row")
 
 
-def _judge_the_last(count: WaveCounts, success: float) -> WaveVerdict:
+def _judge_last_wave(count: WaveCounts, success: float) -> WaveVerdict:
     seen = count.touched - count.silent
     if seen < AT_LEAST or (seen - count.failed) / seen >= success:
         return WaitForOutcomes()

@@ -20,7 +20,7 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 #: Default limit of a payload's bytes: the largest SQS message.
 LIMIT = 1 << 20
 JSON = "application/json"
-_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all its presets
+_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all presets of LZMA
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
@@ -196,7 +196,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return in words that the message would stop a worker (with kombu 5.7.0) that receives it; "": it would not."""
+    """Return in words what the message would do to a worker that receives it (kombu 5.7.0: stop it); "": no harm."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

@@ -59,7 +59,7 @@ _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def body_to_send(  # noqa: PLR0913  # each by its name
-    body: bytes, wanted: TaskChanges, *, now: datetime, died_in: str, goes_to: str, released: bool = False
+    body: bytes, wanted: TaskChanges, *, now: datetime, source_queue: str, target_queue: str, released: bool = False
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
@@ -71,8 +71,8 @@ def body_to_send(  # noqa: PLR0913  # each by its name
         wanted: the changes that the target requires. If the message goes to another queue than before, this function
             sets `queue` itself.
         now: the time of sending.
-        died_in: the name of the SQS source queue; empty if it is not known.
-        goes_to: the name of the SQS queue that the message is sent to.
+        source_queue: the name of the SQS source queue; empty if it is not known.
+        target_queue: the name of the SQS queue that the message is sent to.
         released: whether a person released the letter.
     """
     found = celery_task.read(body)
@@ -82,8 +82,10 @@ def body_to_send(  # noqa: PLR0913  # each by its name
         return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
     if not isinstance(found, TaskMessage):
         return body  # released by a person; workers reject it
-    if died_in and died_in != goes_to:
-        wanted = replace(wanted, queue=celery_name(goes_to, died_in=died_in, routing_key=found.routing_key))
+    if source_queue and source_queue != target_queue:
+        wanted = replace(
+            wanted, queue=celery_name(target_queue, source_queue=source_queue, routing_key=found.routing_key)
+        )
     changed = _adapted(body, found, wanted)
     if isinstance(changed, Unchangeable):
         reason = ParkedReason.UNREADABLE_TASK
@@ -97,14 +99,14 @@ def new_task_id(letter: UUID, epoch: int) -> str:
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
-def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
+def celery_name(queue: str, *, source_queue: str, routing_key: str) -> str:
     """Return the name by which Celery workers probably call the SQS queue `queue`.
 
     kombu adds `queue_name_prefix` to names, and replaces characters that SQS forbids. The prefix is found by comparing
     the source queue's name with the routing key.
     """
     known = _in_sqs(routing_key)
-    prefix = died_in.removesuffix(known) if known and died_in.endswith(known) else ""
+    prefix = source_queue.removesuffix(known) if known and source_queue.endswith(known) else ""
     return queue.removeprefix(prefix) or queue
 
 

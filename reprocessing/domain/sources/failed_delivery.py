@@ -94,7 +94,10 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
 def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unreadable:
     """Return the input that the consumer was given, byte for byte, or why the input is not known.
 
-    If `kind`, the target's kind, is "lambda", an SNS notification is returned as the event that SNS gives a function.
+    Args:
+        shape: the result of `recognise` for the message.
+        body: the message's body.
+        kind: the target's kind. For "lambda", an SNS notification is returned as the event that SNS gives a function.
     """
     if shape.truncated:
         return Unreadable("AWS truncated its body when delivery failed")

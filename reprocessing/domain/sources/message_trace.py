@@ -21,9 +21,9 @@ def contexts(
 ) -> tuple[TraceContext, ...]:
     """Return the trace contexts of a message, at most one of each trace. The first is the sender's. Never raises.
 
-    They are searched in this order: message attributes, attributes of an SNS notification, headers of a Celery task
-    (`is_task`: the message goes to Celery workers), X-Ray header. The body is parsed only if no message attribute has a
-    context.
+    These places are searched, in this order: message attributes, attributes of an SNS notification, headers of a Celery
+    task (if `is_task`: the message goes to Celery workers), X-Ray header. The body is parsed only if no message
+    attribute has a context.
     """
     found = dict[int, TraceContext]()
     for context in _candidates(body, attributes, system, is_task=is_task):

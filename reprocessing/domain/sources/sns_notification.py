@@ -23,7 +23,7 @@ CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 _ID: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _NEEDED: Final = ("Type", "MessageId", "TopicArn", "Message", "Timestamp")
-#: The members of the event that a function gets, in SNS's order. Names that end in "URL" end in "Url" there.
+#: The members of the event that a function gets, in SNS's order. In the event, "URL" at the end of a name is "Url".
 _OF_A_RECORD: Final = (
     "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion",
     "Signature", "SigningCertURL", "UnsubscribeURL", "MessageAttributes",
@@ -93,8 +93,8 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
 def function_event(notification: Notification) -> bytes | Unreadable:
     """Return the event that SNS gives a Lambda function: one record, with the notification's bytes as values.
 
-    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. In recorded events a missing subject is null, and
-    missing attributes are {}.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. As in events that were recorded from AWS, a missing
+    subject is null, and missing attributes are {}.
     """
     if not notification.subscription:
         return Unreadable("it does not name its subscription, which the function's event must contain")

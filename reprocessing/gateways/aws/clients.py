@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 10.0  #: longest wait for an answer, in addition to the wait of a long poll
-ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS, shorter because tasks wait for it
+ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS; short, because a task waits for it
 _POOL: Final = 50
 
 
@@ -116,7 +116,7 @@ def lambda_client(region: str, role: str, *, seconds: float, connections: int) -
     """Return the Lambda client of a region.
 
     `seconds`: longest wait for each answer. `connections`: the most open connections. Raises
-    AwsConfigurationIsUnclear.
+    AwsConfigurationIsUnclear if AWS is not configured.
     """
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
@@ -142,7 +142,7 @@ def s3_client(region: str, role: str = "") -> AwsClient:
 
 
 def configured_region() -> str | None:
-    """Return the region that the environment or the AWS configuration files set, or None.
+    """Return the region that the environment or the AWS configuration files set; None: they set no region.
 
     Raises:
         AwsConfigurationIsUnclear: the AWS configuration cannot be used.

@@ -20,7 +20,7 @@ from reprocessing.domain.errors import QueueUnreachable
 _LONGEST_REASON: Final = 300
 #: Beginning of botocore's ValueError about an endpoint. The rest of its text may contain a password.
 _INVALID_ENDPOINT: Final = "Invalid endpoint"
-#: Suffix of the variable AWS_ENDPOINT_URL_..., for services whose boto3 name differs from it.
+#: By boto3's name of a service, the end of its variable AWS_ENDPOINT_URL_..., if the two names differ.
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 

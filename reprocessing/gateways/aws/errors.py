@@ -51,16 +51,16 @@ _BEFORE_ANYTHING_WENT_OUT: Final = (
     NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
 )  # fmt: skip
-#: Error codes about permissions and resources: their texts name these, and no part of a message. Those of KMS, too.
+#: Error codes about permissions and resources. Their error texts quote no message. Nor do texts of KMS (`_OF_KMS`).
 _QUOTES_NOTHING: Final = frozenset({
     "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
     "NonExistentQueue", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException", "NotFound",
     "NotFoundException", "OptInRequired", "QueueDoesNotExist", "ResourceNotFoundException",
 }) | _STALE_CREDENTIALS | THROTTLED  # fmt: skip
 _OF_KMS: Final = ("KMS", "Kms")
-#: SNS uses the same code for an invalid message and an invalid topic. An invalid topic makes no letter poison.
+#: Text in an SNS error about an invalid topic, whose code is also used for invalid messages. Then no letter is poison.
 _OF_THE_TOPIC: Final = "TopicArn"
-#: The error code whose error message quotes the invalid value, so the message is not stored.
+#: The error code whose error text quotes the invalid value, so the error text is not stored.
 _QUOTING: Final = "ValidationException"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
@@ -107,7 +107,7 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
 
 
 def renew_credentials(error: Exception) -> None:
-    """If an error says that credentials have expired, drop all clients: botocore reads credential files only once."""
+    """Drop all clients if the error says that credentials have expired, since botocore reads their files only once."""
     code = (
         code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
     )
@@ -137,7 +137,7 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
 
 
 def _may_quote(code: str) -> bool:
-    """Return whether the text of an error may quote the message; also of an unknown error."""
+    """Return whether the text of an error may quote the message; True if the error code is not known."""
     return code not in _QUOTES_NOTHING and not code.startswith(_OF_KMS)
 
 

@@ -25,7 +25,7 @@ from botocore.awsrequest import (
 from urllib3.connection import HTTPConnection
 
 _BUFFER: Final = 65_536
-_LINES: Final = 50  # http.client refuses an answer with more than 100 headers
+_LINES: Final = 50  # max lines of a head that this module reads; http.client, which reads all others, refuses over 100
 _PLAIN: Final = b"HTTP/1.1 200 "
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,8})\r\n", re.IGNORECASE)
@@ -33,9 +33,9 @@ _UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|connection):(?![ \t]*ke
 
 
 def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URLLib3Session, through a private attribute
-    """Let this module's faster code exchange a botocore session's requests whose headers are `LeanHeaders`.
+    """Make a botocore session use this module's faster code for requests whose headers are `LeanHeaders`.
 
-    Also, look up the connection pool of a URL only once.
+    The session then also looks up the connection pool of each URL only once.
     """
     session._pool_classes_by_scheme.update(http=_Pool, https=_TlsPool)  # noqa: SLF001 - has no public name
     manager_of = session._get_connection_manager  # noqa: SLF001 - has no public name
@@ -68,7 +68,7 @@ class PlainAnswer:
     version_string: Final = "HTTP/1.1"
     length_remaining: Final = 0
     retries: object
-    _connection: object  # urllib3 sets this and _pool
+    _connection: object  # urllib3 sets `_connection` and `_pool`
     _pool: Any
 
     def __init__(self, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Make frequent SQS requests in 15 % of the processor time that botocore takes for each.
+"""Make frequent SQS requests in 15 % of the processor time that botocore takes.
 
 botocore makes the first request of each action. That request becomes the template of the next requests. They are signed
 with the client's credentials, and use its connections, proxies, certificates and timeouts. If an answer is not a plain
@@ -31,8 +31,8 @@ _OK: Final = 200
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
     """Let this SQS client make the requests of `ACTIONS` from templates, not by botocore. Binary values must be bytes.
 
-    Handlers of botocore's event `before-send` are still called, and may answer. As soon as a handler of any event
-    is registered with the client, botocore makes all requests again, so that the handler is called.
+    Handlers of botocore's event `before-send` are still called, and may answer a request. As soon as a handler of any
+    event is registered with the client, botocore makes all requests again, so that the new handler is called.
     """
     session = client._endpoint.http_session  # noqa: SLF001 - has no public name
     if not isinstance(session, URLLib3Session):
@@ -73,7 +73,7 @@ class _Action:
             return self._call_botocore(**parameters)
         answer = self._send(self._template.request(body))
         if answer.status_code == _OK:
-            with suppress(ValueError, AttributeError):  # if orjson cannot read it, botocore reads it below
+            with suppress(ValueError, AttributeError):  # if orjson cannot read the answer, botocore reads it below
                 return _read(answer.content)
         self._received.answer = answer
         try:

@@ -16,7 +16,7 @@ from reprocessing.gateways.aws.lean_signatures import Signing
 
 _SAME: Final = frozenset({"x-amz-target", "content-type", "x-amzn-query-mode", "user-agent"})
 _CHANGING: Final = frozenset({"x-amz-date", "x-amz-security-token", "authorization", "content-length"})
-_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # of botocore's own retries
+_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # headers of botocore's own retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Template:
 def template_of(request: Any, signer: Any) -> Template | None:  # noqa: ANN401 - botocore's, not as in its stubs
     """Return the template of a request that botocore has signed; None if no template can be made.
 
-    That is so if the request has a header that this module does not know, or if this module would sign it
-    differently.
+    No template can be made if the request has a header that this module does not know, or if this module would sign the
+    request differently.
     """
     headers = {name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()}
     found = {name.lower(): value for name, value in headers.items()}

@@ -1,7 +1,4 @@
-"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS.
-
-CloudWatch has no metrics of these queues.
-"""
+"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS: CloudWatch has no metrics of them."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def is_only_sqs_outside_aws(other: AwsClient, region: str, role: str) -> bool:
 
 
 def refuse_queues_outside_aws(cloudwatch: AwsClient, queues: Sequence[QueueAddress]) -> None:
-    """Refuse to ask AWS's CloudWatch about queues that are not in AWS.
+    """Raise CloudWatchUnreachable if a client of AWS's CloudWatch is about to be asked about a queue outside AWS.
 
     Raises:
         CloudWatchUnreachable: the client uses AWS's CloudWatch, but a queue is at another endpoint.

@@ -1,7 +1,4 @@
-"""Repeat read requests that AWS throttled or did not answer.
-
-While AWS throttles, slow down the threads that send them.
-"""
+"""Repeat read requests that AWS throttled or did not answer, and slow down the threads while AWS throttles."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ Done = TypeVar("Done")
 
 ATTEMPTS: Final = 8  #: most attempts for a request that AWS throttles
 _UNANSWERED: Final = 3  #: most attempts if AWS does not answer; fewer, because each waits until a timeout
-_FIRST_BACKOFF: Final = 0.1  #: seconds; doubled with each attempt. Also the first shared pause.
+_FIRST_BACKOFF: Final = 0.1  #: seconds; the first backoff, which each attempt doubles, and the first shared pause
 _LONGEST: Final = 5.0  #: seconds, of a backoff and of the shared pause
 _RELIEF: Final = 0.8  #: a successful request multiplies the shared pause by this
 
@@ -27,9 +24,8 @@ _RELIEF: Final = 0.8  #: a successful request multiplies the shared pause by thi
 class RequestPace:
     """The pace of several threads that send read requests to one account and region.
 
-    A request that AWS throttled is repeated after a random backoff. Also, every thread waits for a shared pause
-    before each request. Throttling doubles the pause, at most once in the length of a pause. Success shortens the
-    pause.
+    A request that AWS throttled is repeated after a random backoff. Also, every thread waits before each request, for a
+    pause that all threads share. Throttling doubles the pause, up to 5 s; each successful request shortens it by 20 %.
     """
 
     def __init__(

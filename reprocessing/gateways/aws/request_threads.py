@@ -39,7 +39,7 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 
     def take_part() -> None:
         try:
-            for number in left:  # several threads take numbers; a step of this iterator is atomic
+            for number in left:  # several threads share this iterator; taking a number from it is atomic
                 done[number] = act(works[number])
         except BaseException:
             for _ in left:
@@ -60,11 +60,10 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 def run_as_completed(
     act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float
 ) -> Iterator[Done]:
-    """Call `act` for every item of `works`, in this order and in parallel.
+    """Call `act` for the items of `works` in parallel, and yield each result as soon as its call has ended.
 
-    Yield each result as soon as its call has ended.
-
-    After `within` seconds no further call begins. Calls that have begun are completed.
+    Calls begin in the order of `works`. After `within` seconds no further call begins, and the remaining items have no
+    result. Calls that have begun are completed.
     """
     end = time.monotonic() + within
 

@@ -12,7 +12,7 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-_PERIOD: Final = 300  #: seconds of one value
+_PERIOD: Final = 300  #: seconds that one value covers
 _SPAN: Final = timedelta(hours=1)  #: the time for which values are read
 _LATE: Final = timedelta(minutes=5)  #: newer values may be incomplete, and are not read
 _MOST: Final = 500  #: most metrics in one request (AWS: GetMetricData)

@@ -13,7 +13,7 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-#: Values in one PutMetricData. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
+#: Max values in one PutMetricData request. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
 _MOST_VALUES: Final = 500
 _MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
 
@@ -29,9 +29,9 @@ class MetricValue:
 
 
 def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
-    """Write values to CloudWatch with the time `now`, 500 in a request. Return how many were written.
+    """Write values to CloudWatch with the time `now`, 500 in a request. Return how many values were written.
 
-    After the first request that fails, no more are sent.
+    After a request that fails, no further request is sent.
 
     Raises:
         CloudWatchUnreachable: the first request failed, so no value was written.
@@ -51,7 +51,9 @@ def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, n
 
 
 def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()) -> dict[str, Mapping[str, Any]]:
-    """Return those of the named metric alarms that exist, by name, as CloudWatch describes them.
+    """Return the existing metric alarms with these names, by name, as CloudWatch's DescribeAlarms returns them.
+
+    `of`: the queues that the alarms are about.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or a queue in `of` is not in AWS.

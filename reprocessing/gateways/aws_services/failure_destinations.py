@@ -123,9 +123,9 @@ def rule_destinations(region: str, role: str, _marker: str, pace: RequestPace) -
 
 
 def _sources(kind: SourceKind, found: Iterable[tuple[str, str | None]], *, through: str = "") -> list[FailureSource]:
-    """Return the sources whose destination is an SQS queue.
+    """Return the sources whose failed messages go to an SQS queue, from pairs of a source's ARN and its destination.
 
-    Topics, functions and buses as destinations are left out.
+    Sources whose destination is a topic, a function or a bus are left out.
     """
     return [
         FailureSource(queue.text, arn.text if (arn := read(source)) else source, kind, through)
@@ -170,9 +170,9 @@ def _pages(
     pace: RequestPace, method: Callable[..., dict[str, Any]], about: str, action: str, names: tuple[str, str, str],
     **asked: Any,  # noqa: ANN401
 ) -> list[Mapping[str, Any]]:  # fmt: skip
-    """Return the items of all pages.
+    """Return the items on all pages of a list that AWS returns.
 
-    `names`: three keys: of the items and of the next token in an answer, and of the token in a request.
+    `names`: the keys of an answer's items, of an answer's token for the next page, and of the token in a request.
     """
     items, next_token, token = names
     found: list[Mapping[str, Any]] = []

@@ -33,7 +33,7 @@ _SERVICE: Final = "Lambda"
 #: Seconds to wait after throttling if there is no Retry-After header, and the most seconds of Retry-After.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
-_MOST_OF_AN_ERROR: Final = 65_536  #: only so many bytes of an answer are searched for the error's name
+_MOST_OF_AN_ERROR: Final = 65_536  #: max bytes of an answer that are searched for the error's name
 _PIECE: Final = 65_536
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
 _SERVER_FAULT: Final = 500
@@ -62,7 +62,7 @@ _DID_NOT_BEGIN: Final = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _QueuedInvocation:
     """An invocation that is queued until a thread is free."""
 
     call: LambdaCall
@@ -89,8 +89,8 @@ class Invocations:
 
     limit: int = LIMIT
     slack: float = SLACK
-    _turns: SimpleQueue[_Turn | None] = field(default_factory=SimpleQueue, repr=False)
-    _told: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
+    _queued: SimpleQueue[_QueuedInvocation | None] = field(default_factory=SimpleQueue, repr=False)
+    _outcomes: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
     _open: int = 0
     _closed: bool = False
@@ -103,10 +103,10 @@ class Invocations:
     def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
         """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent.
 
-        Several threads call `may_start`.
+        `may_start` must be safe to call from several threads at once.
         """
         for call in calls:
-            self._turns.put(_Turn(call, may_start))
+            self._queued.put(_QueuedInvocation(call, may_start))
         self._open += len(calls)
         while len(self._threads) < min(self.limit, self._open):
             # A daemon thread, because a thread that waits for a function must not keep the process from ending.
@@ -116,34 +116,34 @@ class Invocations:
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
         """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
-        told: list[tuple[int, Outcome]] = []
+        outcomes: list[tuple[int, Outcome]] = []
         try:
             if self._open and within > 0:
-                told.append(self._told.get(timeout=within))
-            while len(told) < self._open:
-                told.append(self._told.get_nowait())
+                outcomes.append(self._outcomes.get(timeout=within))
+            while len(outcomes) < self._open:
+                outcomes.append(self._outcomes.get_nowait())
         except Empty:
             pass
-        self._open -= len(told)
-        return told
+        self._open -= len(outcomes)
+        return outcomes
 
     def close(self) -> None:
         """Drop all open calls. Some of these calls may already have arrived at their functions."""
         self._closed = True
         self._open = 0
         for _ in self._threads:
-            self._turns.put(None)
+            self._queued.put(None)
 
     def _work(self) -> None:
-        while (turn := self._turns.get()) is not None:
+        while (invocation := self._queued.get()) is not None:
             if not self._closed:
-                self._told.put((turn.call.attempt, self._outcome(turn)))
+                self._outcomes.put((invocation.call.attempt, self._outcome(invocation)))
 
-    def _outcome(self, turn: _Turn) -> Outcome:
+    def _outcome(self, invocation: _QueuedInvocation) -> Outcome:
         try:
-            if not turn.may_start():
+            if not invocation.may_start():
                 return NotSent("no time was left to begin its request")
-            return self._invoke(turn.call)
+            return self._invoke(invocation.call)
         except Exception as error:  # noqa: BLE001  every letter needs an outcome
             return _outcome_of(error)
 

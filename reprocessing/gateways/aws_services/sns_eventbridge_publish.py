@@ -1,7 +1,4 @@
-"""Publish letters to an SNS topic or an EventBridge bus.
-
-All subscribers of the topic, or all rules of the bus, get them.
-"""
+"""Publish letters to an SNS topic or an EventBridge bus, and so to all subscribers or to all rules."""
 
 from __future__ import annotations
 
@@ -74,11 +71,11 @@ def publish(
     ready: list[PackedMessage] = []
     subjects: dict[int, str] = {}
     for publication in publications:
-        departure = OutgoingMessage(
+        message = OutgoingMessage(
             publication.attempt, publication.message, publication.attributes, publication.group_id,
             publication.deduplication_id,
         )  # fmt: skip
-        made = pack(departure, fifo=fifo)
+        made = pack(message, fifo=fifo)
         if isinstance(made, Refused):
             outcomes[publication.attempt] = made
             continue
@@ -98,8 +95,8 @@ def publish(
 def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
     """Put events on the bus with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    A source that begins with "aws." is reserved for AWS: EventBridge refuses such an event, and the letter is
-    parked without a retry.
+    EventBridge refuses an event whose source begins with "aws.", because AWS reserves these names. The letter of a
+    refused event is parked without a retry.
 
     Raises:
         QueueUnreachable: `bus` is not an ARN. Failures of EventBridge or of the network are returned as outcomes.
@@ -111,21 +108,21 @@ def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], rol
         entries = [ready_event.entry(bus) for ready_event in load]
         return _taken(eventbridge_client(region, role).put_events(Entries=entries), len(load))
 
-    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # EventBridge's limit itself is too large
+    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # EventBridge refuses a request of exactly LARGEST
     return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=THREADS)
 
 
 def _entry(letter: PackedMessage, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
-    departure = letter.departure
+    message = letter.message
     entry: dict[str, Any] = {"Id": str(number), "Message": letter.text}
-    if departure.attributes:
-        entry["MessageAttributes"] = to_aws_attributes(departure.attributes)
+    if message.attributes:
+        entry["MessageAttributes"] = to_aws_attributes(message.attributes)
     if subject := subjects.get(letter.attempt):
         entry["Subject"] = subject
     if fifo:
-        entry["MessageGroupId"] = departure.group_id
-        if departure.deduplication_id is not None:
-            entry["MessageDeduplicationId"] = departure.deduplication_id
+        entry["MessageGroupId"] = message.group_id
+        if message.deduplication_id is not None:
+            entry["MessageDeduplicationId"] = message.deduplication_id
     return entry
 
 
@@ -138,7 +135,7 @@ def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
 
 
 def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    """Return the outcome of each entry. EventBridge's answer has the entries in the order of the request."""
+    """Return the outcome of each entry of a request. EventBridge's answer has the entries in the request's order."""
     entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many

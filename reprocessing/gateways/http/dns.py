@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 LIFE: Final = 30.0  #: seconds for which the addresses of a host are kept
-PATIENCE: Final = 3.0  #: seconds after which a host that is being resolved counts as a host without an address
+TIMEOUT: Final = 3.0  #: seconds after which a host that is being resolved counts as a host without an address
 _PAUSE: Final = 1.0  #: seconds until a host without an address is resolved again
 
 
 @dataclass(slots=True)
 class HostAddresses:
-    """The addresses of hosts, kept for 30 s. At most one thread at a time resolves a host.
+    """The addresses of hosts, kept for 30 s. Each host is resolved by at most one thread at a time.
 
     Attributes:
         resolve: the resolver; see `network.Network`.
@@ -37,7 +37,7 @@ class HostAddresses:
         if now < until:
             return texts
         if (since := self._asked.get(key)) is not None:
-            return () if now - since > PATIENCE else None
+            return () if now - since > TIMEOUT else None
         self._asked[key] = now
         threading.Thread(target=self._ask, args=key, name=f"resolve {host}", daemon=True).start()
         return None

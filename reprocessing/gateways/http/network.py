@@ -11,7 +11,7 @@ from typing import Final
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, UrlDenied
 
-_MOST_ADDRESSES: Final = 4  #: addresses of one host that are tried
+_MOST_ADDRESSES: Final = 4  #: max addresses of one host that are tried
 
 
 def _resolve(host: str, port: int) -> Sequence[str]:

@@ -22,7 +22,7 @@ from reprocessing.gateways.http.resolved_targets import ResolvedTarget, Resolved
 from reprocessing.gateways.http.transfers import Transfers
 
 LIMIT: Final = 500  #: requests open at a time
-_GLANCE: Final = 0.25  #: seconds between two checks whether a waiting request's host is resolved
+_RESOLVE_POLL: Final = 0.25  #: seconds between two checks whether a waiting request's host is resolved
 
 
 def _clock() -> datetime:
@@ -50,30 +50,32 @@ class Posts:
     net: Network = REAL_NETWORK
     limit: int = LIMIT
     clock: Callable[[], datetime] = _clock
-    _wires: Transfers = field(init=False, repr=False)
+    _transfers: Transfers = field(init=False, repr=False)
     _places: ResolvedTargets = field(init=False, repr=False)
     _waiting: deque[QueuedPost] = field(default_factory=deque, repr=False)
-    _flying: dict[pycurl.Curl, Request] = field(default_factory=dict, repr=False)
+    _running: dict[pycurl.Curl, Request] = field(default_factory=dict, repr=False)
     _idle: list[Request] = field(default_factory=list, repr=False)
-    _told: list[tuple[int, Outcome]] = field(default_factory=list, repr=False)
+    _outcomes: list[tuple[int, Outcome]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self._wires = Transfers(connections=self.limit)
-        self._places = ResolvedTargets(self.allowed, HostAddresses(self.net.resolve, self._wires.wake))
+        self._transfers = Transfers(connections=self.limit)
+        self._places = ResolvedTargets(self.allowed, HostAddresses(self.net.resolve, self._transfers.wake))
 
     @property
     def open(self) -> int:
         """Return how many calls were started and have not been returned by `ended`."""
-        return len(self._waiting) + len(self._flying) + len(self._told)
+        return len(self._waiting) + len(self._running) + len(self._outcomes)
 
     def start(self, calls: Sequence[HttpCall], *, may_start: Callable[[], bool]) -> None:
         """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent."""
         for post in calls:
             asked = self._places.read(post.url)
             if isinstance(asked, NotSent):
-                self._tell(post, asked)
+                self._store_outcome(post, asked)
             elif not all(webhook_headers.is_header(name, value) for name, value in post.headers):
-                self._tell(post, Refused("header", "one of its headers is invalid; nothing was sent", poison=True))
+                self._store_outcome(
+                    post, Refused("header", "one of its headers is invalid; nothing was sent", poison=True)
+                )
             else:
                 self._waiting.append(QueuedPost(post, asked, may_start))
         self._go_on(wait=0)
@@ -82,69 +84,66 @@ class Posts:
         """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
         until = time.monotonic() + within
         self._go_on(wait=0)
-        while not self._told and self.open and (left := until - time.monotonic()) > 0:
-            self._go_on(wait=min(left, _GLANCE) if self._waiting else left)
-        told, self._told = self._told, []
-        return told
+        while not self._outcomes and self.open and (left := until - time.monotonic()) > 0:
+            self._go_on(wait=min(left, _RESOLVE_POLL) if self._waiting else left)
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
 
     def close(self) -> None:
         """Drop all open calls. Some of these calls may already have arrived at their endpoints."""
-        for handle in self._flying:
-            self._wires.drop(handle)
-        for request in (*self._flying.values(), *self._idle):
+        for handle in self._running:
+            self._transfers.drop(handle)
+        for request in (*self._running.values(), *self._idle):
             request.handle.close()
-        for those in (self._waiting, self._flying, self._idle, self._told):
+        for those in (self._waiting, self._running, self._idle, self._outcomes):
             those.clear()
-        self._wires.close()
+        self._transfers.close()
 
     def _go_on(self, *, wait: float) -> None:
-        """Let open requests proceed for up to `wait` seconds.
-
-        Begin waiting requests while fewer than `limit` are open.
-        """
-        self._hear(wait)
+        """Let open requests proceed for up to `wait` seconds. Begin queued requests if fewer than `limit` are open."""
+        self._collect_ended(wait)
         while self._begin():
-            self._hear(0)
+            self._collect_ended(0)
 
-    def _hear(self, wait: float) -> None:
-        for handle, error in self._wires.turn(wait=wait):
-            request = self._flying.pop(handle)
-            self._wires.drop(handle)
+    def _collect_ended(self, wait: float) -> None:
+        for handle, error in self._transfers.proceed(wait=wait):
+            request = self._running.pop(handle)
+            self._transfers.drop(handle)
             outcome = request.outcome(error)
             if outcome is None:
-                self._waiting.appendleft(replace(request.turn, anew=True))
+                self._waiting.appendleft(replace(request.queued, anew=True))
             else:
-                self._tell(request.turn.post, outcome)
-            request.rest()
+                self._store_outcome(request.queued.post, outcome)
+            request.drop_letter()
             self._idle.append(request)
 
     def _begin(self) -> bool:
         """Begin waiting requests while fewer than `limit` are open. Return whether at least one request was begun.
 
-        Requests whose host is still being resolved wait on.
+        A request whose host is still being resolved stays in the queue.
         """
         unnamed: list[QueuedPost] = []
         begun = 0
-        while self._waiting and len(self._flying) < self.limit:
-            turn = self._waiting.popleft()
-            place = self._places.find(turn.asked)
+        while self._waiting and len(self._running) < self.limit:
+            queued = self._waiting.popleft()
+            place = self._places.find(queued.asked)
             if place is None:
-                unnamed.append(turn)
+                unnamed.append(queued)
             elif isinstance(place, NotSent):
-                self._tell(turn.post, place)
-            elif not turn.may_start():
-                self._tell(turn.post, NotSent(OUT_OF_TIME))
+                self._store_outcome(queued.post, place)
+            elif not queued.may_start():
+                self._store_outcome(queued.post, NotSent(OUT_OF_TIME))
             else:
-                self._fly(turn, place)
+                self._begin_request(queued, place)
                 begun += 1
         self._waiting.extendleft(reversed(unnamed))
         return bool(begun)
 
-    def _fly(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._wires.is_stale)
-        request.prepare(turn, place)
-        self._flying[request.handle] = request
-        self._wires.add(request.handle)
+    def _begin_request(self, queued: QueuedPost, place: ResolvedTarget) -> None:
+        request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._transfers.is_stale)
+        request.prepare(queued, place)
+        self._running[request.handle] = request
+        self._transfers.add(request.handle)
 
-    def _tell(self, post: HttpCall, outcome: Outcome) -> None:
-        self._told.append((post.attempt, outcome))
+    def _store_outcome(self, post: HttpCall, outcome: Outcome) -> None:
+        self._outcomes.append((post.attempt, outcome))

@@ -64,7 +64,7 @@ def check(
         return addresses
     try:
         with _connect(addresses, asked.port, until) as plain:
-            return _judge(_exchange(plain, asked, net, until), expected)
+            return _health_of_status(_exchange(plain, asked, net, until), expected)
     except (OSError, HTTPException, ValueError) as error:
         return Unhealthy(_in_words(error, timeout))
 
@@ -140,7 +140,7 @@ def _trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _judge(status: int, expected: int | None) -> HealthResult:
+def _health_of_status(status: int, expected: int | None) -> HealthResult:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return Unhealthy(f"it answered {status}, a redirect, and none is followed; ask the address it leads to")
     good = status == expected if expected is not None else HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
@@ -182,7 +182,7 @@ class _Counted(io.RawIOBase):
         self._read = 0
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the buffered reader that http.client asks a socket for."""
+        """Return a buffered reader, because http.client reads an answer from `socket.makefile()`."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:

@@ -55,7 +55,7 @@ class QueuedPost:
     anew: bool = False
 
 
-_NOBODY: Final = QueuedPost(
+_NO_REQUEST: Final = QueuedPost(
     HttpCall(0, "", b"", (), CONNECT, StatusMeanings()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
 )
 
@@ -64,9 +64,9 @@ class Request:
     """A libcurl handle, used for one request after another. Its connections belong to the multi handle.
 
     libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of
-    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_released` lets each
+    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_may_send_now` lets each
     request start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the
-    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_released` also checks
+    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_may_send_now` also checks
     whether a reused connection is still open.
     """
 
@@ -76,27 +76,27 @@ class Request:
         self.handle = pycurl.Curl()
         self._clock = clock
         self._is_stale = is_stale
-        self.rest()
-        _bar(self.handle)
-        _trust(self.handle, tls)
+        self.drop_letter()
+        _set_fixed_options(self.handle)
+        _set_certificates(self.handle, tls)
         for option, callback in (
-            (pycurl.PREREQFUNCTION, self._released),
+            (pycurl.PREREQFUNCTION, self._may_send_now),
             (pycurl.READFUNCTION, self._read),
             (pycurl.HEADERFUNCTION, self._head),
             (pycurl.WRITEFUNCTION, self._body),
         ):
             self.handle.setopt(option, callback)
 
-    def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        """Set the handle up to send the letter of `turn` to the addresses of `place`."""
-        self.turn, self._good = turn, place.good
-        post, asked = turn.post, turn.asked
-        self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
+    def prepare(self, queued: QueuedPost, place: ResolvedTarget) -> None:
+        """Set up the libcurl handle to send the letter of `queued` to the addresses of `place`."""
+        self.queued, self._good = queued, place.good
+        post, asked = queued.post, queued.asked
+        self._was_stale = self._is_released = self._too_late = self._has_head = self._is_full = False
         self._sent = self._length = 0
         self._later = self._dated = b""
         named = isinstance(asked.host, str)
         handle, milliseconds = self.handle, max(1, round(post.timeout * 1000))
-        handle.setopt(pycurl.FRESH_CONNECT, turn.anew)
+        handle.setopt(pycurl.FRESH_CONNECT, queued.anew)
         handle.setopt(pycurl.URL, f"{asked.scheme}://{asked.authority}{asked.path}")
         handle.setopt(pycurl.RESOLVE, [_resolved(asked, place.current)] if named else [])
         handle.setopt(pycurl.HTTPHEADER, [*map(_line, post.headers), b"Expect:"])
@@ -104,30 +104,30 @@ class Request:
         handle.setopt(pycurl.TIMEOUT_MS, milliseconds)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
 
-    def rest(self) -> None:
-        """Drop the letter, so that the handle can be used for another."""
-        self.turn, self._good = _NOBODY, ()
+    def drop_letter(self) -> None:
+        """Drop the letter, so that the libcurl handle can be used for another letter."""
+        self.queued, self._good = _NO_REQUEST, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return the outcome of the ended request; None: nothing was sent, so repeat the request on a new connection.
+        """Return the outcome of the ended request; None: the server had closed the reused connection.
 
-        It is None if a reused connection had been closed. `error`: libcurl's error number; None: no error. An
-        answer counts only if it is complete, or longer than `LARGEST`.
+        After None, nothing was sent: repeat the request on a new connection. `error`: libcurl's error number; None: no
+        error. An answer counts only if it is complete, or longer than `LARGEST` bytes.
         """
         if self._was_stale:
             return None
         if self._has_head and (error is None or self._is_full):
             status: int = self.handle.getinfo(pycurl.RESPONSE_CODE)
-            return self.turn.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
+            return self.queued.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
         if self._too_late:
             return NotSent(OUT_OF_TIME)
-        if self._let_go or error is None:
+        if self._is_released or error is None:
             return Unknown(
-                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
+                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.queued.post.timeout:g} s")
             )
         if error == pycurl.E_ABORTED_BY_CALLBACK:
             return NotSent("its connection led to an address that was not checked", unreachable=True)
-        within = min(CONNECT, self.turn.post.timeout)
+        within = min(CONNECT, self.queued.post.timeout)
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
@@ -138,28 +138,28 @@ class Request:
         sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
-    def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Return libcurl's code for "send the request now over this connection", or for "stop"."""
-        if self._let_go or url_policy.read_address(address) not in self._good:
+    def _may_send_now(self, address: str, own: str, _port: int, own_port: int) -> int:
+        """Return to libcurl whether it may send the request now over this connection (PREREQFUNC_OK or _ABORT)."""
+        if self._is_released or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
-        if self._is_stale(own, own_port) and not self.turn.anew:
+        if self._is_stale(own, own_port) and not self.queued.anew:
             self._was_stale = True
             return pycurl.PREREQFUNC_ABORT
-        if not self.turn.may_start():
+        if not self.queued.may_start():
             self._too_late = True
             return pycurl.PREREQFUNC_ABORT
-        self._let_go = True
+        self._is_released = True
         return pycurl.PREREQFUNC_OK
 
     def _read(self, most: int) -> bytes:
-        piece = self.turn.post.body[self._sent : self._sent + most]
+        piece = self.queued.post.body[self._sent : self._sent + most]
         self._sent += len(piece)
         return piece
 
     def _head(self, line: bytes) -> None:
-        """Read a header line. Interim (1xx) answers have headers too, which are dropped.
+        """Store the headers Retry-After and Date of the final answer. Headers of interim (1xx) answers are dropped.
 
-        libcurl limits the size of all headers.
+        libcurl calls this for each header line, and limits the size of all headers.
         """
         name = line[:12].lower()
         if name.startswith(b"http/"):
@@ -178,7 +178,7 @@ class Request:
         return 0 if self._is_full else None
 
 
-def _bar(handle: pycurl.Curl) -> None:
+def _set_fixed_options(handle: pycurl.Curl) -> None:
     """Set the options that are equal for all requests. Proxies, redirects, cookies and credentials are not used."""
     for option, value in (
         (pycurl.POST, 1),
@@ -200,7 +200,7 @@ def _bar(handle: pycurl.Curl) -> None:
         handle.setopt(option, value)
 
 
-def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
+def _set_certificates(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
     """Trust the certificates of the context `tls`; None: trust the system's certificates, as health checks do."""
     if tls is not None:
         shown = (ssl.DER_cert_to_PEM_cert(certificate) for certificate in tls.get_ca_certs(binary_form=True))

@@ -1,4 +1,4 @@
-"""Check the URLs of targets, and the addresses of their hosts. Keep the results for the next letters."""
+"""Check whether requests to a target's URL are allowed, and keep the result and the addresses for the next letters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """The targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
+    """The hosts of targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
 
     allowed: AllowList
     names: HostAddresses
@@ -66,13 +66,13 @@ class ResolvedTargets:
         before = self._places.get(key)
         if before and before.texts == texts:
             return before
-        current = self._judge(asked, texts)
+        current = self._allowed_addresses(asked, texts)
         if isinstance(current, UrlDenied):
             return _not_sent(current, unreachable=True)
         self._places[key] = ResolvedTarget(texts, current, {*current, *(before.good if before else ())})
         return self._places[key]
 
-    def _judge(self, asked: Endpoint, texts: Sequence[str]) -> Sequence[Address] | UrlDenied:
+    def _allowed_addresses(self, asked: Endpoint, texts: Sequence[str]) -> Sequence[Address] | UrlDenied:
         found = allowed_addresses(asked, texts, self.allowed)
         if isinstance(found, UrlDenied) or asked.scheme == "https":
             return found

@@ -29,38 +29,38 @@ class Transfers:
         """Create the libcurl multi handle. `connections`: how many idle connections it keeps open."""
         self._multi = pycurl.CurlMulti()
         self._selector = selectors.DefaultSelector()
-        self._bell, self._rope = socket.socketpair()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
         self._due: float | None = None
         self._ends: dict[End, int] = {}
         self._used: set[End] = set()
-        for end in (self._bell, self._rope):
+        for end in (self._wake_receiver, self._wake_sender):
             end.settimeout(0)
-        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ)
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._alarm)
 
     def __del__(self) -> None:
-        for end in (self._bell, self._rope):
+        for end in (self._wake_receiver, self._wake_sender):
             end.close()
 
     def add(self, handle: pycurl.Curl) -> None:
-        """Add a transfer, which begins with the next call of `turn`."""
+        """Add a transfer, which begins with the next call of `proceed`."""
         self._multi.add_handle(handle)
 
     def drop(self, handle: pycurl.Curl) -> None:
         """Remove a transfer; if it has not ended, its connection is closed."""
         self._multi.remove_handle(handle)
 
-    def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
+    def proceed(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
         """Let transfers proceed, for up to `wait` seconds.
 
         Return the handles of ended transfers, with libcurl's error or None.
         """
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
-            if key.fileobj is self._bell:
-                self._silence()
+            if key.fileobj is self._wake_receiver:
+                self._clear_wakes()
                 continue
             mask = pycurl.CSELECT_IN if events & selectors.EVENT_READ else 0
             mask |= pycurl.CSELECT_OUT if events & selectors.EVENT_WRITE else 0
@@ -71,15 +71,15 @@ class Transfers:
         return self._ended()
 
     def wake(self) -> None:
-        """End the wait of `turn` at once. Other threads call this, for example when a host is resolved."""
+        """End the wait of `proceed` at once. Other threads call this, for example when a host is resolved."""
         with contextlib.suppress(OSError):  # the socket is closed, or its buffer is full of earlier wakes
-            self._rope.send(b"!")
+            self._wake_sender.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Return whether a reused connection was closed by the server, or has data that nobody asked for.
+        """Return whether the server has closed a reused connection, or has sent data without a request.
 
-        `address` and `port` are its local end. libcurl itself checks a connection at most once a second, and
-        repeats the request if it notices too late.
+        `address` and `port`: the connection's local end. Reason: libcurl checks a connection at most once a second,
+        and sends the request again if the connection was already closed.
         """
         end = address, port
         wire = self._ends.get(end)
@@ -96,8 +96,8 @@ class Transfers:
         """Close all connections. The caller must have dropped all transfers."""
         self._multi.close()
         self._selector.close()
-        self._bell.close()
-        self._rope.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
 
     def _ended(self) -> list[tuple[pycurl.Curl, int | None]]:
         ended: list[tuple[pycurl.Curl, int | None]] = []
@@ -108,13 +108,13 @@ class Transfers:
             ended += [(handle, error) for handle, error, _ in broken]
         return ended
 
-    def _silence(self) -> None:
+    def _clear_wakes(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            while self._bell.recv(4096):
+            while self._wake_receiver.recv(4096):
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Watch a socket for the events that libcurl wants. A new socket may have the number of a closed socket."""
+        """Watch a socket (`wire`: its file number) for the events that libcurl wants, in place of earlier events."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
@@ -129,7 +129,7 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """Store when libcurl wants to be called next, even without events; a negative number: not at all."""
+        """Store after how many milliseconds libcurl wants to be called without an event; negative: never."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 

@@ -65,7 +65,7 @@ def _send(asked: dict[str, Any]) -> str:
         return "Apprise cannot read its URL"
     if "overflow=" not in asked["url"]:
         service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service with a lower limit refuses the text
-    logging.getLogger("apprise").setLevel(logging.DEBUG)  # reasons of failures are not logged as warnings
+    logging.getLogger("apprise").setLevel(logging.DEBUG)  # Apprise logs why a send failed below the level of warnings
     everything = apprise.Apprise()
     everything.add(service)
     result = everything.notify(
@@ -80,17 +80,17 @@ def _send(asked: dict[str, Any]) -> str:
 
 
 def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # of Apprise, which has no stubs
-    """Return whether a log entry is about a failure.
+    """Return whether a log entry of Apprise is about a failed send.
 
-    Other entries may contain the notification's text, and are not read.
+    Entries about other things are not read, because they may contain the notification's text.
     """
     return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
 
 
 def _why(messages: Iterable[str]) -> str:
-    """Return why sending failed, in words for people.
+    """Return in words why sending failed, from Apprise's log entries.
 
-    Only numbers are taken from the log entries: these may contain secrets.
+    Only numbers are taken from the entries, because their texts may contain secrets.
     """
     said = "\n".join(messages)
     if found := _STATUS.search(said):

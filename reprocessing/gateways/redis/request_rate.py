@@ -42,9 +42,7 @@ class RequestRates:
         return cls(connect(url))
 
     def wait(self, client: int, *, rate: float) -> float:
-        """Count one request of a client.
-
-        Return the seconds to wait before it may be repeated; 0: the request is allowed.
+        """Return the seconds that a client must wait before its request is allowed; 0: allowed now, and counted.
 
         `rate`: requests a second. If Redis does not answer, every request is allowed, so that people can still
         stop redrive.

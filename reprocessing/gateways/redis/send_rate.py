@@ -127,9 +127,9 @@ class Rates:
         return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
-        """Return how many tokens of a target are available, without taking any: `count` of the result.
+        """Return how many tokens of a target are available (`count`), without taking any.
 
-        Its `retry_after` is the time until one token is available. The arguments are those of `take`.
+        `retry_after` is the time until one token is available. `key`, `rate` and `burst`: as for `take`.
 
         Raises:
             RateLimitUnavailable: Redis did not answer within a second.

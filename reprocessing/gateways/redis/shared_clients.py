@@ -14,12 +14,12 @@ from reprocessing.gateways.redis.tick_watermark import TickWatermark
 def restore_watermark() -> TickWatermark:
     """Return the client of the tick counts, which show that PostgreSQL was restored.
 
-    Forked processes may use it too.
+    Processes that are forked later may use the same client.
     """
     return TickWatermark.at(settings.REDIS_URL)
 
 
 @cache
 def send_rates() -> Rates:
-    """Return the client of the targets' rate limits. Forked processes may use it too."""
+    """Return the client of the targets' rate limits. Processes that are forked later may use the same client."""
     return Rates.at(settings.REDIS_URL)

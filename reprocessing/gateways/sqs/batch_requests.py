@@ -1,7 +1,4 @@
-"""Send batches of letters. If one invalid letter makes a batch fail, the batch is sent again in halves.
-
-FIFO order is kept.
-"""
+"""Send batches of letters, in FIFO order. If AWS refuses a batch because of one letter, send it in halves."""
 
 from __future__ import annotations
 
@@ -49,14 +46,14 @@ def send_chains(
     outcomes: Outcomes = {}
 
     def run_chain(chain: Iterable[list[Packed]]) -> Outcomes:
-        return _Trip(way, may_start).make(chain)
+        return _ChainSender(way, may_start).make(chain)
 
     for some in run_in_parallel(run_chain, chains, threads):
         outcomes |= some
     return outcomes
 
 
-class _Trip(Generic[Packed]):
+class _ChainSender(Generic[Packed]):
     """Sends the batches of one chain, one after another."""
 
     def __init__(self, way: BatchSender[Packed], may_start: Callable[[], bool]) -> None:

@@ -41,41 +41,41 @@ class PackedMessage:
     """One letter, ready to be put into a request.
 
     Attributes:
-        departure: the letter as it is to be sent.
+        message: the letter as it is to be sent.
         text: the body as text, for the API.
         size: size in bytes, as SQS counts it.
     """
 
-    departure: OutgoingMessage
+    message: OutgoingMessage
     text: str
     size: int
 
     @property
     def attempt(self) -> int:
         """The id of the letter's attempt."""
-        return self.departure.attempt
+        return self.message.attempt
 
     @property
     def group(self) -> str | None:
         """The letter's FIFO message group; None if it has none."""
-        return self.departure.group_id
+        return self.message.group_id
 
     def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
         """Return the letter as entry `number` of a request.
 
         `fifo`: the target is a FIFO queue, so add the deduplication id.
         """
-        departure = self.departure
+        message = self.message
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
-        if departure.attributes:
-            entry["MessageAttributes"] = to_aws_attributes(departure.attributes)
-        if departure.group_id is not None:
-            entry["MessageGroupId"] = departure.group_id
-        if departure.deduplication_id is not None and fifo:
-            entry["MessageDeduplicationId"] = departure.deduplication_id
-        if departure.trace_header is not None:
+        if message.attributes:
+            entry["MessageAttributes"] = to_aws_attributes(message.attributes)
+        if message.group_id is not None:
+            entry["MessageGroupId"] = message.group_id
+        if message.deduplication_id is not None and fifo:
+            entry["MessageDeduplicationId"] = message.deduplication_id
+        if message.trace_header is not None:
             entry["MessageSystemAttributes"] = {
-                "AWSTraceHeader": {"DataType": "String", "StringValue": departure.trace_header}
+                "AWSTraceHeader": {"DataType": "String", "StringValue": message.trace_header}
             }
         return entry
 
@@ -83,23 +83,23 @@ class PackedMessage:
 Batch = list[PackedMessage]
 
 
-def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
-    """Return the letter, ready to be sent; or Refused, if no queue of this kind can accept it (`fifo`: a FIFO queue).
+def pack(message: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
+    """Return the letter, ready to be sent to a FIFO queue (`fifo`) or a standard queue; Refused: it cannot be sent.
 
-    The reasons are a body that is not UTF-8, a size above 1 MiB, or a missing FIFO group.
+    Refused letters have a body that is not UTF-8, a size above 1 MiB, or no message group for a FIFO queue.
     """
     try:
-        text = departure.body.decode("utf-8", "surrogatepass")
+        text = message.body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return Refused("InvalidMessageContents", "Its body is not UTF-8, which a queue cannot carry.", poison=True)
-    size = size_of(departure.body, departure.attributes)
+    size = size_of(message.body, message.attributes)
     if size > LARGEST:
         said = f"With its attributes it has {size} bytes; SQS takes {LARGEST} at most."
         return Refused("MessageTooLong", said, poison=True)
-    if fifo and not departure.group_id:
+    if fifo and not message.group_id:
         # Not poison: the letter is valid, but the target's settings give it no group.
         return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
-    return PackedMessage(departure, text, size)
+    return PackedMessage(message, text, size)
 
 
 def size_of(body: bytes, attributes: Attributes) -> int:
@@ -115,9 +115,9 @@ def batch_chains(
 ) -> list[list[list[Packed]]]:
     """Return the letters in chains of batches. A batch has up to ten letters and `space` bytes.
 
-    The batches of one chain must be sent one after another; different chains may be sent in parallel. Letters of
-    one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter larger
-    than the queue's known limit (`largest`) is sent alone, because the limit may have been raised.
+    Send the batches of one chain one after another. Different chains may be sent in parallel. Letters of one FIFO group
+    are in one batch, in order, or in one chain if they do not fit into a batch. A letter larger than `largest`, the
+    queue's known limit, is alone in its batch: the limit may have been raised, and if not, no other letter is refused.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -125,7 +125,7 @@ def batch_chains(
         weight = sum(_weight(item, largest, space) for item in unit)
         if len(unit) > _MOST_ENTRIES or weight > space:
             made.append(_cut(unit, largest, space))
-            room = 0  # no letters of other groups are added to the last batch of a chain
+            room = 0  # the last batch of a chain waits for the others, so it gets no letters of other groups
         elif len(unit) <= room and weight <= left:
             made[-1][-1].extend(unit)
             room, left = room - len(unit), left - weight

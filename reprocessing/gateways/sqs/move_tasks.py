@@ -72,7 +72,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 
 
 def active_moves(arn: str, role: str = "") -> list[Move]:
-    """Return those of the queue's ten newest move tasks that may still move messages, newest first.
+    """Return the move tasks that may still move messages, newest first, from the queue's ten newest tasks.
 
     `role`: the ARN of the role to assume; empty: the process's own role.
 

@@ -54,7 +54,7 @@ class QueueLocation:
 
 
 def find_queue(place: QueueLocation, name: str) -> tuple[QueueAddress, ExistingQueue] | None:
-    """Return the queue of this name, with its settings and source queues; None if there is none.
+    """Return the address, settings and source queues of the queue with this name; None: the queue does not exist.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -117,7 +117,7 @@ def _code(error: Exception) -> str:
 
 
 def _arns_of_sources(address: QueueAddress) -> list[str]:
-    """Return the ARNs of the source queues. They are computed from URLs: SQS requires the DLQ's account and region."""
+    """Return the ARNs of a DLQ's source queues, computed from URLs: they are in the DLQ's account and region."""
     return [QueueAddress(url, address.region).arn for url in sources_of(address)]
 
 

@@ -12,9 +12,9 @@ _PAGE: Final = 1_000  #: queues on the largest page that ListQueues allows
 
 
 def list_queues(region: str, role: str = "", *, prefix: str = "") -> list[QueueAddress]:
-    """Return the addresses of all queues of an account in a region whose names begin with `prefix`.
+    """Return the addresses of the queues in a region whose names begin with `prefix`; empty: of all queues.
 
-    The account is that of `role`; empty: that of the process's own role.
+    `role`: the ARN of the role to assume, in the account of the queues; empty: the process's own role.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

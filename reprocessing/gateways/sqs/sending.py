@@ -18,7 +18,7 @@ from reprocessing.gateways.sqs.batches import LARGEST, Batch, PackedMessage, bat
 
 def send(
     address: QueueAddress,
-    departures: Iterable[OutgoingMessage],
+    messages: Iterable[OutgoingMessage],
     *,
     may_start: Callable[[], bool],
     largest: int = LARGEST,
@@ -26,13 +26,13 @@ def send(
 ) -> Outcomes:
     """Send letters, ten in a request, several requests at a time. Return the outcomes by attempt id.
 
-    Requests are not retried, with one exception: a batch that SQS refuses because of an invalid letter is sent
-    again in halves, until that letter is alone. Letters of one FIFO group are sent in the given order. If a letter
-    was not accepted, later letters of its group are not sent.
+    Requests are not retried, with one exception: if SQS refuses a batch because of an invalid letter, the batch is sent
+    again in halves, until the invalid letter is alone. Letters of one FIFO group are sent in the given order. If a
+    letter was not accepted, later letters of its group are not sent.
 
     Args:
         address: the queue.
-        departures: the letters, each with a different attempt.
+        messages: the letters, each with a different attempt.
         may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
         largest: the queue's known limit of a message, in bytes.
         threads: the most requests at a time.
@@ -43,10 +43,10 @@ def send(
     """
     outcomes: Outcomes = {}
     ready: list[PackedMessage] = []
-    for departure in departures:
-        made = pack(departure, fifo=address.fifo)
+    for message in messages:
+        made = pack(message, fifo=address.fifo)
         if isinstance(made, Refused):
-            outcomes[departure.attempt] = made
+            outcomes[message.attempt] = made
         else:
             ready.append(made)
 
@@ -78,6 +78,6 @@ def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, let
 
 
 def _taken(entry: Mapping[str, Any], letter: PackedMessage) -> Outcome:
-    if entry.get("MD5OfMessageBody") != md5(letter.departure.body, usedforsecurity=False).hexdigest():
+    if entry.get("MD5OfMessageBody") != md5(letter.message.body, usedforsecurity=False).hexdigest():
         return Unknown(f"SQS took another body than was sent, as {entry.get('MessageId')}")
     return Taken(entry["MessageId"])

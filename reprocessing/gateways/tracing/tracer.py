@@ -64,7 +64,7 @@ def fields_of(span: StartedSpan) -> dict[str, str]:
 
 
 def flush(seconds: float) -> None:
-    """Export the ended spans, and wait for this at most `seconds`."""
+    """Export the ended spans, and wait at most `seconds` for the export."""
     force = getattr(trace.get_tracer_provider(), "force_flush", None)
     if force is None:
         return

@@ -143,7 +143,7 @@ class Command(Console):
             telling, pace = ProgressLog(self.stderr), Pace()
             done = reconcile.decide(
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
-                heard=lambda n: telling.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
+                on_progress=lambda n: telling.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
             )  # fmt: skip
         left = restore_doubts.count_findings()
         if options["json"]:

@@ -178,7 +178,10 @@ class Command(DrainCommand):
         telling.line(drain_output.capture_notice(dlq))
         while True:
             found = drain.capture_dlq(
-                dlq, drain_hands(interruption), seconds=_CAPTURE, heard=lambda now: show_capture(telling, now, pace)
+                dlq,
+                drain_hands(interruption),
+                seconds=_CAPTURE,
+                on_progress=lambda now: show_capture(telling, now, pace),
             )
             new += found.letters
             if found.trouble:

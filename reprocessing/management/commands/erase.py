@@ -54,7 +54,7 @@ class Command(Console):
         log = ProgressLog(self.stderr)
         done = erase.erase(
             sieve, by=options["by"], reason=options["reason"],
-            told=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
+            on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
         )  # fmt: skip
         self.tell_result(done, options)
 

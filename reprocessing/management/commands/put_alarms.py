@@ -138,8 +138,8 @@ def _object(one: AlarmComparison) -> dict[str, Any]:
         if isinstance(each, ParameterDiffers)
     ]
     return {
-        "alarm": one.wanted.name, "region": one.region, "dlq": one.wanted.of, "state": _state(one), "differs": changed,
-        "means": one.wanted.means,
+        "alarm": one.wanted.name, "region": one.region, "dlq": one.wanted.dlq, "state": _state(one), "differs": changed,
+        "means": one.wanted.description,
     }  # fmt: skip
 
 

@@ -47,7 +47,7 @@ class Command(Console):
             log = ProgressLog(self.stderr)
             done = shred.shred_dlq(
                 dlq, by=options["by"], reason=options["reason"],
-                told=lambda n: log.line_if_due(lambda: f"{n:,} of {letters:,} messages"),
+                on_progress=lambda n: log.line_if_due(lambda: f"{n:,} of {letters:,} messages"),
             )  # fmt: skip
             keys, letters = done.keys, done.letters
         self.tell(dlq, options, letters, keys)

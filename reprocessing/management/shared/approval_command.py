@@ -37,7 +37,7 @@ class ApprovalCommand(Console):
             done = self.decide(row.pk, options)
             if isinstance(done, NotDone):
                 raise CommandError(done.why)
-            told = done.told
+            told = done.summary
             row.refresh_from_db()
         if options["json"]:
             self.report({**in_json(row), "dry_run": not options["confirm"], "told": told})

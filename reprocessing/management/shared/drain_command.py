@@ -147,7 +147,7 @@ class DrainCommand(Console):
         try:
             tally = drain.replay_run(
                 run, drain_hands(interruption), along=[one.pk for one in along],
-                told=lambda own: telling.line_if_due(
+                on_progress=lambda own: telling.line_if_due(
                     lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)
                 ),
             )  # fmt: skip

@@ -192,7 +192,9 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
             sys.stderr.write(f"\r{letters:,} messages evaluated{pace.add(letters)}")
             sys.stderr.flush()
 
-    return preview.letters(some, since=lanes.database_now() - timedelta(days=days), dlq=dlq, focus=focus, told=tell)
+    return preview.letters(
+        some, since=lanes.database_now() - timedelta(days=days), dlq=dlq, focus=focus, on_progress=tell
+    )
 
 
 def reroute_held() -> int:

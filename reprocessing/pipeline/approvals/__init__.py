@@ -1,1 +1,1 @@
-"""Request, approve, decline and execute deeds. A deed is an action of a person that needs a second person."""
+"""Request, approve, decline and execute deeds (actions of a person) that need a second person."""

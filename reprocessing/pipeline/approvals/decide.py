@@ -1,8 +1,7 @@
-"""Approve or decline a requested deed, or do it without a second person.
+"""Approve or decline a requested deed, or do the deed without a second person.
 
-An approved deed is done at once, and only once.
-
-If the messages, rules or settings of the deed have changed since the request, the request is void, and nothing is done.
+An approved deed is done at once, and only once. If the messages, rules or settings of the deed have changed since the
+request, the request becomes void, and nothing is done.
 """
 
 from __future__ import annotations
@@ -31,16 +30,17 @@ _EXPIRED = "Nobody approved it in time."
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The deed was done, or the request was declined. `told`: a sentence for people that says what was done."""
+    """The deed was done, or its request was declined. `summary`: a sentence for people that says which."""
 
-    told: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done.
+    """The decision was refused, and nothing was done.
 
-    `why`: the reason for people, such as that the request is void, has expired, or was decided before.
+    `why`: the reason for people: the request is void, has expired, or was decided before, or this person may not
+    decide.
     """
 
     why: str
@@ -50,9 +50,10 @@ Decision = Done | NotDone
 
 
 def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Approve a request as the second person, and do its deed. Histories then name both people.
+    """Approve a request as the second person (`by`), and do its deed. The audit log then names both people.
 
-    The caller checks that the person may do the deed themselves: `Deed.kind.permissions`, and all its DLQs.
+    The caller must have checked that this person may do the deed: they have `Deed.kind.permissions`, and see all DLQs
+    of the deed.
     """
 
     def may(row: Approval) -> str:
@@ -64,7 +65,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Do a requested deed without a second person (break-glass). The audit log and a notification say so.
+    """Do a requested deed without a second person (break-glass); the audit log and a notification say so.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.
@@ -91,12 +92,12 @@ def decline(approval: int, *, by: str, reason: str) -> Decision:
 
 
 def end_expired() -> int:
-    """End the open requests that nobody approved in time. Return how many were ended."""
+    """End, as expired, the requests that nobody approved in time; return how many."""
     return sum(rows.in_transaction(partial(_expire, approval)) for approval in requests.expired())
 
 
 def changed_since(row: Approval) -> str:
-    """Return why an open request would be void now: what changed since the request. Empty: nothing has changed."""
+    """Return, as text for people, what changed since an open request, so that it is void; empty: nothing changed."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:
@@ -125,7 +126,7 @@ def _execute(  # noqa: PLR0913  # arguments are passed by name
     if isinstance(done, NotDone):
         return done
     done.after_commit()
-    return Done(done.told)
+    return Done(done.summary)
 
 
 def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
@@ -142,12 +143,12 @@ def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
     requests.decide(row, state, by=by, reason=reason)
     signed = signed_by_both(row.by, by) if state is ApprovalState.APPROVED else signed_alone(by)
     done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at, prepared), conf)
-    requests.finish(row, done.told)
+    requests.finish(row, done.summary)
     return done
 
 
 def _lock(deed: Deed) -> None:
-    """Lock the rules or letters that the deed is about, in the same order as every other change locks them."""
+    """Lock the rules or letters that the deed is about, in the order in which all other transactions lock them."""
     if deed.kind.is_about_rules:
         rules.lock()
     if deed.letters:
@@ -171,10 +172,7 @@ def _difference(row: Approval, deed: Deed) -> str:
 
 
 def _void(approval: int, why: str) -> NotDone:
-    """End a request as void, because its deed was refused while it was executed.
-
-    The deed's changes were rolled back.
-    """
+    """End a request as void: the execution of its deed failed (`why`), and the deed's changes were rolled back."""
     row = requests.lock(approval)
     if (closed := _why_closed(row)) or row is None:
         return NotDone(closed)

@@ -34,10 +34,10 @@ class Order:
     """An approved deed that is to be executed.
 
     Attributes:
-        by: the names of both people, as every history shows them.
-        reason: the reason of the person who asked.
-        asked_at: when the deed was requested; what is bulk does not touch messages that changed later.
-        plan: what `prepare` returned.
+        by: the names of both people, as the audit log shows them.
+        reason: the reason that the person gave who requested the deed.
+        asked_at: when the deed was requested; a bulk action leaves out messages that changed later.
+        plan: the plan that `prepare` returned.
     """
 
     approval: int
@@ -49,23 +49,27 @@ class Order:
 
     @property
     def signed(self) -> dict[str, Any]:
-        """Return who acts, why, and for which approval, as the keyword arguments of the function that does the deed."""
+        """Return the keyword arguments `by`, `reason` and `approval` of the function that does the deed."""
         return {"by": self.by, "reason": self.reason, "approval": self.approval}
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What was done, as a sentence for people (`told`), and a function that does the rest after the commit."""
+    """The deed was done. `summary`: a sentence for people that says what was done.
 
-    told: str
+    `after_commit`: call it after the commit.
+    """
+
+    summary: str
     after_commit: Callable[[], object] = lambda: None
 
 
 def prepare(deed: Deed, conf: Conf) -> Plan | None:
-    """Do what a deed needs before its transaction: it may ask AWS, and it changes only which run queued letters have.
+    """Prepare the execution of a deed, before its transaction, since AWS may be called.
 
-    Return the plan of a configuration that is to be applied. What changes here makes an approval void, because the deed
-    would be larger than its preview.
+    If the deed applies a configuration file, return the plan of the file. If it starts a run, ask AWS whether its own
+    redrive moved messages, and give the run the unfinished letters of ended runs. If this changes what the deed would
+    act on, the request becomes void.
     """
     if deed.kind is DeedKind.APPLY_CONFIGURATION:
         return frozen_plan.plan_again(deed, conf)
@@ -89,11 +93,11 @@ def _prepare_run(deed: Deed) -> None:
 
 
 def perform(order: Order, conf: Conf) -> Performed:
-    """Execute the deed of an order, in the caller's transaction. Return what was done.
+    """Execute the deed of an order in the caller's transaction; return what was done.
 
     Raises:
-        ApprovalRefused: the deed is no longer possible; the message says why. The caller rolls back.
-        RedriveError: the operation itself refused.
+        ApprovalRefused: the deed is not possible any more; the error's text says why. The caller must roll back.
+        RedriveError: the operation that does the deed refused it. The caller must roll back.
     """
     match order.deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:

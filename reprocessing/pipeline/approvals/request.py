@@ -1,4 +1,4 @@
-"""Request the approval of a second person, for a deed that one person may not do alone."""
+"""Request the approval of a second person for a deed that one person may not do alone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request for the deed and what it would act on now. Return the stored request.
+    """Store a request to approve a deed, with what the deed would act on now, and notify people; return the request.
 
-    A notification is filed, too.
-
-    `lasts`: how long the request can be approved.
+    `needed`: the error with which the deed was refused. `lasts`: how long the request can be approved.
 
     Raises:
         ApprovalRefused: the person or the reason is missing, or the message to edit is no longer parked.

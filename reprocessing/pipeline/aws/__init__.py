@@ -1,1 +1,1 @@
-"""Provision queues, put alarms, publish metrics, and use AWS's own redrive."""
+"""Create queues and alarms in AWS, publish metrics to CloudWatch, and use AWS's own redrive."""

@@ -1,4 +1,7 @@
-"""Collect all metrics of all processes from PostgreSQL, as samples. A value that is not known has no sample."""
+"""Read the metrics of all processes from PostgreSQL, as samples (a metric, its labels, a value).
+
+A value that is not known has no sample.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _OF_SERVICE: Final = {metric.name: metric for metric in (metric_names.SLICES, me
 def samples(*, count_lag: float) -> list[Sample]:
     """Return the current samples of all metrics, sorted by metric.
 
-    `count_lag`: seconds by which SQS's counts may be late.
+    `count_lag`: seconds by which SQS's message counts may be late.
     """
     watches = dlq_status.dlq_statuses(copies=False)
     dlqs, called = {watch.id: watch.name for watch in watches}, targets.names_in_metrics()
@@ -53,7 +56,7 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
-    """Return a sample of every counter. A counter without events yet is 0, so that a rate includes its first event."""
+    """Return a sample of every counter. A counter without events is 0, so that its rate includes the first event."""
     by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
@@ -95,7 +98,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
-    """Yield the number of letters by DLQ, state and reason; and how many of each DLQ's are unfinished, and parked."""
+    """Yield samples: letters of each DLQ by state and reason, its unfinished letters, and its parked letters."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
         counts[kind.dlq_id, kind.state, kind.reason] += kind.n
@@ -109,7 +112,7 @@ def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample
 
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
-    """Yield the age of each DLQ's oldest unfinished letter, and the seconds until SQS deletes its first copy."""
+    """Yield samples: the age of each DLQ's oldest unfinished letter, and the seconds until SQS drops the first copy."""
     now = lanes.database_now()
     oldest: dict[int, float] = {}
     for letter in dlq_status.oldest_letters():
@@ -122,15 +125,15 @@ def _of_times(dlqs: Names) -> Iterator[Sample]:
             yield Sample(metric_names.EXPIRY, (dlqs[dlq],), (at - now).total_seconds())
 
 
-def _of_breakers(brakes: Collection[BreakerStatus], called: Names) -> Iterator[Sample]:
-    for brake in brakes:
+def _of_breakers(breakers: Collection[BreakerStatus], called: Names) -> Iterator[Sample]:
+    for brake in breakers:
         labels = (called[brake.target_id], brake.rate_class or "")
         yield Sample(metric_names.BREAKER, labels, _STATES[BreakerState(brake.state)])
         yield Sample(metric_names.ALLOWED, labels, float("inf") if brake.allowed is None else brake.allowed)
 
 
 def _of_outcomes(count_lag: float, called: Names) -> Iterator[Sample]:
-    """Yield the number of letters awaiting an outcome, once for each target."""
+    """Yield a sample for each target: how many letters sent to it await their outcome."""
     pending = {target.target_id: target.unsettled for target in pending_outcomes.of_targets(count_lag=count_lag)}
     for target, n in pending.items():
         if target in called:

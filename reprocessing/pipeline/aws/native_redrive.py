@@ -1,9 +1,9 @@
 """Hand a DLQ over to AWS's own redrive, follow the redrive, and take the DLQ back.
 
-A hand-over is a mark on the DLQ's row: while it is there, this service does not touch the DLQ. It is committed before
-AWS is called. It ends at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is
-lost, only AWS's list of redrives ends it. A sweep or `native_redrive list` reads this list. The hand-over is read
-before the list, because a list says nothing about a later hand-over.
+A hand-over is stored in the DLQ's row: while it is there, this service does not use the DLQ. The hand-over is committed
+before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
+answer is lost, only AWS's list of redrives ends the hand-over. A sweep, or `native_redrive list`, reads this list. The
+hand-over is read before the list, because the list shows nothing of a later hand-over.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: AWS may be asked for this many seconds after the hand-over. The call takes at most 13 s. If AWS does not list the
+#: AWS may be called for this many seconds after the hand-over. The call takes at most 13 s. If AWS does not list the
 #: redrive LISTED_WITHIN seconds after the hand-over, AWS never began the redrive.
 ASK_WITHIN: Final = 20.0
 LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
 CHECK_EVERY: Final = 60.0
 _THREADS: Final = 16
-_LOOKS_FOR: Final = 5.0  #: after this many seconds, AWS is asked about no further DLQ in the same round
+_LOOKS_FOR: Final = 5.0  #: in one check of many DLQs, AWS is asked about no further DLQ after this many seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """AWS refused the redrive, or was not asked. The hand-over of the DLQ has ended. `why`: the reason."""
+    """AWS refused the redrive, or was not called, so the DLQ is not handed over any more.
+
+    `why`: the reason, for people.
+    """
 
     why: str
 
@@ -49,7 +52,7 @@ class Refusal:
 class RedriveUnknown:
     """AWS's answer was lost, so the redrive may have begun.
 
-    The DLQ stays handed over until AWS's list shows the result.
+    The DLQ stays handed over until AWS's list of redrives shows the result. `why`: the error, for people.
     """
 
     why: str
@@ -58,12 +61,12 @@ class RedriveUnknown:
 def start(
     dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
 ) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:
-    """Have AWS move the DLQ's visible messages; return AWS's task, or why there is none.
+    """Have AWS move the DLQ's visible messages; return AWS's task (`Begun`), or why AWS has not begun a redrive.
 
     `to`: ARN of the destination; empty: the source queues. `per_second`: messages a second; None: AWS chooses.
 
     Raises:
-        QueueUnreachable: AWS does not list its redrives, so a new one could not be followed.
+        QueueUnreachable: AWS does not list its redrives, so a new redrive could not be followed.
         ApprovalRefused: runs of this DLQ need a second person, and nobody can see first what AWS would move.
     """
     guard.refuse_unseen(dlq.pk, f"{dlq.name}: AWS's own redrive")
@@ -92,7 +95,7 @@ def start(
 
 
 def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
-    """Return AWS's ten newest redrives of a DLQ, newest first. End or update the DLQ's hand-over to AWS by this list.
+    """Return AWS's ten newest redrives of a DLQ, the newest first. By this list, end or update the DLQ's hand-over.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -106,7 +109,7 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
 def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
     """Update or end a DLQ's hand-over to AWS by AWS's list of redrives.
 
-    `own`: the hand-over, which was read before AWS was asked; None: there was none.
+    `own`: the hand-over, which was read before AWS was asked; None: the DLQ was not handed over.
     """
     active = next((move for move in listed if move.is_active), None)
     if own is None:
@@ -128,7 +131,7 @@ def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
-    """Mark letters that may have been moved by redrives that began and ended between two checks."""
+    """Mark letters that AWS may have moved in redrives that began and ended between two checks."""
     moved = next((move.started_at for move in ended if move.moved), None)
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
@@ -167,9 +170,9 @@ def _became(move: Move) -> str:
 
 
 def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
-    """Return whether AWS moves the DLQ's messages.
+    """Return whether AWS's own redrive is moving the DLQ's messages.
 
-    AWS is asked at most once in 60 s; in between, the last answer counts.
+    AWS is asked at most once in 60 s; between two questions, the last answer is returned.
     """
     if aws_redrives.is_time_to_ask(dlq.pk, every=CHECK_EVERY):
         own, at = aws_redrives.current(dlq.pk), lanes.database_now()
@@ -178,20 +181,18 @@ def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
 
 
 def check_before_resuming(dlq: int | None) -> None:
-    """Ask AWS about a DLQ (None: all) before its stopped letters are sent.
+    """Ask AWS whether it moved messages of a DLQ (None: of all DLQs), before sends that were stopped begin again.
 
-    Letters that AWS moved are then not sent again.
-
-    If AWS does not answer within 5 s, the letters are sent.
+    Letters whose messages AWS moved are then not sent again. If AWS does not answer within 5 s, the letters are sent.
     """
     _look_at(moved_by_aws.exposed_dlqs(dlq))
 
 
 def check_before_leasing(runs: Sequence[int] | None) -> None:
-    """Ask AWS about the DLQs with due lanes: does its own redrive move their messages? (docs/adr/0032).
+    """Ask AWS, for each DLQ with due lanes, whether its own redrive moves the DLQ's messages (docs/adr/0032).
 
-    `runs`: ids of the runs whose lanes count; None: all. Call it outside transactions. It costs one statement if
-    there is no such DLQ, or if AWS was asked about all of them in the last seconds.
+    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS was asked about all these
+    DLQs in the last seconds, this costs one SQL statement.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
@@ -210,7 +211,7 @@ def _look_at(dlqs: Collection[int]) -> None:
 
 
 def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueUnreachable) -> None:
-    """Record AWS's answer about a DLQ (its redrives, or an error) to a question asked at `at`."""
+    """Record AWS's answer about a DLQ: its redrives, or an error. `at`: when AWS was asked."""
     match listed:
         case QueueRequestRefused():
             aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the permission, the service still sends
@@ -232,7 +233,7 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Update the redrives that this service has recorded, and look for other redrives of DLQs that have no captures."""
+    """Update all recorded redrives by AWS's lists, and find redrives of DLQs that are not captured regularly."""
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:
@@ -257,13 +258,16 @@ class Cancelling:
 
 @dataclass(frozen=True, slots=True)
 class NothingToCancel:
-    """No redrive is active. `became`: how the newest redrive ended, for people; empty: AWS lists no redrive."""
+    """AWS's redrive is not active, so it cannot be cancelled.
+
+    `became`: how the newest redrive ended, for people; empty: AWS lists no redrive.
+    """
 
     became: str
 
 
 def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | NothingToCancel | Refusal | RedriveUnknown:
-    """Have AWS stop the DLQ's redrive, whoever began it. Return what AWS answered.
+    """Have AWS stop the DLQ's redrive, no matter who began the redrive; return what AWS answered.
 
     Raises:
         QueueUnreachable: AWS does not list its redrives.

@@ -1,4 +1,4 @@
-"""Create and change queues in SQS until they are as wanted: step by step, since SQS has no transactions."""
+"""Create and change queues in SQS, step by step, until they have the wanted attributes. SQS has no transactions."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
     """Create and change the queues; yield each step when it is done. Do nothing if a queue `is_contradicted`.
 
     First, queues are created, so that policies name existing queues. A source queue is added to a DLQ's
-    RedriveAllowPolicy before that source queue names the DLQ. An `allowAll` is narrowed last, to the queues that
-    then name the DLQ. If two processes do this at once, they make the same changes. `pause`: waits for so many
-    seconds.
+    RedriveAllowPolicy before that source queue names the DLQ. A RedriveAllowPolicy `allowAll` is narrowed last, to the
+    queues that then name the DLQ. If two processes do this at the same time, they make the same changes. `pause`: a
+    function that waits for the given number of seconds.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer; the steps that were yielded are done.
@@ -97,7 +97,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the steps that come next, each with the comparison of its queue. `_order` says which come first."""
+    """Return the next steps, which `_order` puts first, each with the comparison of its queue."""
     left = [
         (difference, seen)
         for seen in looks
@@ -113,7 +113,7 @@ def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]
 
 
 def _order(difference: QueueMissing | AttributeDiffers) -> int:
-    """Return the place of a step in the order: 0 create, 1 widen an allow policy, 2 set others, 3 narrow allowAll."""
+    """Return the rank of a step: 0 create a queue, 1 widen an allow policy, 2 set attributes, 3 narrow allowAll."""
     if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:

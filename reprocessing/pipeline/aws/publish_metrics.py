@@ -1,4 +1,4 @@
-"""Publish metrics to CloudWatch: of a counter, its growth since the last publication; of a gauge, its value."""
+"""Publish metrics to CloudWatch: for a counter, its growth since the last publication; for a gauge, its value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTED: Final = sorted(
 
 
 def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
-    """Publish every metric that has a CloudWatch name. Return how many values CloudWatch took.
+    """Publish every metric that has a name in CloudWatch; return how many values CloudWatch accepted.
 
     Growth is marked as published before it is sent, and unmarked if CloudWatch refused it. If the process dies in
     between, growth is missing, but is never counted twice. In the first call, and after a gap of 15 minutes, growth
@@ -61,9 +61,9 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
 
 
 def _is_told(sample: Sample) -> bool:
-    """Return whether the sample is a gauge to publish.
+    """Return whether the sample is of a gauge that has a name in CloudWatch.
 
-    Infinite values are left out: CloudWatch does not accept them.
+    Return False for an infinite value, which CloudWatch does not accept.
     """
     return sample.metric.kind is Kind.GAUGE and bool(sample.metric.cloudwatch) and math.isfinite(sample.value)
 

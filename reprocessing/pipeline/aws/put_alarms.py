@@ -1,4 +1,4 @@
-"""Compare the wanted CloudWatch alarms with the existing alarms. Create or replace the alarms that differ."""
+"""Compare the wanted CloudWatch alarms with the existing alarms, and create or replace alarms that differ."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare_alarms(
         CloudWatchUnreachable: CloudWatch refused, or did not answer.
     """
     wanted: dict[str, list[Alarm]] = {}
-    for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].of, it[1].name)):
+    for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].dlq, it[1].name)):
         wanted.setdefault(where, []).append(alarm)
     queues = [QueueAddress(dlq.url, dlq.region, dlq.role_arn) for dlq in _dlqs(names)]
     looks = []
@@ -65,12 +65,12 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
 
 
 def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """Return those actions that CloudWatch accepts in this region: ARNs with this region, or without a region."""
+    """Return those of these action ARNs that alarms of a region can use: ARNs with this region, or without a region."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
 def regions_without_action(looks: Collection[AlarmComparison], actions: Collection[str]) -> list[str]:
-    """Return the regions in which an alarm must be put, but in which none of these actions can be used."""
+    """Return the regions in which an alarm must be put, but in which alarms can use none of these actions."""
     return sorted(
         {wanted.region for wanted in looks if wanted.differences and not actions_in_region(actions, wanted.region)}
     )
@@ -79,7 +79,7 @@ def regions_without_action(looks: Collection[AlarmComparison], actions: Collecti
 def dlqs_of_other_accounts(names: Collection[str] = ()) -> list[str]:
     """Return the names of DLQs in other accounts.
 
-    Alarms on these queues must be put in those accounts, by other means.
+    Alarms on such a queue must be created in the queue's account, by other means than this service.
     """
     return [dlq.name for dlq in _dlqs(names) if dlq.role_arn]
 
@@ -87,7 +87,7 @@ def dlqs_of_other_accounts(names: Collection[str] = ()) -> list[str]:
 def _request(look: AlarmComparison, actions: tuple[str, ...]) -> dict[str, Any]:
     """Return the PutMetricAlarm request for a wanted alarm.
 
-    It replaces the whole alarm, so it repeats its other actions.
+    The request replaces the whole alarm, so it repeats the actions that the existing alarm has.
     """
     found = alarms(look.region, [look.wanted.name]).get(look.wanted.name, {})
     kept = {name: list(found.get(name, [])) for name in ("OKActions", "InsufficientDataActions")}

@@ -1,4 +1,4 @@
-"""Receive from a DLQ until it has run dry, and store what arrived: new letters, returned letters, known copies."""
+"""Receive from a DLQ until it has run dry, and store the messages: as new letters, as returns, or as known copies."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ CHUNK, CHUNK_WAIT = 250, 0.25
 
 @dataclass(slots=True)
 class Captured:
-    """What one capture received and stored, in counts, and how it ended."""
+    """How many messages one capture received and stored, and how the capture ended."""
 
-    received: int = 0  # copies; a copy that was received twice counts twice
+    received: int = 0  # received copies; a copy that was received twice counts twice
     letters: int = 0
     returns: int = 0  # copies of letters that were sent, and returned to the DLQ
     known: int = 0  # copies that had been received before
@@ -65,14 +65,14 @@ class Captured:
 def letters(  # noqa: PLR0913  # arguments are passed by name
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float, receivers: int,
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
-    heard: Callable[[Captured], None] = lambda _: None,
+    on_progress: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:  # fmt: skip
-    """Capture a DLQ until it has run dry, or for `seconds`. Return the counts. The DLQ must not be in mode observe.
+    """Capture a DLQ until it has run dry, or for `seconds`; return the counts. The DLQ must not be in mode observe.
 
-    A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
-    messages of the DLQ. It is called at the beginning and when the DLQ has run dry. Only if both calls return True,
-    the capture proves that messages are absent. `stop` ends the capture early. `heard` gets the counts after each
-    poll.
+    A copy is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
+    messages of the DLQ. It is called at the beginning, and when the DLQ has run dry; only if both calls return True, a
+    message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called after
+    each poll, with the counts so far. `receivers`: number of threads that receive.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not stored become visible again.
@@ -83,7 +83,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
         return Captured(busy=True)
     capture = _Capture(dlq, capturing, conf, dice, dirty)
     try:
-        return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
+        return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, on_progress=on_progress)
     except DatabaseError:
         capture.give_back()
         raise
@@ -106,7 +106,7 @@ class _Capture:
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
-        heard: Callable[[Captured], None],
+        on_progress: Callable[[Captured], None],
     ) -> Captured:  # fmt: skip
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
         was_alone = alone()
@@ -119,7 +119,7 @@ class _Capture:
                     return self._done  # the lease is lost: the messages become visible again
                 if not self._waiting:
                     listening.note_written()
-                heard(self._done)
+                on_progress(self._done)
             if self._waiting and not self._write():
                 return self._done
         self._done.trouble = trouble = listening.trouble
@@ -134,7 +134,7 @@ class _Capture:
     def give_back(self) -> None:
         """End the lease after PostgreSQL failed.
 
-        No capture proves absence until this one's copies are visible again.
+        Until the copies that this capture received are visible again, no capture proves that a message is absent.
         """
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
@@ -183,7 +183,7 @@ class _Capture:
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record new receipt handles of known copies; take these out of `copies`. Return what may be deleted."""
+        """Record new receipt handles of known copies, and remove these from `copies`; return deletable copies."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -198,7 +198,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns of sent letters; take their copies out of `copies`. Return the copies that may be deleted."""
+        """Record returns of sent letters, and remove their copies from `copies`; return copies that may be deleted."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -220,9 +220,9 @@ class _Capture:
         return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns whose attempts PostgreSQL lost in a restore.
+        """Record returns from attempts that PostgreSQL lost in a restore.
 
-        Remove their copies from `copies`, and return them.
+        Remove their copies from `copies`, and return these copies, which may be deleted.
         """
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
@@ -261,9 +261,9 @@ class _Capture:
         return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Store new letters.
+        """Store new letters; return the copies that may be deleted.
 
-        Return the copies that may be deleted: all, if the DLQ would hold more than `held_copies_limit`.
+        These are the copies of all new letters, if more than `held_copies_limit` copies would be kept in the DLQ.
         """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())

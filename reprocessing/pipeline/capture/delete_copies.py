@@ -14,9 +14,9 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
-    """Delete copies from one DLQ, ten in a request. Return how many were deleted. The next sweep retries the others.
+    """Delete copies from one DLQ, ten in a request; return how many were deleted. The next sweep retries the others.
 
-    `by` sends the requests.
+    `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
@@ -31,7 +31,7 @@ def delete_from_dlqs(
 ) -> None:
     """Delete copies from their DLQs. The next sweep (`recover.py`) retries copies that SQS did not delete.
 
-    `by` sends the requests. `known`: DLQs that are loaded already, by id.
+    `by`: the function that sends the requests. `known`: DLQs that are loaded already, by id.
     """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:

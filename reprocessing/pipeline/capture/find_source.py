@@ -29,7 +29,7 @@ class Sources:
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Source | None:
-        """Return the source of a letter; None if the source is not registered, or cannot be found.
+        """Return the source of a message; None: the message does not show its source, or the source is not registered.
 
         `system`: the SQS system attributes of the message.
         """
@@ -52,15 +52,15 @@ class Sources:
 
 
 def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return the ARN of the source that a letter names; empty if the letter names none."""
+    """Return the ARN of the source that a message names; empty: it names no source."""
     found = failed_delivery.recognise(body, attributes, system)
     return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def describe_source(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return what a letter says about its unknown source, as a phrase for the person who registers the source.
+    """Return what a message shows of its unknown source, as a phrase for the person who registers sources.
 
-    It is empty if the letter says nothing.
+    Empty: the message shows nothing of its source.
     """
     if named := system.get(_DIED_IN):
         return f"it failed in {named}"

@@ -1,4 +1,4 @@
-"""Make letters from received messages that are not captured yet."""
+"""Make letters from received messages that were not captured before."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class NewLetters:
     def new(self, copy: ReceivedMessage, digest: bytes, doubtful: Collection[bytes], *, now: datetime) -> NewLetter:
         """Return the letter for a received message, with its place in a lane, or a reason to park it.
 
-        `digest`: the digest under which the body is stored. `doubtful`: digests of bodies that may be returns;
-        a letter with such a body is parked.
+        `digest`: the stored digest of the body. `doubtful`: digests of the bodies of letters that may have come back; a
+        letter with one of these bodies is parked.
         """
         source = self._sources.of(copy.body, copy.attributes, copy.system)
         size = len(copy.body) + attributes_size(copy.attributes)

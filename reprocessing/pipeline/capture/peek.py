@@ -1,4 +1,4 @@
-"""Show messages of a DLQ to a person: receive them, and make them visible again at once."""
+"""Show messages of a DLQ to a person: receive messages, and make them visible again at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.capture import capture_lease
 
-VISIBILITY = 30  # visibility timeout in seconds; if this process dies, the messages are visible again after it
+VISIBILITY = 30  # visibility timeout (s) of received messages; if this process dies, they are visible again after it
 WAIT = 1  # seconds of a long poll; a long poll of any length asks all of SQS's servers, a short poll does not
 _A_RECEIVE = 10
 
@@ -55,7 +55,7 @@ class Peeked:
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     """Return up to `limit` visible messages of a DLQ. In the DLQ, only their receive counts change.
 
-    The DLQ is leased meanwhile, so that no capture counts the hidden messages as absent.
+    The DLQ is leased meanwhile, so that no capture takes the hidden messages for absent.
 
     Raises:
         DlqNotReadable: the DLQ is being captured, is in mode observe, or has a redrive policy of its own.

@@ -13,7 +13,7 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import QueueAddress, depth, receive
 
-#: The queue has run dry when each receiver had this many empty polls in a row.
+#: The queue has run dry when each receiver thread had this many empty polls in a row.
 EMPTY_POLLS = 3
 #: If no poll is full for this many polls of each receiver, or this many seconds, SQS is asked for its message count.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
@@ -25,10 +25,7 @@ _PATIENCE = 0.1  # seconds between two checks whether receiving must stop
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The messages of one receive, which began at the clock time `began`.
-
-    While nothing arrives, empty polls are yielded.
-    """
+    """The messages of one receive request, which began at the time `began`. A poll may be empty."""
 
     began: float
     arrived: Sequence[ReceivedMessage]
@@ -37,10 +34,10 @@ class Poll:
 class ReceiverPool:
     """Receiver threads, for a `with` block. Iteration yields polls until the queue has run dry or the time is over.
 
-    A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides later messages of a
-    group until the received message is deleted, so its empty polls count only after `note_written`.
+    Few messages in a poll do not show that the queue is nearly empty: SQS may return a few of many. A FIFO queue hides
+    later messages of a group until the received message is deleted, so an empty poll counts only after `note_written`.
 
-    If messages keep arriving in small polls, SQS is asked how many messages are visible. If none are visible, all
+    If messages keep arriving in small polls, SQS is asked how many messages are visible. If none is visible, all
     messages that the queue held at the beginning have been received.
     """
 
@@ -86,7 +83,7 @@ class ReceiverPool:
         self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def note_written(self) -> None:
-        """Note that the messages of all yielded polls are stored, and deleted from the queue where this is required."""
+        """Note that the messages of all polls that were yielded are stored, and deleted from the queue if necessary."""
         self._settled = self._handed_over
 
     def _take(self, patience: float) -> Poll:
@@ -120,9 +117,9 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether this receiver polls again.
+        """Return whether this thread polls again.
 
-        If all receivers had enough empty polls, first wait for running polls.
+        If all threads had enough empty polls, first wait for running polls.
         """
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
@@ -142,7 +139,7 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether SQS counts no visible message. SQS is asked only while messages arrive in small polls."""
+        """Return whether SQS counts no visible message; SQS is asked only while messages arrive in small polls."""
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Get the deleted bodies of letters back, from the copies that returned to the DLQ."""
+"""Take the bodies of letters whose stored bodies were deleted from the copies that came back to the DLQ."""
 
 from __future__ import annotations
 

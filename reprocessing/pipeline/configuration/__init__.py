@@ -1,1 +1,1 @@
-"""Plan and apply a configuration file."""
+"""Plan and apply a configuration file: compare it with the stored settings, and write the differences."""

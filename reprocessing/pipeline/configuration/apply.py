@@ -52,20 +52,18 @@ class _Apply:
 
     @property
     def covered(self) -> dict[str, Any]:
-        """Arguments of the functions whose changes may need a second person."""
+        """Return the keyword arguments of functions whose changes may need a second person."""
         return {**self.signed, "approval": self.parts}
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
-    """Write the changes of a plan.
-
-    Return False and write nothing if the stored state has changed since the plan was made.
+    """Write the changes of a plan. Return False, and write nothing, if stored settings changed since the plan was made.
 
     `source`: where the file comes from, such as a commit. A second apply waits until the first has ended.
 
     Raises:
         ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody added one of the objects.
-        ApprovalNeeded: the plan needs a second person, as a whole.
+        ApprovalNeeded: a change of the plan needs a second person, who must approve the whole plan.
     """
     if plan.problems:
         raise ConfigurationRefused("The plan has problems, so nothing was changed.")
@@ -80,11 +78,11 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
 
 
 def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: int) -> Callable[[], None]:
-    """Write an approved plan in the caller's transaction; return what is to be done after the commit.
+    """Write an approved plan in the caller's transaction; return a function to call after the commit.
 
     Raises:
-        ConfigurationRefused: see `apply`.
-        ApprovalRefused: the plan is not the approved one, because queues or the stored state changed.
+        ConfigurationRefused: PostgreSQL refuses a value, or somebody added one of the objects.
+        ApprovalRefused: the plan is not the approved plan, because the queues or the stored settings changed.
     """
     source = frozen_plan.source_of(deed)
     for problem in plan.problems:
@@ -101,7 +99,10 @@ def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: in
 
 
 def _write(work: _Apply, source: str) -> bool:
-    """Write the plan and the marks. Return False if the stored state has changed since the plan was made."""
+    """Write the plan, and record the managed objects.
+
+    Return False if stored settings changed since the plan was made.
+    """
     plan = work.plan
     apply_lock.lock_applies()
     _lock(plan)
@@ -116,7 +117,7 @@ def _write(work: _Apply, source: str) -> bool:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Say what PostgreSQL refuses."""
+    """Raise ConfigurationRefused, with a text for people, if PostgreSQL refuses a change in the block."""
     try:
         yield
     except ProtectedError as error:
@@ -131,7 +132,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _lock(plan: Plan) -> None:
-    """Lock the rules, and the DLQs and targets that change, in the same order in which other changes lock them."""
+    """Lock the rules, and the DLQs and targets that change, in the order in which all other transactions lock them."""
     names = {kind: [change.name for change in plan.changes if change.kind is kind] for kind in Kind}
     rules.lock()
     list(DeadLetterQueue.objects.select_for_update(of=("self",)).filter(name__in=names[Kind.DLQ]).order_by("pk"))
@@ -155,7 +156,7 @@ def _write_all(work: _Apply) -> None:
 
 def _record(work: _Apply, change: ObjectChange, **about: Any) -> None:  # noqa: ANN401  columns of a row
     named = {change.kind.singular: change.name}
-    before, after = ({one.key: getattr(one, side) for one in change.fields} for side in ("before", "after"))
+    before, after = ({setting.key: getattr(setting, side) for setting in change.fields} for side in ("before", "after"))
     new = change.action is Action.ADD
     AuditEntry.objects.create(
         act=AuditAct.ADDED if new else AuditAct.CHANGED, before=named | ({} if new else before), after=named | after,
@@ -181,7 +182,7 @@ def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
 
 
 def _checks(work: _Apply, arn: str, settings: Settings) -> None:
-    """Write the health checks of a target as the file has them, and remove its other checks."""
+    """Write the health checks that the file has for a target, and remove the target's other health checks."""
     wanted = settings.get("health_checks")
     before = work.plan.now[Kind.TARGET].get(arn, {}).get("health_checks", [])
     if wanted is None or wanted == before:
@@ -213,7 +214,7 @@ def _dlq(work: _Apply, change: ObjectChange, settings: Settings) -> None:
         _register(work, change.name, found.proposal)
     elif before is not None:
         fields = ("policy", "own_settings", *POLICY_FIELDS)
-        changed = {one: settings[one] for one in fields if one in settings and before[one] != settings[one]}
+        changed = {name: settings[name] for name in fields if name in settings and before[name] != settings[name]}
         _register(work, change.name, DlqProposal(name=change.name, dlq=changed))
     for arn in before["sources"] if before else ():
         if arn not in settings["sources"]:

@@ -32,7 +32,11 @@ _NOT_EXAMINED: Final = frozenset({"health_checks"})
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Results of examinations. `findings`: warnings by object. `rule_targets`: queues that only rules name, by ARN."""
+    """The results of all examinations.
+
+    `dlqs`, `targets`: results by name or ARN. `findings`: warnings by object. `rule_targets`: queues that only rules
+    name, by ARN. `problems`: what must be corrected in the file.
+    """
 
     dlqs: dict[str, Examination] = field(default_factory=dict)
     targets: dict[str, TargetCase] = field(default_factory=dict)
@@ -43,7 +47,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The settings in the file (`given`), the stored state (`now`), and the state after the apply (`desired`)."""
+    """The settings in the file (`given`), the stored settings (`now`), and the settings after the apply (`desired`)."""
 
     given: State
     now: State
@@ -51,10 +55,10 @@ class States:
 
 
 def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, progress: ReportProgress) -> Examined:
-    """Examine the DLQs, targets and rules that change. Return the results; errors of AWS become problems of the result.
+    """Examine the DLQs, targets and rules that change; return the results. An error of AWS becomes a problem in them.
 
-    SQS is asked only about new DLQs, and about DLQs with a changed setting that depends on queues. `progress` is
-    called after each DLQ.
+    SQS is asked only about new DLQs, and about DLQs with a changed setting that depends on queues. `progress`: called
+    after each DLQ.
     """
     work = _Examiner(states, conf, {(change.kind, change.name): change for change in changes})
     targets = [change.name for change in changes if change.kind is Kind.TARGET and change.action is not Action.REMOVE]
@@ -120,7 +124,7 @@ class _Examiner:
         celery = {
             arn
             for (kind, arn), change in self.changes.items()
-            if kind is Kind.TARGET and any(KEYS[kind].get(one.key) in _CELERY for one in change.fields)
+            if kind is Kind.TARGET and any(KEYS[kind].get(setting.key) in _CELERY for setting in change.fields)
         }
         for name in self.desired[Kind.DLQ]:
             before = self.now[Kind.DLQ].get(name)
@@ -131,7 +135,7 @@ class _Examiner:
         before, settings = self.now[Kind.DLQ].get(name), self.desired[Kind.DLQ][name]
         if (Kind.DLQ, name) not in self.changes:
             return False
-        return before is None or any(before[one] != settings[one] for one in QUEUE_FIELDS)
+        return before is None or any(before[field] != settings[field] for field in QUEUE_FIELDS)
 
     def dlq(self, name: str) -> None:
         """Examine one DLQ, and add the result and the problems to `found`."""
@@ -152,14 +156,16 @@ class _Examiner:
     def _wanted(self, name: str) -> Wanted:
         settings, before = self.desired[Kind.DLQ][name], self.now[Kind.DLQ].get(name)
         fields = ("policy", "own_settings", *POLICY_FIELDS)
-        changed = [one for one in fields if one in settings and (before is None or before[one] != settings[one])]
+        changed = [
+            field for field in fields if field in settings and (before is None or before[field] != settings[field])
+        ]
         known = before["sources"] if before else {}
         ways = {arn: to for arn, to in settings.get("sources", {}).items() if known.get(arn) != to and to != ITSELF}
         return Wanted(
             name=name,
             url=settings["url"],
             sources=tuple(arn for arn in settings.get("sources", {}) if arn not in known),
-            dlq={"own_settings": settings["own_settings"], **{one: settings[one] for one in changed}},
+            dlq={"own_settings": settings["own_settings"], **{field: settings[field] for field in changed}},
             targets=self._targets,
             ways={arn: self._row(arn, to) for arn, to in ways.items()},
             default_source=settings.get("default_source"),
@@ -176,7 +182,7 @@ class _Examiner:
         return examine.queue_target(to)
 
     def rule(self, name: str) -> None:
-        """Ask SQS about a queue that only a rule names. If the rule's target is a watched DLQ, add a problem."""
+        """Ask SQS about a target queue that only a rule names. If that queue is a watched DLQ, add a problem."""
         arn = self.desired[Kind.RULE][name]["target"]
         if not arn:
             return

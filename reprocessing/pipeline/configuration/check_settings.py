@@ -26,7 +26,7 @@ _OF_QUEUES = ("max_depth", "max_age")
 def problems(changes: Sequence[ObjectChange], given: State, now: State, desired: State) -> Iterator[Problem]:
     """Yield the problems of changed objects that can be found without asking AWS.
 
-    `given`: the settings in the file. `now`: the stored state. `desired`: the state after the apply.
+    `given`: the settings in the file. `now`: the stored settings. `desired`: the settings after the apply.
     """
     yield from _schedules(given)
     for change in changes:
@@ -99,7 +99,10 @@ def _rule(name: str, settings: Settings, desired: State) -> Iterator[Problem]:
 
 
 def rule_row(name: str, settings: Settings) -> Rule:
-    """Return the rule that these settings describe, unsaved. Its DLQ, target and rate class may not be stored yet."""
+    """Return the rule that these settings describe, without saving it.
+
+    Its DLQ, target and rate class may not be stored yet.
+    """
     plain = {field: value for field, value in settings.items() if field not in {"dlq", "target", "rate_class"}}
     times = {field: plain[field] and datetime.fromisoformat(plain[field]) for field in ("valid_from", "valid_until")}
     arn = settings["target"]

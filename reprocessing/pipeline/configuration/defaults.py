@@ -21,8 +21,8 @@ _RULE: Settings = {
 def default_settings(kind: Kind, now: Settings) -> Settings:
     """Return the default settings of an object of this kind.
 
-    `now`: its stored settings. The result lacks the fields in `KEPT`: if the file has no key for such a field, its
-    stored value stays.
+    `now`: the object's stored settings. The fields in `KEPT` have no default: if the file has no key for such a field,
+    the stored value stays.
     """
     match kind:
         case Kind.POLICY | Kind.APPROVAL:

@@ -1,4 +1,4 @@
-"""Compute the state after an apply, from the configuration file and the stored state."""
+"""Compute the settings of all objects after an apply, from the configuration file and the stored settings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.store.configuration.defaults import dlq_defaults
 
-#: Value in `sources`: messages go back to the source itself, the queue or function in which they failed.
+#: A value in `sources`: messages go back to the source itself, the queue or function in which they failed.
 ITSELF = "itself"
 _NAMED = {Kind.RULE: {"dlq": Kind.DLQ, "rate_class": Kind.RATE_CLASS}, Kind.DLQ: {"policy": Kind.POLICY}}
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """The state after an apply.
+    """The settings of all objects after an apply.
 
     Attributes:
-        missing: stored objects that the file's sections do not contain; `--prune` removes them.
-        problems: references to objects that do not exist.
+        missing: stored objects that are not in the file, although the file has a section for their kind; `--prune`
+            removes them.
+        problems: references in the file to objects that do not exist.
     """
 
     state: State
@@ -33,9 +34,9 @@ class Desired:
 
 
 def desired_state(given: State, now: State, *, prune: bool) -> Desired:
-    """Return the state that the file asks for.
+    """Return the settings of all objects that the file asks for.
 
-    `given`: the settings in the file, by field name. `now`: the stored state. `prune`: remove objects that are not
+    `given`: the settings in the file, by field name. `now`: the stored settings. `prune`: remove objects that are not
     in the file.
     """
     state: State = {kind: dict(now[kind]) for kind in Kind}
@@ -85,10 +86,7 @@ def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tell
 
 
 def _target_of(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of a source's target.
-
-    ITSELF if only an examination finds the ARN, such as for a new subscription.
-    """
+    """Return the ARN of a source's target; ITSELF if only an examination finds it, such as for a new subscription."""
     if to != ITSELF:
         return to
     arn = read(source)
@@ -97,7 +95,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give the new values of changed policies to the DLQs that have these policies and are not in the file."""
+    """Give the new values of changed policies to those DLQs with these policies that are not in the file."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):

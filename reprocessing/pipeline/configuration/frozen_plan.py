@@ -1,4 +1,4 @@
-"""Describe a plan as one deed, which a second person approves whole, and make the plan of an approved deed again."""
+"""Store a plan as one deed, which a second person approves as a whole, and make the plan again when it is approved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def deed_of(plan: Plan, source: str) -> Deed:
 
 
 def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Return the plan of the deed's file as it is now. SQS is asked as for `make_plan`."""
+    """Return the plan that the deed's file has now. AWS is asked about its queues, as by `make_plan`."""
     given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
     return make_plan(given, conf, prune=deed.arguments["prune"])
 
@@ -64,7 +64,7 @@ def _setting(action: Action, setting: FieldChange) -> str:
 
 
 def _digest(plan: Plan) -> str:
-    """Return a digest of what examinations found, and the apply would write."""
+    """Return a digest of the values that the examinations of queues found, and that the apply would write."""
     found: dict[str, Any] = {
         name: [one.proposal.dlq, one.proposal.ways, one.proposal.targets, one.proposal.default_source]
         for name, one in plan.examined.dlqs.items()

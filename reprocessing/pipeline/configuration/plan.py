@@ -1,4 +1,7 @@
-"""Plan what an apply of a configuration file changes, and find all problems. Nothing is written."""
+"""Plan which settings an apply of a configuration file changes, and find all problems of the file.
+
+Nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ __all__ = ["Plan", "is_current", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an apply changes.
+    """The changes that an apply makes.
 
     Attributes:
-        given: the settings in the file; `now`: the stored state; `desired`: the state after the apply.
-        changes: in the order of `Kind`, then as in the file; removals come last.
+        given: the settings in the file; `now`: the stored settings; `desired`: the settings after the apply.
+        changes: the changed objects, in the order of `Kind`, then as in the file; removals come last.
         missing: stored objects that are not in the file, and that the apply does not remove.
-        problems: what must be corrected in the file first.
-        examined: what examinations of queues and targets found.
-        marked: the marks of the file's objects are as the apply would write them.
+        problems: what must be corrected in the file before it can be applied.
+        examined: the results of the examinations of queues and targets.
+        marked: the objects of the file are recorded as managed, with exactly these settings.
         prune: objects that are missing in a section of the file are removed.
     """
 
@@ -51,7 +54,7 @@ def make_plan(
     given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = (),
     progress: ReportProgress = lambda _done, _total: None,
 ) -> Plan:  # fmt: skip
-    """Compare the file with the stored state, and examine the queues and targets that change. Return the plan.
+    """Compare the file with the stored settings, and examine the queues and targets that change; return the plan.
 
     `given`: the settings in the file, by field name. `prune`: remove objects that are not in the file. `refused`:
     sections and names of objects that already have problems, so AWS is not asked about them. `progress`: called
@@ -79,12 +82,12 @@ def make_plan(
 
 
 def is_current(plan: Plan) -> bool:
-    """Return whether the stored state is still as it was when the plan was made."""
+    """Return whether the stored settings are still as they were when the plan was made."""
     return state.read_state() == plan.now
 
 
 def objects_in_file(given: State, settings: State) -> State:
-    """Return the settings of the file's objects in the state `settings`. `given` has the file's objects."""
+    """Return, of these `settings`, those of the objects that are in the file (`given`)."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -101,7 +104,9 @@ def _without_defaults(change: ObjectChange, given: State, desired: State) -> Obj
     """Return the addition of an object without the settings that come neither from the file nor from its policy."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
-    return replace(change, fields=tuple(one for one in change.fields if KEYS[change.kind].get(one.key) in names))
+    return replace(
+        change, fields=tuple(setting for setting in change.fields if KEYS[change.kind].get(setting.key) in names)
+    )
 
 
 def _objections(changes: tuple[ObjectChange, ...]) -> Iterator[Problem]:

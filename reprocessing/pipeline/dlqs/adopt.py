@@ -22,12 +22,12 @@ from reprocessing.store.proposed_changes import Difference
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A discovered DLQ that would be added.
+    """A discovered DLQ that is to be added, and what was found about it.
 
     Attributes:
         queue: the discovered DLQ.
         name: the name that the DLQ would get; empty: it cannot be added, for the reason in `trouble`.
-        examination: what the examination found; None: the queue could not be examined.
+        examination: the result of the examination; None: the queue could not be examined.
         changes: the values that would be stored.
         trouble: why the DLQ cannot be added, and what to do; empty: it can.
     """
@@ -55,7 +55,7 @@ def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[A
 
 
 def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
-    """Register a DLQ that was examined without trouble, if what would be stored is still what was shown.
+    """Register a DLQ that was examined without trouble, if the values to store are still those that a person saw.
 
     Raises:
         DlqAlreadyRegistered: another person added the queue, or a DLQ with this name, meanwhile.
@@ -87,9 +87,9 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
 
 
 def _named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
-    """Return the ARNs of sources to which messages can be redriven.
+    """Return the ARNs of the DLQ's sources (functions, subscriptions, rules) to which messages can be redriven.
 
-    Queues are left out, because SQS lists source queues.
+    Source queues are left out, because the examination gets them from SQS.
     """
     sendable = {ResourceKind.QUEUE, ResourceKind.FUNCTION, ResourceKind.SUBSCRIPTION}
     found = [read(source.source_arn) for source in queue.sources if source.kind is not SourceKind.QUEUE]

@@ -1,4 +1,4 @@
-"""Scan an account and region (a scope) for DLQs, page by page. An interrupted scan continues with its next page."""
+"""Scan an account and region (a *scope*) for DLQs, page by page. An interrupted scan continues with its next page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ScanResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The stage of a scan. In the stage `queues`: how many queues SQS listed, and how many of them are read."""
+    """The progress of a scan: its stage. In the stage `queues`: how many queues SQS listed, and how many are `done`."""
 
     stage: DiscoveryStage
     done: int = 0
@@ -57,7 +57,7 @@ def scan_scope(
     scope_id: int, conf: Conf, *, dice: Callable[[], float], stop: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> ScanResult:  # fmt: skip
-    """Scan a scope for DLQs, and store each page when it is read. Return how the scan ended.
+    """Scan a scope for DLQs, and store each page when it is read; return how this call ended.
 
     If AWS refuses to list something, the reason is stored, and the scan continues.
 
@@ -85,7 +85,7 @@ def scan_scope(
 
 
 def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
-    """Scan the due scopes, for about `seconds`. Return False if the time was too short, and a scan was stopped."""
+    """Scan the due scopes for about `seconds`. Return False if a scan was stopped, because the time was over."""
     until = time.monotonic() + seconds
     for scope_id in discovery_scopes.due_scopes():
         if scan_scope(scope_id, conf, dice=dice, stop=lambda: time.monotonic() >= until) is ScanResult.STOPPED:
@@ -173,7 +173,7 @@ class _Scan:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the kind of sources that could not be listed; None: the page has what was read."""
+        """Store a page. `kind`: the kind of sources that AWS refused to list; None: the page has what was read."""
         sources = [source for source in page.sources if source.source_arn not in self._own]
         if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}

@@ -47,9 +47,9 @@ _READERS: Final[Mapping[SourceKind, ReadPage]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """What was read about some queues: their attributes, the sources that they name, and what could not be read.
+    """What was read about some queues: attributes, and sources (resources whose failed messages go to a queue).
 
-    `unread` has a sentence for each failure.
+    `unread`: a sentence for everything that could not be read.
     """
 
     queues: list[QueueReading] = field(default_factory=list)
@@ -59,9 +59,9 @@ class QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class ScopeReader:
-    """Reads one scope (an account and region).
+    """Reads the queues and failure destinations of one scope (an account and region) from AWS.
 
-    `heartbeat` is called every 3 s during requests, to renew the scan's lease.
+    `heartbeat`: called every 3 s during requests, to renew the scan's lease.
     """
 
     scope: Scope
@@ -69,9 +69,9 @@ class ScopeReader:
     heartbeat: Callable[[], None]
 
     def queues(self) -> list[QueueAddress]:
-        """Return the addresses of the queues whose names have the scope's prefix.
+        """Return the addresses of the queues whose names begin with the scope's prefix.
 
-        `read_queues` compares the tags later.
+        Whether a queue has the scope's tags is checked later, by `read_queues`.
 
         Raises:
             QueueUnreachable: SQS refused or did not answer.
@@ -86,8 +86,8 @@ class ScopeReader:
     def read_queues(self, addresses: Sequence[QueueAddress]) -> QueuePage:
         """Return the attributes of those queues that match the scope's tags, and the DLQ that each queue names.
 
-        If the scope has a filter, SQS is also asked for the sources of each queue, because sources may not
-        match the filter. Queues that were deleted after they were listed are left out.
+        If the scope has a filter (prefix or tags), SQS is also asked for the source queues of each queue, because a
+        source queue may not match the filter. Queues that were deleted after they were listed are left out.
         """
         return _joined(self._parallel(self._read_queue, addresses))
 
@@ -114,11 +114,11 @@ class ScopeReader:
         return found
 
     def oldest_ages(self, queues: Mapping[str, str], now: datetime) -> dict[str, float]:
-        """Return the age in seconds of each queue's oldest message, by ARN.
+        """Return the age (s) of each queue's oldest message, by the queue's ARN, from CloudWatch.
 
-        Queues without an age in CloudWatch are left out.
+        `queues`: URLs by ARN. Queues without an age in CloudWatch are left out. If a queue is not in AWS, the result is
+        empty.
 
-        `queues`: URLs by ARN. The result is empty if a queue is outside AWS.
 
         Raises:
             CloudWatchUnreachable: CloudWatch refused or did not answer.

@@ -1,1 +1,1 @@
-"""Maintain the service: recover after failures, purge old rows, handle a restored database, run the doctor's checks."""
+"""Maintain the service: recover after failures, delete old rows, handle a restored database, run redrive_doctor."""

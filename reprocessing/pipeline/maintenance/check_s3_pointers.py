@@ -1,4 +1,4 @@
-"""Find letters whose body was stored in S3 and is not there any more, because their consumers would fail."""
+"""Find letters whose body is a pointer to an S3 object that does not exist any more: their consumers would fail."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ POINTERS_ASKED: Final = 500  #: most pointers that S3 is asked about
 
 @dataclass(frozen=True, slots=True)
 class CheckedPointers:
-    """The result of a check. `asked`: number of bodies looked up in S3.
+    """The result of a check. `asked`: how many S3 objects were checked.
 
-    `missing`: ids of messages whose body is not there.
+    `missing`: ids of messages whose object is gone.
     """
 
     asked: int
@@ -27,9 +27,9 @@ class CheckedPointers:
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's letters lack their body in S3. At most 500 letters with a pointer to S3 are checked.
+    """Find letters of a run whose S3 object does not exist any more. At most 500 letters with a pointer are checked.
 
-    If S3 does not answer, a body counts as present.
+    If S3 does not answer, the object counts as existing.
     """
     found = {
         letter.message_id: pointer

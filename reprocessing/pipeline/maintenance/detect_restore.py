@@ -1,4 +1,4 @@
-"""Detect that PostgreSQL was restored from a backup, and stop all sends until a person has decided (the hold).
+"""Detect that PostgreSQL was restored from a backup, and begin the hold: all sends stop until a person has decided.
 
 PostgreSQL counts beat's ticks (one every 2 s), and Redis keeps the highest committed count. If the count in PostgreSQL
 is lower, PostgreSQL was restored.
@@ -22,9 +22,9 @@ _WHY = "Redis knows {known:,} ticks of beat, and PostgreSQL {ticks:,}: PostgreSQ
 
 
 def count_tick(marks: TickWatermark) -> bool:
-    """Count a tick in PostgreSQL and in Redis. Return whether the database is current: False if it was restored.
+    """Count a tick of beat in PostgreSQL and in Redis; return whether PostgreSQL is current.
 
-    If it was restored, the hold has begun, and all sends are stopped.
+    False: PostgreSQL was restored from a backup. Then the hold has begun: all sends are stopped.
     """
     stand = restore_detection.count_tick()
     known = marks.raised(str(stand.database), stand.ticks)
@@ -34,9 +34,7 @@ def count_tick(marks: TickWatermark) -> bool:
 
 
 def is_database_current(marks: TickWatermark) -> bool:
-    """Return whether the database is current; False if it was restored, and then the hold has begun.
-
-    Call it before sends.
+    """Return whether PostgreSQL is current; False: it was restored, and the hold has begun. Call it before sends.
 
     No tick is counted. It costs one call to Redis.
     """
@@ -45,7 +43,7 @@ def is_database_current(marks: TickWatermark) -> bool:
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis proves a restore for which no hold has begun. This call begins no hold."""
+    """Return whether Redis shows that PostgreSQL was restored, and no hold has begun. This function begins no hold."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -59,9 +57,8 @@ def _known(marks: TickWatermark) -> int | None:
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
     """Begin the hold that a person asked for. In the same transaction, raise PostgreSQL's tick count to that of Redis.
 
-    Without the raised count, the same restore would be found again, and another hold would begin. `restored_to`:
-    the time of the backup. `anew`: the database was restored once more, so begin the hold again and delete earlier
-    decisions.
+    Without the raised count, the same restore would be detected again, and another hold would begin. `restored_to`: the
+    time of the backup. `anew`: the database was restored again, so begin a new hold, and delete earlier decisions.
     """
     known = _known(marks)
 

@@ -16,7 +16,7 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def purge_expired(*, conf: Conf) -> int:
-    """Delete letters that were delivered or discarded longer ago than `conf.history`. Return how many were deleted.
+    """Delete letters that finished longer ago than `conf.history`, and other old rows; return how many letters.
 
     A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver
     the copy again. The body of a letter is deleted earlier if its DLQ has a retention for bodies (`keep_bodies`).
@@ -41,7 +41,7 @@ def purge_expired(*, conf: Conf) -> int:
 
 
 def _repeated(delete: Callable[[], int]) -> int:
-    """Call `delete` until it deletes fewer rows than a whole group of 1,000. Return how many were deleted in all."""
+    """Call `delete` again while it deletes a whole group of 1,000 rows; return how many rows were deleted in all."""
     deleted = found = _GROUP
     while found >= _GROUP:
         found = delete()

@@ -1,4 +1,4 @@
-"""Record what a person decides about letters in doubt. After a restore, PostgreSQL may not know what was sent."""
+"""Record what a person decides about letters in doubt: after a restore, it may be unknown whether they were sent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ GROUP = 500  #: letters in one transaction
 #: The allowed decisions for each class of letters. Letters of the class `finished` are not in their DLQ any more. Only
 #: they can be called delivered: a message that is still in its DLQ would be lost.
 ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
-    "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.REPLAY),
-    "unfinished": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
-    "unknown": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
+    "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.SEND_AGAIN),
+    "unfinished": (RestoreDecision.SEND_AGAIN, RestoreDecision.PARKED),
+    "unknown": (RestoreDecision.SEND_AGAIN, RestoreDecision.PARKED),
 }
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield the letters in doubt of a DLQ (None: of all) that nobody has decided about, in groups of 500."""
+    """Yield lists of up to 500 letters in doubt, of this DLQ (None: of all DLQs), about which nobody has decided."""
     above = 0
     while found := restore_doubts.doubted_letters(dlq=dlq, above=above, limit=GROUP):
         yield found
@@ -37,11 +37,12 @@ def decide(
     dlq: int | None,
     by: str,
     reason: str,
-    heard: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Decide about the undecided letters of a DLQ (None: of all). Return how many. Each group is one transaction.
+    """Apply a person's decisions to the letters in doubt of a DLQ (None: of all DLQs); return how many letters.
 
-    `words`: the decision for each class of letters. `heard` is called after each group, with the number so far.
+    `words`: the decision for each class of letters (finished, unfinished, unknown). `on_progress`: called after each
+    transaction (500 letters), with the number of letters so far.
 
     Raises:
         RestoreUnresolved: there is no hold, so no letter is in doubt.
@@ -59,5 +60,5 @@ def decide(
                 )
                 delete_copies.delete_from_dlqs(deletable)
                 done += decided
-        heard(done)
+        on_progress(done)
     return done

@@ -27,15 +27,15 @@ logger = logging.getLogger(__name__)
 
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
-_COPIES = 1_000  #: most copies of a DLQ for which one sweep checks whether the letter is finished
+_COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
 #: Most batches of letters that a sweep assigns to failure groups. While lanes are replayed, there are fewer: most
 #: letters that wait then are delivered soon, and a batch takes a quarter of a second.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
-_NEWS_FOR = 10.0  #: notices are sent only for this many seconds after they were read
+_NEWS_FOR = 10.0  #: notices to the parking queue are sent only for this many seconds after they were read
 
 
 def sweep_all(*, conf: Conf) -> None:
-    """Sweep the service, then every DLQ that is not in mode observe. An error at one DLQ is logged, and stops no other.
+    """Sweep the service, then every DLQ that is not in mode observe. An error at one DLQ is logged; the others go on.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.
@@ -56,9 +56,9 @@ def sweep_all(*, conf: Conf) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Update what belongs to no single DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
+    """Do the parts of a sweep that are not about one DLQ: breakers, waves, failing targets, loops, rules, runs, plans.
 
-    Return the current rules. Pass them to the next call: if they have not changed, they are not applied again.
+    Return the current rules. Pass them to the next call (`book`): unchanged rules are not applied again.
     """
     circuit_breakers.move_all_breakers()
     waves.judge_all_waves()
@@ -73,9 +73,9 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """Delete copies of finished or expiring letters of a DLQ, and hide the other copies longer.
 
-    Also free lanes that are not held any more, and send notices to the parking queue.
+    Also let lanes continue that nothing holds any more, and send notices about parked letters to the parking queue.
     """
-    capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
+    capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
         if delete_copies.delete_from_dlq(dlq, deletable) < len(deletable):
@@ -100,7 +100,7 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Send a batch of notices to the parking queue, unless sends are stopped. Return whether there may be more.
+    """Send a batch of notices to the parking queue, unless sends are stopped; return whether notices may be left.
 
     A worker that freezes for 10 s after reading the notices sends none: another worker may have sent them
     meanwhile.

@@ -19,7 +19,7 @@ _thread: threading.Thread | None = None
 
 
 def start_delivery(conf: Conf) -> bool:
-    """Start a thread that sends the due notifications. Return False if the previous thread still runs."""
+    """Start a thread that sends the due notifications; return False if the thread of an earlier call still runs."""
     global _thread  # noqa: PLW0603  one a process is what it is for
     with _lock:
         if _thread is not None and _thread.is_alive():
@@ -30,7 +30,7 @@ def start_delivery(conf: Conf) -> bool:
 
 
 def wait_for_delivery(seconds: float) -> bool:
-    """Wait up to `seconds` for the sending thread, if there is one. Return whether it has ended."""
+    """Wait up to `seconds` for the thread that sends notifications, if there is one; return whether it has ended."""
     thread = _thread
     if thread is not None:
         thread.join(seconds)
@@ -47,7 +47,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """Forget the parent's thread in a forked child, because only the thread that forked exists there."""
+    """Forget the thread in a forked child process: a fork copies only the thread that called it."""
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
 

@@ -1,4 +1,4 @@
-"""Run the checks of redrive_doctor regularly, and notify people of errors."""
+"""Run the checks of redrive_doctor regularly, and notify people of the errors that they find."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reprocessing.store.notifications import doctor_turns
 from reprocessing.store.notifications.open_incidents import open_findings
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: Most DLQs that one checkup examines, to limit its calls to AWS. The next checkup examines the next DLQs.
+#: Most DLQs that one call of `checkup` examines, to limit its calls to AWS. The next call examines the next DLQs.
 DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next DLQs. Open an incident for each check with an error; end it if the error is gone.
+    """Check the service and the next five DLQs. Open an incident for each check with an error; end it without error.
 
-    An incident stays as it is if its check could not be made. It ends if its subject no longer exists, such as the
-    former name of a DLQ. Commits by itself.
+    An incident stays as it is if its check could not be made. An incident ends if its subject no longer exists, such as
+    the former name of a DLQ. This function commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []
@@ -60,9 +60,9 @@ def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
 
 
 def _event(look: CheckResult, dlq: int | None) -> Event:
-    """Return an event with the title of the check, and its numbers of errors and warnings.
+    """Return the event for a check with an error: the title of the check, and its numbers of errors and warnings.
 
-    The texts of the findings may quote AWS, so they are left out.
+    The texts of its findings are left out, because they may quote AWS.
     """
     facts: dict[str, str | int | float] = {
         "errors": sum(remark.grade is FindingSeverity.ERROR for remark in look.remarks),

@@ -1,4 +1,4 @@
-"""Check lasting conditions for notifications: parked messages, growing DLQs, expiring messages, stalled runs."""
+"""Check the conditions that people are notified of: parked messages, growing DLQs, expiring messages, stalled runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _POLLED: Final = (
     EventKind.DLQ_GROWING,
     EventKind.RUN_STALLED,
 )
-#: If the last check is longer ago than this (seconds), workers and beat are assumed to have been down.
+#: If the last check is longer ago than this (seconds), workers or beat are assumed to have been down in between.
 GAP: Final = 120.0
 #: Seconds for which workers and beat must have run again before a run counts as stalled.
 _BACK_FOR: Final = 300.0
@@ -47,13 +47,11 @@ _STEP: Final = 600
 
 
 def check_conditions(conf: Conf) -> None:
-    """Open incidents for conditions that hold, and end incidents of conditions that do not hold.
+    """Open incidents for conditions that are true, and end the incidents of conditions that are false.
 
-    If it is not known whether a condition holds, its incident stays as it is.
-
-    It runs a dozen statements. They read maintained counts, rows of DLQs, up to 100 lanes of each running run, and
-    the sent messages of each target: the cost does not depend on the number of messages. Call it outside
-    transactions; it commits by itself.
+    If it is not known whether a condition is true, its incident stays as it is. The cost does not depend on the number
+    of messages: a dozen statements read stored counts, rows of DLQs, up to 100 lanes of each running run, and one sent
+    message of each target. Call it outside transactions; it commits by itself.
     """
     back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)
@@ -72,7 +70,7 @@ def check_conditions(conf: Conf) -> None:
 
 
 def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
-    """Return the events to announce, and the incidents to end (kind and subject)."""
+    """Return the events for which to open incidents, and the incidents to end, as pairs (kind, subject)."""
     found: list[Event] = []
     over: list[Place] = []
     for observation in observations:
@@ -106,7 +104,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield `Holds` for these events, and `HoldsNot` for open incidents of these kinds that have no such event."""
+    """Yield `Holds` for each of these events, and `HoldsNot` for each open incident of these kinds without an event."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)
@@ -117,11 +115,9 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
-    """Return the number of uncaptured messages of each DLQ, by the DLQ's id.
+    """Return how many messages of each DLQ are not captured, by the DLQ's id. DLQs without a known number are left out.
 
-    DLQs whose number is not known are left out.
-
-    In mode automatic the number is 0, except while captures fail. In other modes it is not known during a capture.
+    In mode automatic, the number is 0, except while captures fail. In other modes, it is not known during a capture.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
@@ -179,10 +175,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one stall for each run.
-
-    A run that misses outcomes is reported for this, not for unsent messages.
-    """
+    """Yield at most one observation for each stalled run: if outcomes are missing, that; else that nothing is sent."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

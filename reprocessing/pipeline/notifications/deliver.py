@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox. Then send each destination one text with all its pending notifications."""
+"""Write due notifications to the outbox, then send each destination one text with all its pending notifications."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Most seconds that a destination may take for one text, and that one call waits for all texts.
-SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
-#: Most destinations to which one call sends, each in its own thread.
+#: Most seconds that a destination may take for one text, and that one call of `deliver` waits for all texts.
+SEND_SECONDS, CALL_SECONDS = 15.0, 30.0
+#: Most destinations to which one call of `deliver` sends, each in its own thread.
 _AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _Job:
     """A destination that this process has leased, and its pending notifications."""
 
     claimed: LeasedDestination
@@ -38,25 +38,25 @@ class _Turn:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether there are events without notifications yet, or notifications that wait to be sent."""
+    """Return whether there are incidents without notifications yet, or notifications that can be sent now."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Write and send due notifications. Return how many texts were sent. Call it outside transactions.
+    """Write and send due notifications; return how many texts were sent. Call it outside transactions.
 
-    Delivery is at-least-once: if a process dies between sending and recording, a later call sends the text again
-    after the destination's lease has ended. Several processes may call this at the same time.
+    A text is sent at least once: if a process dies after the send, before the result is recorded, a later call sends
+    the text again when the destination's lease has ended. Several processes may call this at the same time.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():
         logger.warning("%d notifications were given up: they could not be sent for a day.", given_up)
-    turns, now = _claimed(conf), lanes.database_now()
-    done: queue.SimpleQueue[tuple[_Turn, Delivery]] = queue.SimpleQueue()
-    for turn in turns:
-        name = f"notification to {turn.claimed.destination}"
-        threading.Thread(target=_send, args=(conf, turn, now, seconds, done), name=name, daemon=True).start()
-    return _record(turns, done, within=seconds + TURN_SECONDS - SEND_SECONDS)
+    jobs, now = _claimed(conf), lanes.database_now()
+    done: queue.SimpleQueue[tuple[_Job, Delivery]] = queue.SimpleQueue()
+    for job in jobs:
+        name = f"notification to {job.claimed.destination}"
+        threading.Thread(target=_send, args=(conf, job, now, seconds, done), name=name, daemon=True).start()
+    return _record(jobs, done, within=seconds + CALL_SECONDS - SEND_SECONDS)
 
 
 def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
@@ -70,54 +70,52 @@ def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Deliv
     return send(conf.destinations[name], text, (), head, seconds=seconds)
 
 
-def _claimed(conf: Conf) -> Sequence[_Turn]:
-    turns = []
+def _claimed(conf: Conf) -> Sequence[_Job]:
+    jobs = []
     for claimed in sending.lease_destinations(conf.destinations, limit=_AT_ONCE):
         owed = sending.pending_text(claimed.route_id)
         if owed is None:
             sending.release_destination(claimed, lanes.database_now())
         else:
-            turns.append(_Turn(claimed, owed))
-    return turns
+            jobs.append(_Job(claimed, owed))
+    return jobs
 
 
-def _send(
-    conf: Conf, turn: _Turn, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Turn, Delivery]]
-) -> None:
+def _send(conf: Conf, job: _Job, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Job, Delivery]]) -> None:
     """Send one text, and put the result into `done`. This runs in a separate thread without a database connection."""
-    name = turn.claimed.destination
+    name = job.claimed.destination
     destination: Destination = conf.destinations[name]
-    head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.key}", now)
+    head = Letterhead(conf.place, name, f"{job.claimed.route_id}-{job.owed.key}", now)
     came: Delivery = Failed("its text could not be written")
     try:
-        text = compose(turn.owed.sections, place=conf.place, link=links(conf.public_url))
-        came = send(destination, text, turn.owed.sections, head, seconds=seconds)
+        text = compose(job.owed.sections, place=conf.place, link=links(conf.public_url))
+        came = send(destination, text, job.owed.sections, head, seconds=seconds)
     finally:
-        done.put((turn, came))
+        done.put((job, came))
 
 
-def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
-    """Record each result as it arrives. Return how many texts were sent.
+def _record(jobs: Sequence[_Job], done: queue.SimpleQueue[tuple[_Job, Delivery]], *, within: float) -> int:
+    """Record the result of each text when it arrives; return how many texts were sent.
 
     A text without a result after `within` seconds counts as failed; its thread continues.
     """
-    left = {turn.claimed.route_id: turn for turn in turns}
+    left = {job.claimed.route_id: job for job in jobs}
     until = time.monotonic() + within
     sent = 0
     while left:
         try:
-            turn, came = done.get(timeout=max(0.0, until - time.monotonic()))
+            job, came = done.get(timeout=max(0.0, until - time.monotonic()))
         except queue.Empty:
-            for turn in left.values():
-                _write(turn, Failed(f"it had not answered within {within:g} s"))
+            for job in left.values():
+                _write(job, Failed(f"it had not answered within {within:g} s"))
             break
-        del left[turn.claimed.route_id]
+        del left[job.claimed.route_id]
         sent += isinstance(came, Sent)
-        _write(turn, came)
+        _write(job, came)
     return sent
 
 
-def _write(turn: _Turn, came: Delivery) -> None:
-    sending.record_result(turn.claimed, turn.owed.ids, came, lanes.database_now())
+def _write(job: _Job, came: Delivery) -> None:
+    sending.record_result(job.claimed, job.owed.ids, came, lanes.database_now())
     if isinstance(came, Failed):
-        logger.warning("Sending to the destination %s failed: %s. It is retried.", turn.claimed.destination, came.why)
+        logger.warning("Sending to the destination %s failed: %s. It is retried.", job.claimed.destination, came.why)

@@ -8,10 +8,10 @@ from django.urls import NoReverseMatch, reverse
 
 
 def links(public_url: str) -> Callable[[str, str], str]:
-    """Return a function that maps a model's name and a row's id to the URL of its page in the admin.
+    """Return a function that returns the URL of a page of the admin, for the name of a model and the id of a row.
 
-    Without an id, it returns the list's URL; without a name, the dashboard's. It returns an empty text if
-    `public_url` is empty.
+    With an empty id, this function returns the URL of the model's list; with an empty name, that of the dashboard. If
+    `public_url` is empty, it returns an empty text.
     """
 
     def link(model: str, row: str) -> str:

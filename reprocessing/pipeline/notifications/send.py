@@ -33,9 +33,10 @@ _LONGEST_SUBJECT: Final = 99
 
 @dataclass(frozen=True, slots=True)
 class Letterhead:
-    """What is sent with a text besides its content. `message_id` stays the same when the same text is sent again.
+    """The values that are sent together with a text.
 
-    `place` is the name of this installation, `name` that of the destination.
+    `place`: the name of this installation. `name`: the name of the destination. `message_id`: the same if the same text
+    is sent again.
     """
 
     place: str
@@ -47,7 +48,7 @@ class Letterhead:
 def send(
     destination: Destination, text: Text, sections: Sequence[TextSection], head: Letterhead, *, seconds: float
 ) -> Delivery:
-    """Send a text, and return Sent or Failed. The reason of a failure contains neither the URL nor the answer.
+    """Send a text; return `Sent`, or `Failed` with a reason that contains neither the destination's URL nor its answer.
 
     `seconds`: how long the destination may take.
     """

@@ -1,4 +1,4 @@
-"""Open an incident when beat sends no ticks or the workers take no tasks (silence), and end it when they do again."""
+"""Open an incident when beat sends no ticks, or the workers take no tasks (silence); end it when they do again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Open an incident for beat or for the workers if they are silent, and end it if they are not.
+    """Open an incident for beat, or for the workers, if they are silent; end the incident if they are not.
 
-    If it is not known (None), nothing changes. Several watching processes open only one incident for beat, and one
-    for the workers. Commits by itself.
+    If their state is not known (None), nothing changes. Even if several processes watch, there is only one incident for
+    beat, and one for the workers. This function commits by itself.
 
     Args:
-        silence: what this process has found.
+        silence: whether beat, and the workers, are silent, as this process has found.
         control: the name of the queue to which beat sends its tick.
         silent_for: seconds after which beat or workers count as silent.
     """

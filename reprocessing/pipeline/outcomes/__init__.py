@@ -1,1 +1,1 @@
-"""Find out whether sent letters were processed: by evidence, or by reports of consumers."""
+"""Find out whether sent letters were processed: by evidence in SQS, or by reports of consumers."""

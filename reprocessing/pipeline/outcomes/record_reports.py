@@ -1,4 +1,4 @@
-"""Record reports of consumers, and apply them to the letters. A report that arrives twice is recorded once."""
+"""Record reports of consumers, and apply them to the letters. A repeated report is recorded only once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNKNOWN = "no attempt has this redrive id"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Numbers of new and of repeated reports; and why other reports were refused, by their index in the request."""
+    """How many reports were new (`accepted`) or `repeated`; and why others were `refused`, by index in the request."""
 
     accepted: int = 0
     repeated: int = 0
@@ -37,10 +37,10 @@ class Recorded:
 
 
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record reports, given as parsed JSON objects. Return what was recorded. A repeated report changes nothing.
+    """Record reports, given as parsed JSON values; return how many were recorded. A repeated report changes nothing.
 
-    `reporter`: the id of the reporter, who may report only letters sent to its own targets. None: a consumer that
-    writes to this database, which may report any letter. `dice`: random numbers for backoffs.
+    `reporter`: id of the reporter, which may report only on letters sent to its own targets; None: a consumer with
+    access to this database, which may report on any letter. `dice`: returns random numbers for backoffs.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}
@@ -50,19 +50,17 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
                 readable[place] = found
             case InvalidReport(why):
                 refused[place] = why
-    heard = record_parsed(list(readable.values()), reporter=reporter, dice=dice)
+    recorded = record_parsed(list(readable.values()), reporter=reporter, dice=dice)
     places = list(readable)
-    refused |= {places[n]: why for n, why in heard.refused.items()}
-    return Recorded(heard.accepted, heard.repeated, dict(sorted(refused.items())))
+    refused |= {places[n]: why for n, why in recorded.refused.items()}
+    return Recorded(recorded.accepted, recorded.repeated, dict(sorted(refused.items())))
 
 
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record reports in one transaction, and return what was recorded.
+    """Record reports in one transaction, and apply them; return how many were recorded.
 
-    The next sweep deletes copies of finished letters.
-
-    `reporter`: the id of the reporter; None: a consumer that writes to this database. `dice`: random numbers for
-    backoffs.
+    Copies of letters that are then finished are deleted by the next sweep. `reporter`: id of the reporter; None: a
+    consumer with access to this database. `dice`: returns random numbers for backoffs.
     """
     if not some:
         return Recorded()
@@ -89,9 +87,9 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
 
 def apply_late(*, dice: Dice) -> int:
-    """Apply reports that arrived before their attempts were recorded. Return the number of attempts.
+    """Apply reports that arrived before their attempts were recorded; return the number of these attempts.
 
-    `dice`: random numbers for backoffs.
+    `dice`: returns random numbers for backoffs.
     """
     ids = reports.unmatched_attempts()
     for first in range(0, len(ids), _GROUP):

@@ -1,6 +1,6 @@
 """Resolve the outcomes of sent letters: by consumer reports, by absence from the DLQ, or by a timeout.
 
-A letter is presumed delivered when its target was empty at two checks after the send, and the letter did not return
+A letter is presumed delivered when its target was empty at two checks after the send, and the letter did not come back
 to the DLQ (docs/adr/0016, 0029).
 """
 
@@ -38,15 +38,15 @@ _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the tar
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
-    """Resolve outcomes of all DLQs. Return how many letters were presumed delivered.
+    """Resolve the outcomes of sent letters of all DLQs; return how many letters were presumed delivered.
 
-    In this order: apply early reports; check whether targets are empty; presume letters delivered; park letters
-    whose consumer did not report in time; and free lanes whose parked letter can no longer return. `dice` gives
-    random numbers for backoffs, and for the order of the checks, so that each target has its turn. During the hold
-    after a restore, nothing is presumed, since PostgreSQL may not know which letters came back.
+    The steps: apply reports that arrived before their attempts were recorded; check whether targets are empty; presume
+    letters delivered; park letters whose consumer did not report in time; free lanes whose parked letter can no longer
+    come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL may not know which
+    letters came back. `dice`: returns random numbers, for backoffs and for the order in which targets are checked.
     """
     record_reports.apply_late(dice=dice)
-    _look_in_turn(dice)
+    _look_if_due(dice)
     if restore_hold.current_hold() is not None:
         return 0
     promoted = 0
@@ -66,8 +66,8 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     return promoted
 
 
-def _look_in_turn(dice: Callable[[], float]) -> None:
-    """Check whether the targets are empty, unless another worker is doing so."""
+def _look_if_due(dice: Callable[[], float]) -> None:
+    """Check whether the targets are empty, unless another worker does this now."""
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return
     try:
@@ -77,11 +77,10 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[WatchedTarget]) -> None:
-    """Ask SQS for each target whether it is empty.
+    """Ask SQS whether each target is empty; record each answer when it arrives, with the time of the request.
 
-    Record each answer as soon as it arrives, with the time of the request.
-
-    Times are computed from one answer of PostgreSQL, since the threads that ask SQS have no connection to it.
+    PostgreSQL is asked for the time once, and the threads that ask SQS count on from it: they have no connection to
+    PostgreSQL.
     """
     clock = suspend_aware_clock()
     before, began, since = clock(), lanes.database_now(), clock()
@@ -103,9 +102,9 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 
 
 def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Close attempts by calling `close`, with their lanes locked.
+    """Close attempts by calling `close`, with their lanes locked, and delete the copies that it returns.
 
-    Attempts that were closed meanwhile stay as they are.
+    Attempts that were closed meanwhile are not changed.
     """
     ids = sorted({attempt.lane_id for attempt in found})
 

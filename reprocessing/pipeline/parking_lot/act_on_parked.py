@@ -25,7 +25,7 @@ from reprocessing.store.parking_lot import assignment, decisions, restore_discar
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
 
-#: The kind and title of the deed, for each decision that may need a second person. Other decisions change no message.
+#: The kind and title of the deed, for each decision that may need a second person. Other decisions need none.
 _DEEDS: Final = {
     AuditAct.RELEASED: (DeedKind.RELEASE, "Replay parked messages"),
     AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
@@ -45,21 +45,21 @@ def release(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
     operation: int | None = None, approval: int | None = None, is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
-    """Put parked letters back onto their lanes, with as many attempts as their DLQ allows. Return what was done.
+    """Put parked letters back onto their lanes, with as many attempts as their DLQ allows; return the result.
 
-    A letter without a place in a lane gets one by the DLQ's current settings; if they find no key, the letter is
-    sent without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter
-    with the same idempotency key and the same body was delivered, the released letter becomes a duplicate.
+    A letter without a place in a lane is placed by the DLQ's current settings; if it has no key by them, it is sent
+    without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter with the
+    same idempotency key and the same body was delivered, the released letter becomes a duplicate.
 
     Args:
         letters: ids of parked letters.
         by: who releases them.
         reason: why.
         due: earliest time of the send; later letters of the lane wait.
-        target: id of the target to send to, whatever rules decide; None: rules and settings decide.
+        target: id of the target to send to, instead of the target that rules and settings decide; None: they decide.
         operation: id of the bulk action that releases them; None: no bulk action. A bulk action is approved as a whole.
-        approval: id of the approval that is being executed.
-        is_part: the release is part of an edit, which may be done already.
+        approval: id of the approval that is being executed; None: the person acts alone.
+        is_part: the release is a part of an edit, for which the need of a second person was checked already.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -75,10 +75,10 @@ def release(  # noqa: PLR0913  # arguments are passed by name
 def discard(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Discard parked letters. Return what was done.
+    """Discard parked letters, so that they are not sent any more; return the result. `restore` undoes this.
 
-    Other letters with the same idempotency key are parked when they are due. `restore` undoes the discard. For the
-    arguments see `release`.
+    Other letters with the same idempotency key are parked when they are due. `operation`: id of the bulk action;
+    `approval`: id of the approval that is being executed; None: there is none.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -92,9 +92,10 @@ def discard(
 def restore(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Park discarded letters again, for their former reason. Return what was done.
+    """Park discarded letters again, for their former reason; return the result.
 
-    Letters that a rule discarded are parked as `quarantined`. For the arguments see `release`.
+    Letters that a rule discarded are parked as `quarantined`. `operation`: id of the bulk action; `approval`: id of the
+    approval that is being executed; None: there is none.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -106,7 +107,7 @@ def restore(
 
 
 def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: Any) -> None:  # noqa: ANN401  JSON values
-    """Check that a person may change all these letters alone. Call it if several transactions will change them.
+    """Check that a person may change all these letters alone. Call it before several transactions change them.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -121,9 +122,9 @@ def assign(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Assign parked letters to the user `to`; empty: to nobody. Return what was done.
+    """Assign parked letters to the user `to` (empty: to nobody); return the result.
 
-    Letters that somebody assigned after `seen_at` are refused.
+    `seen_at`: when the person saw the letters. Letters that somebody assigned after this time are refused.
     """
 
     def write(able: list[LockedLetter]) -> None:
@@ -141,7 +142,7 @@ def assign(  # noqa: PLR0913  # arguments are passed by name
 
 
 def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Record a note (`reason`) on parked letters; nothing else changes. Return what was done."""
+    """Record a note (`reason`) on parked letters, which stay parked; return the result."""
 
     def write(able: list[LockedLetter]) -> None:
         decisions.record_decisions(
@@ -156,7 +157,10 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
     operation: int | None, approval: int | None, target: int | None = None, options: Mapping[str, Any] | None = None,
     is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
-    """Check and change letters in one transaction. `do` changes letters, and returns the ids of their lanes."""
+    """Lock, check and change letters in one transaction.
+
+    `do`: changes the letters, and returns the ids of their lanes.
+    """
     _insist(by, reason)
     releases = act is AuditAct.RELEASED
     was = LetterState.DISCARDED if act is AuditAct.RESTORED else LetterState.PARKED
@@ -193,7 +197,10 @@ def _mark(
     letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
     look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
 ) -> Reviewed:  # fmt: skip
-    """Write a note or an assignee of parked letters, which stay parked. `look` returns, by letter id, why not."""
+    """Write a note or an assignee of parked letters, which stay parked.
+
+    `write`: writes it. `look`: returns, by letter id, why a letter is refused.
+    """
     _insist(by, reason)
 
     def work() -> Reviewed:
@@ -243,10 +250,7 @@ def _place(letters: Collection[int]) -> None:
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
-    """Put letters back onto their lanes. Start a run for each DLQ without a running run.
-
-    Return the ids of the lanes.
-    """
+    """Put letters back onto their lanes; return the ids of the lanes. Start a run for each DLQ that has no open run."""
     for dlq in decisions.dlqs_without_run(letters):
         Run.objects.create(
             name=f"release-{uuid4().hex[:12]}", dlq_id=dlq, state=RunState.RUNNING, asked_by=by, reason=reason,

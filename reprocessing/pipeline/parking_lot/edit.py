@@ -40,7 +40,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class SeenLetter:
-    """The version of a letter that a person saw: when it was parked, and its revision (0: it was never edited)."""
+    """The version of a letter that a person saw: when the letter was parked, and its revision (0: never edited)."""
 
     finished_at: datetime
     revision: int
@@ -56,7 +56,7 @@ class Alteration:
 
     @property
     def size(self) -> int:
-        """Return the size in bytes, as SQS counts it."""
+        """Return the size of the edited letter in bytes, as SQS counts it."""
         return len(self.body) + attributes_size(self.attributes)
 
 
@@ -64,7 +64,7 @@ class Alteration:
 class Edited:
     """The edit was saved as revision `no`.
 
-    `still_parked_because`: why it was not replayed; empty: nothing prevented it.
+    `still_parked_because`: why the letter was not released; empty: it was released, or no release was wanted.
     """
 
     no: int
@@ -86,7 +86,7 @@ class Unsendable:
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return how the keys, the type and the tenant of the DLQ's letters are read."""
+    """Return the selectors that say where keys, message type and tenant are in the DLQ's letters."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
@@ -118,7 +118,10 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames, *, typed: 
 
 
 def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
-    """Return a sentence for each key, type or tenant that the edit changes. `goes_by`: how they are read."""
+    """Return a sentence for people about each key, type or tenant that the edit changes.
+
+    `goes_by`: the selectors that say where these values are in the letter.
+    """
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
     return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
@@ -162,10 +165,10 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
     pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
     approval: int | None = None,
 ) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
-    """Save an edit of a parked letter, if the letter is unchanged since it was `seen`. With `replay`, release it, too.
+    """Save an edit of a parked letter, if the letter is as the person saw it (`seen`). `replay`: release it, too.
 
     All is one transaction. The captured bytes and the place in the lane are kept. Each revision is recognised if it
-    comes back. `names`: the names of the redrive attributes. `approval`: id of the approval that is executed.
+    comes back. `names`: names of the redrive attributes. `approval`: id of the approval that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.

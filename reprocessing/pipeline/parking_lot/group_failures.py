@@ -1,7 +1,7 @@
-"""Assign letters to failure groups, by why they failed. No other stage depends on the groups.
+"""Assign letters to failure groups by the cause of their failure. No other stage depends on failure groups.
 
-A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, or when a
-consumer reports its failure.
+A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, and when
+a consumer reports its failure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH = 1_000  #: letters in one transaction
 
 
 def assign_groups(*, batches: int) -> int:
-    """Assign up to `batches` batches of 1,000 letters. Return the number of letters.
+    """Assign letters to failure groups, up to `batches` batches of 1,000 letters; return how many letters.
 
     Stop at a batch that another worker has locked.
     """
@@ -44,7 +44,7 @@ def assign_groups(*, batches: int) -> int:
 
 
 def cause_of(letter: UngroupedLetter) -> FailureCause:
-    """Return why a letter failed, as far as it is known: from reports, answers, and the letter itself."""
+    """Return why a letter failed, as far as known: by consumer reports, answers of targets, and the letter itself."""
     facts = LetterFacts(
         letter.message_id,
         bytes(letter.body or b""),
@@ -67,7 +67,7 @@ def cause_of(letter: UngroupedLetter) -> FailureCause:
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    """Return how a DLQ's message type is read from a letter; None if the setting is empty or not valid."""
+    """Return the selector that says where a letter has its message type; None: the setting is empty or invalid."""
     try:
         return Selector.parse(text) if text else None
     except InvalidSelector:

@@ -18,11 +18,11 @@ _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, 
 
 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
-    """Send notices, in order. Return the ids of the notices that SQS took, or can never take.
+    """Send notices in order; return the ids of the notices that SQS accepted, and of those that it can never accept.
 
-    For a parked letter, a copy of its bytes is sent. When the letter leaves the parking lot, a short message with
-    its id is sent, since SQS cannot delete the copy inside the queue. `may_start` is called before every request,
-    by several threads; if it returns False, the request is not sent.
+    When a letter is parked, its bytes are sent. When the letter leaves the parking lot, a short message with its id is
+    sent, since a message inside an SQS queue cannot be found and deleted. `may_start`: called before every request, by
+    several threads; if it returns False, the request is not sent.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

@@ -10,12 +10,12 @@ from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 def find_target(name: str, *, seen: VisibleDlqs = EVERY_DLQ, cure: str) -> Target:
-    """Return the target with this name, ARN or URL. `seen`: the DLQs that the person sees.
+    """Return the target with this name, ARN or URL. `seen`: only targets of DLQs that the person sees.
 
-    `cure`: what to do if it is missing.
+    `cure`: the sentence of the error's text that says what to do if there is no such target.
 
     Raises:
-        InvalidTarget: there is no such target, several targets have this name, or it is a registered DLQ.
+        InvalidTarget: there is no such target, several targets have this name, or the target is a registered DLQ.
     """
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(seen.rows(Target.objects.filter(named)).order_by("arn")[:3])

@@ -28,7 +28,7 @@ _SERVICE: Final = "the service"
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for `seconds`. Return whether letters are left, so that it must be called again."""
+    """Continue a bulk action for about `seconds`; return True if letters are left: then call this again."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
@@ -67,9 +67,9 @@ def _prepared(held: LeasedAction) -> _Edits | None:
 
 
 def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
-    """Do one batch.
+    """Do the next batch of a bulk action; return the lease for the batch after it.
 
-    Return the lease for the next batch; None if this was the last one, or if another worker took over.
+    None: the bulk action has ended, or another worker took over.
     """
     mine = bulk_actions.renew_lease(held)
     if mine is None:

@@ -1,1 +1,1 @@
-"""Encrypt payloads with the key ring of this process, rotate keys, shred payloads, and erase a person's data."""
+"""Encrypt payloads with this process's key ring, rotate keys, shred payloads, and erase all data with a value."""

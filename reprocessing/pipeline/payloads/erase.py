@@ -1,4 +1,4 @@
-"""Erase everything about a value, such as a customer's number: payloads, keys, and the value in history.
+"""Erase a value, such as a customer's number: the messages that have it, and the value in all stored texts (history).
 
 If the process is killed, a second call continues.
 """
@@ -32,9 +32,9 @@ _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {wh
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an erasure would erase. `letters`: number of messages. `busy`: messages in progress.
+    """What an erasure would erase. `letters`: number of messages. `busy`: how many are in progress, and would be left.
 
-    `history`: rows by table.
+    `history`: by table, how many rows have the value in a stored text.
     """
 
     letters: int
@@ -52,10 +52,10 @@ class Erased:
 
 
 def value_of(sieve: MessageFilter) -> str:
-    """Return the one value that a filter asks for, or raise InvalidFilter.
+    """Return the value to erase: the only key or text that a filter asks for.
 
     Raises:
-        InvalidFilter: the filter has no value or several, or the value has fewer than 4 characters.
+        InvalidFilter: the filter has no such value, or several, or the value has fewer than 4 characters.
     """
     values = {value for value in (sieve.key, sieve.named, sieve.text) if value is not None}
     if len(values) != 1:
@@ -67,20 +67,21 @@ def value_of(sieve: MessageFilter) -> str:
 
 
 def look(sieve: MessageFilter) -> Found:
-    """Return what an erasure would erase. Nothing is changed."""
+    """Return what the erasure of a filter's value would erase. Nothing is changed."""
     value = value_of(sieve)
     busy = sum(len(ids) for ids in _letters(replace(sieve, states=("waiting", "sending", "awaiting"))))
     return Found(sum(len(ids) for ids in _letters(sieve)), busy, erasure.count_history(value))
 
 
-def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], None]) -> Erased:
-    """Erase the messages that a filter matches, then the value in history. `told` gets the number of messages so far.
+def erase(sieve: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
+    """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
+    `on_progress` is called after each batch, with the number of messages erased so far.
     Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
 
     Raises:
         InvalidFilter: the filter is not about one value of 4 characters or more.
-        ApprovalRefused: there are more messages than one person may discard alone.
+        ApprovalRefused: there are more messages than one person may discard alone, and nobody can approve an erasure.
     """
     value = value_of(sieve)
     rows.in_transaction(partial(guard.refuse_above, _by_dlq(sieve), "Erasing these messages", by=by))
@@ -91,7 +92,7 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
         batch = erasure.erase_letters(opened, ids)
         busy += len(batch.busy)
         done += len(batch.erased)
-        told(done)
+        on_progress(done)
     erasure.erase_history(opened, value)
     if not busy:
         erasure.finish(opened)
@@ -99,7 +100,7 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
 
 
 def _by_dlq(sieve: MessageFilter) -> dict[int, int | None]:
-    """Return the number of messages that would be discarded or lose their content, by the DLQ's id."""
+    """Return, by the DLQ's id, how many messages would be discarded or lose their content."""
     counts: Counter[int] = Counter()
     for ids in _letters(sieve):
         counts.update(dict(Letter.objects.filter(pk__in=ids).values_list("dlq_id").annotate(n=Count("pk"))))

@@ -1,4 +1,4 @@
-"""Hold the wrapping keys of this process, which encrypt data keys. They come from REDRIVE_PAYLOAD_KEYS."""
+"""Make this process's wrapping keys, which encrypt data keys, from the setting REDRIVE_PAYLOAD_KEYS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store.payloads import payload_keys
 
 
 def install() -> None:
-    """Give the wrapping keys of the settings to the database layer, which encrypts and decrypts data keys with them."""
+    """Give the wrapping keys of the settings to the store, which encrypts and decrypts data keys with these keys."""
     payload_keys.use_ring(_current)
 
 
@@ -27,7 +27,7 @@ def first_key() -> str:
 
 @lru_cache(maxsize=8)
 def ring_of(entries: tuple[str, ...]) -> KeyRing:
-    """Return the key ring for entries NAME=KEY. Entries that are not valid are left out."""
+    """Return the key ring for the settings' entries NAME=KEY. Invalid entries are left out."""
     keys: dict[str, WrappingKey] = {}
     for entry in entries:
         key = read_key(entry)

@@ -1,4 +1,4 @@
-"""Wrap data keys with a new wrapping key, and encrypt payloads that were stored readable.
+"""Wrap all data keys with a new wrapping key, and encrypt payloads that were stored readable.
 
 If the process is killed, a second call continues.
 """
@@ -26,21 +26,24 @@ class Rotated:
     texts: int = 0
 
 
-def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
-    """Wrap each data key with the first wrapping key. Return the counts. Messages are captured and sent meanwhile.
+def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
+    """Wrap each data key with the first wrapping key; return the counts. Messages can be captured and sent meanwhile.
 
-    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself. `told`
-    gets the counts after each batch.
+    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself.
+    `on_progress` is called after each batch, with the counts so far.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
         done.keys += payload_keys.rewrap(found)
-        told(done)
+        on_progress(done)
     return done
 
 
-def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
-    """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
+def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
+    """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
+
+    `day`: the day for which each DLQ's data key is used. If the process is killed, a second call continues.
+    """
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:
@@ -48,7 +51,7 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
         while (chunk := seal(above, day)).last:
             count(chunk.n)
             above = chunk.last if chunk.n else above
-            told(done)
+            on_progress(done)
 
     def payloads(n: int) -> None:
         done.payloads += n

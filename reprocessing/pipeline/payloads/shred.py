@@ -40,10 +40,10 @@ class Shredded:
 
 
 def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
-    """Delete the payloads of these letters, and discard those that are captured or parked. Return what was removed.
+    """Delete the payloads of these letters, and discard captured and parked letters; return what was removed.
 
     Raises:
-        ApprovalRefused: there are more messages than one person may discard alone.
+        ApprovalRefused: there are more letters than one person may discard alone, and nobody can approve a shred.
     """
 
     def shred() -> Removed:
@@ -69,17 +69,16 @@ def why_not_shred(dlq: DeadLetterQueue) -> str:
     return ""
 
 
-def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int], None]) -> Shredded:
-    """Destroy the data keys of a DLQ, then delete its payloads. Return the counts.
+def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Shredded:
+    """Destroy the data keys of a DLQ, then delete its payloads; return the counts.
 
-    `told` gets the number of messages so far.
-
-    From the destruction on, nobody can read the encrypted payloads, also those that are not deleted yet. If the
-    process is killed, a second call continues.
+    When the keys are destroyed, nobody can read the encrypted payloads any more, even those that are not deleted yet.
+    If the process is killed, a second call continues. `on_progress`: called after each batch, with the number of
+    messages so far.
 
     Raises:
         ErasureRefused: messages of the DLQ are in progress, or the DLQ is being captured.
-        ApprovalRefused: the DLQ has a limit for what one person may do alone.
+        ApprovalRefused: the DLQ has an approval limit, and nobody can approve a shred.
     """
     keys = rows.in_transaction(partial(_destroy, dlq, by, reason))
     payload_keys.forget_unwrapped()
@@ -90,7 +89,7 @@ def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int
     ):  # fmt: skip
         done += len(shred_messages(some, by=by, reason=reason).letters)
         above = some[-1]
-        told(done)
+        on_progress(done)
     return Shredded(keys, done)
 
 

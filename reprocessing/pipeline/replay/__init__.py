@@ -1,1 +1,1 @@
-"""Send letters: lease lanes, check the gate, send, and record the outcomes."""
+"""Send letters: lease lanes, decide about their heads (gate), send, and record the outcomes."""

@@ -25,9 +25,9 @@ def look_at_attempts(closed: Collection[_Closed]) -> None:
 
 
 def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Update circuit breakers and the waves of runs, after outcomes were recorded.
+    """Update circuit breakers, and the waves of runs, after outcomes of attempts were recorded.
 
-    Both are given by id; None is ignored.
+    `of_breakers`, `of_runs`: the ids of the breakers and runs of these attempts; None is ignored.
     """
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
         circuit_breakers.move_breakers(breakers)
@@ -36,6 +36,6 @@ def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int
 
 
 def climb_ramps(some: Collection[int]) -> None:
-    """Raise the rate ramps of the breakers with these ids, if their next step is due."""
+    """Do the next ramp-up step of the circuit breakers with these ids, if the step is due."""
     if some:
         rate_ramps.step_due_ramps(some)

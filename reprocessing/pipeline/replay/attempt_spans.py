@@ -31,11 +31,10 @@ TraceFields = Mapping[int, Mapping[str, str]]
 
 @dataclass(slots=True)
 class AttemptSpans:
-    """The spans of the attempts of one slice.
+    """The spans of all attempts of one slice.
 
-    After an error, the slice is not traced any more, and the error is logged.
-
-    An error delays and fails no letter.
+    If tracing fails, the error is logged, and the rest of the slice is not traced. An error of tracing neither delays a
+    letter nor lets it fail.
     """
 
     targets: Mapping[int, Target]
@@ -48,9 +47,9 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages are sent with trace fields, start the spans, and return the fields.
+        """Note when attempts began. If messages are sent with trace fields, start the spans, and return these fields.
 
-        Else the result is empty. `began`: monotonic time. `dlqs`: names by id.
+        If not, the result is empty. `began`: monotonic time. `dlqs`: names of the DLQs, by id.
         """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:
@@ -72,10 +71,7 @@ class AttemptSpans:
     def record(
         self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], dlqs: Mapping[int, str]
     ) -> None:
-        """Record the spans of these ended attempts, with their outcomes.
-
-        Attempts that were recorded before are skipped.
-        """
+        """Record the spans of these attempts, with their outcomes. An attempt whose span is recorded is skipped."""
         new = [attempt for attempt in intended if attempt.attempt_id in self._began]
         try:
             if not self._is_broken:
@@ -120,7 +116,10 @@ class AttemptSpans:
 
 
 def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
-    """Return the object that traces the attempts of one slice; None: traces are off. `targets` may be filled later."""
+    """Return the object that traces the attempts of one slice; None: traces are off.
+
+    `targets`: by id; the caller may add targets later.
+    """
     if not conf.traces:
         return None
     from reprocessing.gateways.tracing.tracer import AttemptTracer  # noqa: PLC0415  an optional dependency
@@ -129,7 +128,7 @@ def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
 
 
 def flush(conf: Conf, seconds: float) -> None:
-    """Export the ended spans of this process, if traces are switched on. Wait at most `seconds`."""
+    """Export the ended spans of this process, if traces are on; wait at most `seconds` for this."""
     if conf.traces:
         from reprocessing.gateways.tracing.tracer import flush as flush_spans  # noqa: PLC0415  an optional dependency
 

@@ -25,22 +25,22 @@ from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety.send_limits import SendLimit
 
-#: A lane waits this long if another letter with the same idempotency key is being sent.
+#: A lane waits for this time if another letter with the same idempotency key is being sent.
 TWIN_UNDER_WAY = timedelta(seconds=2)
-#: A lane waits at most this long if the target may still have a copy of another letter with the same idempotency key.
+#: A lane waits for this time, at most, if the target may still have a message with the same idempotency key.
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: No wait is needed: the lane is not leased before its circuit breaker closes and its target is healthy.
+#: The lane needs no waiting time: it is not leased before its circuit breaker closes and its target is healthy.
 UNTIL_BREAKER_OPENS = timedelta(0)
-#: A lane waits this long for the next capture of its DLQ, which shows whether AWS moved the message.
+#: A lane waits for this time if a capture of its DLQ must show first whether AWS moved the message.
 UNTIL_CAPTURED = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved the message; waiting for the next capture"
-#: Waits: if the circuit breaker was not found, if outcomes of other letters are needed, if the target is full.
+#: Waiting times of a lane: its breaker was not found; outcomes of other letters are needed; its target is full.
 UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Judged:
-    """The heads of lanes, grouped by the verdict of the gate."""
+    """Heads of lanes, grouped by the decision (verdict) of the gate."""
 
     going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
@@ -52,15 +52,15 @@ class Judged:
 def judge_heads(
     some: Sequence[LaneState],
     *,
-    brakes: Mapping[int, SendLimit],
+    send_limits: Mapping[int, SendLimit],
     room: Counter[int],
     failures: Mapping[int, LastFailures],
 ) -> Judged:
-    """Judge the heads of many lanes.
+    """Decide about the heads of many lanes.
 
     Args:
-        some: lanes with their heads.
-        brakes: send limits of targets and breakers, by breaker id.
+        some: the lanes, with their heads.
+        send_limits: send limits of targets and breakers, by breaker id.
         room: how many more letters without an outcome each target may have, by target id.
         failures: last failures of heads without attempts left, by letter id.
     """
@@ -70,7 +70,7 @@ def judge_heads(
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(
-            standing, brakes.get(breaker), room=left[target], canary_out=breaker in canaries,
+            standing, send_limits.get(breaker), room=left[target], canary_out=breaker in canaries,
             failures=failures.get(letter),
         )  # fmt: skip
         match verdict:
@@ -95,18 +95,19 @@ def judge_heads(
 
 
 def judge_head(
-    standing: LaneState, brake: SendLimit | None, *, room: int, canary_out: bool = False,
+    standing: LaneState, limit: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
-    """Return the verdict about the head of one lane. `canary_out`: another head is already its breaker's canary.
+    """Return the decision (verdict) about the head of one lane.
 
-    `room`: how many more letters without an outcome the target may have. Not checked here is whether the run is
-    running and nothing is stopped: the lease checks this before, and the intent checks it afterwards.
+    `room`: how many more letters without an outcome the target may have. `canary_out`: another head is the breaker's
+    canary already. `failures`: the last failures of a head that has no attempts left. This function does not check
+    whether the run is running and sends are not stopped: the lease checks it before, and the intent afterwards.
     """
-    early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
+    early = _moved(standing) or _held_back(limit, canary_out=canary_out) or _twin(standing)
     if early is not None:
         return early
-    if is_spent(standing) and (spent := _spent(failures, on_trial=brake is not None and brake.on_trial)):
+    if is_spent(standing) and (spent := _spent(failures, on_trial=limit is not None and limit.on_trial)):
         return spent
     if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
         return Park(ParkedReason.STALE)
@@ -124,12 +125,12 @@ def is_spent(standing: LaneState) -> bool:
 
 
 def is_sent_for_spared_attempts(standing: LaneState) -> bool:
-    """Return whether a lane's head has attempts left only because its attempts during an outage do not count."""
+    """Return whether a lane's head has an attempt left only because attempts during an outage do not count (spared)."""
     return not is_spent(standing) and (standing.tries or 0) >= (standing.max_attempts or 1)
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Return the verdict about a head that has no attempts left; None: it is sent as a canary."""
+    """Return the verdict about a head that has no attempts left; None: the head is sent as a canary."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
@@ -147,18 +148,18 @@ def _moved(standing: LaneState) -> Park | Wait | None:
     return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 
 
-def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
-    if brake is None:
+def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
+    if limit is None:
         return Wait(UNKNOWN_BREAKER, "the circuit breaker was not found")
-    if shut := brake.why_shut:
+    if shut := limit.why_shut:
         return Wait(UNTIL_BREAKER_OPENS, shut)
-    if brake.on_trial and canary_out:
+    if limit.on_trial and canary_out:
         return Wait(UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
     return None
 
 
 def _copy_of_twin(standing: LaneState) -> Wait | None:
-    """Return how long to wait if the target may have a copy of a letter with the same idempotency key; else None."""
+    """Return how long a lane waits if its target may have a message with the same idempotency key; else None."""
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))

@@ -1,4 +1,4 @@
-"""Wait for answers of slow targets that arrive after the task has ended. Each task's open requests have one thread."""
+"""Wait for answers of slow targets that arrive after their task has ended: one thread for the requests of each task."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ class _Lingering(threading.Thread):
         return self._stream.open_requests(target_id)
 
     def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Record outcomes.
-
-        If the database fails, try once more with a new connection: recording twice changes nothing.
-        """
+        """Record outcomes. If the database fails, try once more with a new connection: a repetition changes nothing."""
         for _ in range(2):
             try:
                 self._finish(ended)
@@ -68,9 +65,9 @@ _lingering: set[_Lingering] = set()
 
 
 def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
-    """Start a thread that takes the answers to a stream's open requests, records them, and renews the leases.
+    """Start a thread that waits for the answers to a stream's open requests, records them, and renews the leases.
 
-    `finish` records outcomes. `lease`: length of the leases in seconds.
+    `finish`: records outcomes. `lease`: length of the leases (s).
     """
     thread = _Lingering(stream, finish, lease)
     _lingering.add(thread)
@@ -78,7 +75,7 @@ def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
 
 
 def open_requests(target_id: int) -> int:
-    """Return how many requests to a target are still open that ended tasks of this process have sent."""
+    """Return how many requests to a target are open that tasks of this process sent, and that outlast their tasks."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 

@@ -25,14 +25,14 @@ _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeaseKeeper:
-    """Renews the leases of lanes whose letters are being sent. `beside` is called after each renewal."""
+    """Renews the leases of lanes whose letters are being sent. `beside`: called after each renewal."""
 
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
-        """Take the lanes of these attempts, whose leases are to be renewed.
+        """Prepare to renew the leases of the lanes of these attempts.
 
-        `lease`: length of a lease in seconds. `began`: monotonic time before the attempts were opened.
+        `lease`: length of a lease (s). `began`: monotonic time before the attempts were committed as open.
         """
         self._lanes, self._fences = [attempt.lane_id for attempt in intended], [attempt.fence for attempt in intended]
         self._lease, self._began, self._beside = lease, began, beside
@@ -62,7 +62,7 @@ class LeaseKeeper:
 
 
 def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
-    """Run `work` in another thread, and return its result. Meanwhile, call `renew` every `every` seconds."""
+    """Run `work` in another thread, and return its result; meanwhile, call `renew` every `every` seconds."""
     trip = run_beside(work)
     try:
         while not wait([trip], timeout=every).done:
@@ -73,11 +73,10 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
 
 
 def suspend_aware_clock() -> Callable[[], float]:
-    """Return a clock (a function).
+    """Return a clock: a function that returns the time in seconds, beginning at the present monotonic time.
 
-    It continues while the machine is suspended, as leases do; the monotonic clock does not.
-
-    It starts at the monotonic time, in seconds.
+    This clock goes on while the machine is suspended, as the time of leases does. The monotonic clock of Linux stands
+    still.
     """
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -16,18 +16,18 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[LaneState]:  # fmt: skip
-    """Lease up to `room` due lanes, and return the lanes with their heads (first letters).
+    """Lease up to `room` due lanes; return the lanes with their heads (first unfinished letters).
 
     One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers
     left open.
 
     Args:
-        owner: name of the turn that leases.
-        room: largest number of lanes.
+        owner: name of the slice that leases.
+        room: highest number of lanes.
         lease: length of the leases.
-        only: ids of lanes; other lanes are leased only if none of these is due.
-        runs: ids of runs whose lanes may be leased; None: all runs.
-        but: ids of circuit breakers; lanes that go through these breakers are leased only if they are in `only`.
+        only: ids of lanes; other lanes are leased only if none of these lanes is due.
+        runs: only lanes of these runs (ids); None: lanes of all runs.
+        but: ids of circuit breakers; a lane whose head has one of these breakers is leased only if it is in `only`.
         strictly: lease no lanes outside `only`.
     """
     seconds = lease.total_seconds()
@@ -50,7 +50,7 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
-    """Return the heads of lanes that the caller has leased. Lanes with a due head stay leased, other lanes are freed.
+    """Return lanes that the caller has leased, with their heads. Lanes with a due head stay leased; others are freed.
 
     Two statements are needed: the first locks the lanes. A single statement would not see a letter that another
     transaction added while the statement waited for the lock, and the lane would stay idle.

@@ -1,4 +1,4 @@
-"""Make the request to a target: the letter's body and attributes, and the attributes that the service adds."""
+"""Make the message or request to a target: the letter's body and attributes, and attributes that the service adds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def queue_message(
 ) -> OutgoingMessage | Refused:
     """Return the message for a queue; or Refused, if the letter cannot be sent there.
 
-    It gets as many redrive attributes as fit, and then the trace fields. `dlq`: the DLQ's name.
+    As many redrive attributes as fit are added, then the trace fields. `dlq`: the DLQ's name.
     """
     content = _content(letter, target)
     if isinstance(content, Refused):
@@ -82,7 +82,7 @@ def topic_message(
 def bus_event(letter: IntendedSend) -> Event | Refused:
     """Return the event for a bus; or Refused, if the letter is no event.
 
-    Events have no place for redrive attributes.
+    An event has no place for redrive attributes, so none are added.
     """
     read = eventbridge_event.read(
         bytes(letter.body), attempt=letter.attempt_id, trace_header=letter.system.get("AWSTraceHeader")
@@ -93,10 +93,10 @@ def bus_event(letter: IntendedSend) -> Event | Refused:
 def slow_request(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> HttpCall | LambdaCall | NotSent | Refused:
-    """Return the request to an HTTP endpoint, with the trace fields as headers, or to a Lambda function.
+    """Return the request to an HTTP endpoint (with the trace fields as headers) or to a Lambda function.
 
-    Refused: the letter cannot be sent there. NotSent: the secret that signs the request is missing. `dlq`: the
-    DLQ's name.
+    Return `Refused` if the letter cannot be sent there, and `NotSent` if the secret that signs the request is missing.
+    `dlq`: the DLQ's name.
     """
     content = _content(letter, target)
     if isinstance(content, Refused):
@@ -138,9 +138,9 @@ def _marks(letter: IntendedSend, conf: Conf, dlq: str) -> dict[str, Attribute]:
 def _headers(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, content: _Content
 ) -> tuple[tuple[str, str], ...]:
-    """Return the HTTP headers.
+    """Return the headers of a request to an HTTP endpoint.
 
-    If the letter is a failed SNS delivery, they include the headers that SNS would have sent.
+    If the letter is a failed delivery by SNS, the headers that SNS would have sent are included.
     """
     read = sns_notification.read(content.body) if content.kind is FailedDeliveryKind.SNS else None
     usual = sns_notification.CONTENT_TYPE if isinstance(read, Notification) else target.content_type
@@ -151,9 +151,9 @@ def _headers(
 
 
 def _signature(letter: IntendedSend, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
-    """Return the headers that sign the request; none if the target has no secret.
+    """Return the headers that sign the request; empty: the target has no secret.
 
-    NotSent: REDRIVE_SECRETS of this process lacks the target's secret.
+    Return `NotSent` if REDRIVE_SECRETS of this process lacks the target's secret.
     """
     if not target.secret:
         return ()
@@ -174,8 +174,8 @@ def _content(letter: IntendedSend, target: Target) -> _Content | Refused:
         return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
         task = body_to_send(
-            body, _adaptation(letter, target), now=letter.opened_at, died_in=_name(letter.source_arn or ""),
-            goes_to=_name(target.arn), released=letter.released,
+            body, _adaptation(letter, target), now=letter.opened_at, source_queue=_name(letter.source_arn or ""),
+            target_queue=_name(target.arn), released=letter.released,
         )  # fmt: skip
         return task if isinstance(task, Refused) else _Content(task, own)
     return _Content(body, own)

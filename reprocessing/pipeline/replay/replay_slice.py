@@ -17,7 +17,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.replay.verdicts import Wait
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models.target import Proof
-from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
+from reprocessing.pipeline.aws import native_redrive, record_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
@@ -36,8 +36,8 @@ from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
-#: Every turn may wait this many seconds for a token of the rate limit. If the wait is longer, only one turn waits for
-#: the target, so that waiting turns do not occupy all workers. Other turns hand their lanes back for `DUE_LATER`.
+#: Every slice may wait this many seconds for a token of the rate limit. If the wait is longer, only one slice waits for
+#: the target, so that waiting slices do not occupy all workers. Other slices give their lanes back for `DUE_LATER`.
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
@@ -46,7 +46,7 @@ _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while not
 
 @dataclass(slots=True)
 class Report:
-    """Counts of one turn, in which one worker replays lanes. `left`: ids of lanes that were still due at its end."""
+    """What one slice did: numbers of letters, and the ids of lanes that were still due at its end (`left`)."""
 
     taken: int = 0
     failed: int = 0
@@ -56,17 +56,17 @@ class Report:
 
 
 @dataclass(slots=True)
-class Turn:
-    """A turn: one worker leases and replays due lanes for a few seconds."""
+class Slice:
+    """A slice: for a few seconds, one worker leases due lanes and replays them."""
 
-    owner: str  # unique name of the turn, written to its leased lanes
+    owner: str  # unique name of the slice, written to the lanes that it leases
     conf: Conf
     rates: Rates
     dice: Callable[[], float]  # random numbers for backoffs
     only: Sequence[int] | None = None  # ids of lanes to lease first; afterwards, any due lane is leased
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
-    stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the turn ends early
+    stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the slice ends early
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, LaneState] = field(default_factory=dict)
@@ -78,14 +78,14 @@ class Turn:
     _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
-        """Replay lanes for `seconds` at most, then hand the remaining lanes back. Return the counts.
+        """Replay lanes for `seconds` at most, then give the remaining lanes back; return the report.
 
         Raises:
             django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
         """
         end = time.monotonic() + seconds
         self._wire = Sender(self.conf, self.dice)
-        with record_turn_metrics.counted_turn(SLICES, SLICE_ERRORS) as counted:
+        with record_metrics.measured_work(SLICES, SLICE_ERRORS) as counted:
             counted.attempts = self._wire.attempts
             self._work(end)
             counted.idle = not self._has_worked
@@ -138,12 +138,12 @@ class Turn:
                 self._standings.pop(standing.lane_id, None)
 
     def _round(self) -> float | None:
-        """Apply rules and gate to the heads, and send the heads that pass. Return the seconds to pause, or None."""
+        """Apply rules and gate to the heads, and send heads that pass; return the seconds to pause (None: no pause)."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
         metered = take_tokens.take_for_heads(
-            going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates
+            going, targets=self._wire.targets, send_limits=self._wire.send_limits, rates=self.rates
         )
         if not metered.heads:
             return self._await_tokens(going, metered)
@@ -169,9 +169,9 @@ class Turn:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Return the wait for tokens in seconds; or hand the lanes back, and return None.
+        """Return the seconds to wait for tokens; or give the lanes back, and return None.
 
-        They are handed back if the wait is longer than 0.25 s, and another turn waits for the target already.
+        Lanes are given back if the wait is longer than 0.25 s, and another slice waits for the target already.
         """
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
@@ -183,30 +183,30 @@ class Turn:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to heads that they did not decide about yet. Return the heads with decisions."""
-        self._look_at_brakes()
-        self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
+        """Apply the current rules to heads about which they have not decided yet; return the heads with a decision."""
+        self._load_send_limits()
+        self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
             turned = route.route_heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({head.lane_id for head in asked})
             self._remember(turned.standings)
             self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
             self._looks_at = 0.0
-            self._look_at_brakes()  # loads the targets that rules chose
+            self._load_send_limits()  # loads the targets that rules chose
         most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether the rules changed after the last decision about this head. False if there never were rules."""
+        """Return whether rules changed after the last decision about this head; False if there never were rules."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
 
     def _through_the_gate(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
+        room = Counter({limit.target_id: self._room(limit) for limit in self._wire.send_limits.values()})
         heads = self._recounted(heads)
         failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
-        judged = gate.judge_heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
+        judged = gate.judge_heads(heads, send_limits=self._wire.send_limits, room=room, failures=failures)
         self._full |= judged.full
         self._open(judged.opening)
         self._wait(judged.waiting)
@@ -214,9 +214,9 @@ class Turn:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Return the heads.
+        """Return the heads with their numbers of attempts, after spared attempts were checked again.
 
-        Spared attempts (not counted, as in an outage) count again if other letters succeeded meanwhile.
+        A spared attempt (not counted, because the target was down) counts again if other letters succeeded meanwhile.
         """
         counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
         return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
@@ -224,35 +224,35 @@ class Turn:
     def _open(self, opening: dict[int, str]) -> None:
         for breaker, why in opening.items():
             self._looks_at = 0.0
-            circuit_breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
+            circuit_breakers.open_after({(breaker, self._wire.send_limits[breaker].epoch)}, why=why)
 
-    def _look_at_brakes(self) -> None:
+    def _load_send_limits(self) -> None:
         targets = {head.target_id for head in self._standings.values() if head.target_id}
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
         self._wire.load_targets(targets)
-        self._wire.brakes = {brake.breaker_id: brake for brake in send_limits.read_limits(targets)}
+        self._wire.send_limits = {limit.breaker_id: limit for limit in send_limits.read_limits(targets)}
         self._failed_before = self._wire.failed
-        self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
+        self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.send_limits.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the send limits of these targets and of all heads' breakers are loaded.
+        """Return whether the send limits of these targets, and of the breakers of all heads, are loaded.
 
-        After routing, a head may have another target or rate class, and so another breaker.
+        By a rule, a head may get another target or rate class, and so another breaker.
         """
-        brakes = self._wire.brakes
+        limits = self._wire.send_limits
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
-        return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
+        return breakers <= limits.keys() and targets <= {limit.target_id for limit in limits.values()}
 
-    def _is_quiet(self, brake: SendLimit) -> bool:
+    def _is_quiet(self, limit: SendLimit) -> bool:
         """Return whether a breaker lets all letters pass, and will do so until an attempt fails."""
-        accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
-        return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
+        accepted = self._wire.targets[limit.target_id].proof == Proof.ACCEPTED
+        return accepted and not limit.on_trial and limit.unwell is None and not limit.step_due
 
-    def _room(self, brake: SendLimit) -> int:
-        unsettled = brake.unsettled if self._wire.targets[brake.target_id].proof != Proof.ACCEPTED else -(2**31)
-        here = self._wire.room(brake.target_id)
+    def _room(self, limit: SendLimit) -> int:
+        unsettled = limit.unsettled if self._wire.targets[limit.target_id].proof != Proof.ACCEPTED else -(2**31)
+        here = self._wire.room(limit.target_id)
         most = self.conf.max_unsettled - unsettled
         return most if here is None else min(most, here)
 
@@ -275,7 +275,7 @@ class Turn:
             self._forget({head.lane_id for head, _ in waiting})
 
     def _keep(self, going: Sequence[LaneState]) -> None:
-        """Renew the leases of lanes that wait for a token. Forget lanes whose lease is lost."""
+        """Renew the leases of lanes that wait for a token; forget lanes whose lease is lost."""
         mine = lanes.renew(
             [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()
         )

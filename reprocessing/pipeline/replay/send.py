@@ -1,6 +1,6 @@
 """Send letters whose attempts are counted and committed, and record the outcomes.
 
-Slow targets (HTTP, Lambda) answer later.
+The outcomes of slow targets (HTTP, Lambda) are recorded later, when they answer.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import SendLimit
 
 _DELETED: Final = Refused("PayloadDeleted", "Its payload was deleted, so nothing can be sent.", poison=True)
-END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets (HTTP, Lambda)
-DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled letters, and at the end of the turn
+END_WAIT = 1.0  # seconds that a slice waits at its end for answers of slow targets (HTTP, Lambda)
+DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled letters, and at the end of the slice
 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one turn (`replay_slice.Turn`), and records their outcomes."""
+    """Sends the letters of one slice (`replay_slice.Slice`), and records the outcomes."""
 
     conf: Conf
     dice: Callable[[], float]  # random numbers for backoffs
     taken: int = 0  # number of attempts that targets accepted
     failed: int = 0  # number of attempts that targets did not accept
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
-    brakes: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
-    targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn, by id
+    send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
+    targets: dict[int, Target] = field(default_factory=dict)  # all targets of this slice, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
@@ -76,7 +76,7 @@ class Sender:
         return self.conf.lease.total_seconds()
 
     def room(self, target_id: int) -> int | None:
-        """Return how many more letters a slow target may have open in this process; None: any number."""
+        """Return how many more requests to a slow target this process may open; None: any number (a fast target)."""
         is_slow = self.targets[target_id].is_synchronous
         return self._stream.room_for(target_id) - late_answers.open_requests(target_id) if is_slow else None
 
@@ -86,15 +86,15 @@ class Sender:
             self.targets |= Target.objects.in_bulk(missing)
 
     def longest_wait(self, targets: Collection[int]) -> float:
-        """Return the number of seconds after which no answer of these targets can arrive any more."""
+        """Return the seconds after which no answer of these targets can arrive any more."""
         slow = [target.timeout for pk in targets if (target := self.targets[pk]).is_synchronous]
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
-        """Send letters. Return the lanes whose letters have an outcome, with the next heads of these lanes.
+        """Send letters; return the lanes whose letters have an outcome, with the next heads of these lanes.
 
-        Lanes of slow targets are returned by `record_answers` later. `until`: the monotonic time at which a
-        target's tokens expire, by target id. `began`: the monotonic time before the attempts were opened.
+        Lanes of slow targets are returned later, by `record_answers`. `until`: by target id, the monotonic time at
+        which the target's tokens expire. `began`: the monotonic time before the attempts were committed as open.
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
@@ -126,10 +126,7 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait up to `within` seconds for answers of slow targets.
-
-        Record them, and return the lanes with their next heads.
-        """
+        """Wait up to `within` seconds for answers of slow targets, and record them; return lanes with next heads."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
@@ -140,9 +137,9 @@ class Sender:
         return standings
 
     def await_fast_answers(self) -> list[LaneState]:
-        """Wait up to 1 s for answers of slow targets, so that the next turn can use their connections.
+        """Wait up to 1 s for answers of slow targets, and record them; return the lanes with the next heads.
 
-        Record them, and return the lanes with their next heads.
+        When a request has been answered, the next slice can use its connection.
         """
         until, standings = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
@@ -150,7 +147,7 @@ class Sender:
         return standings
 
     def end(self) -> None:
-        """End the turn. If requests are open, another thread waits for their answers, and records them."""
+        """End the sends of a slice. If requests are open, another thread waits for their answers, and records them."""
         self._is_over = True
         if self.open:
             late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
@@ -158,7 +155,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are at least `least`."""
+        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are `least` or more."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(
@@ -201,17 +198,17 @@ class Sender:
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
-        """Update the breakers of failed letters and of canaries, the waves, and the rate ramps whose next step is due.
+        """Update the breakers of failed letters and canaries, the waves of runs, and ramp-ups whose next step is due.
 
-        The last wave has no size. It can end only by failures, so its successes need no update.
+        The last wave has all letters, and can end only by failures. So its successes need no update.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}
-        on_trial = {brake.breaker_id for brake in self.brakes.values() if brake.on_trial}
+        on_trial = {limit.breaker_id for limit in self.send_limits.values() if limit.on_trial}
         telling = intended if any(attempt.wave_size for attempt in intended) else unaccepted
         of_waves = [attempt.run_id for attempt in telling if attempt.wave_id or attempt.no > 1]
         after_settlement.look_at_outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
-        due = {brake.breaker_id for brake in self.brakes.values() if brake.step_due}
+        due = {limit.breaker_id for limit in self.send_limits.values() if limit.step_due}
         after_settlement.climb_ramps(due & sent)
 
     def _renew(self) -> None:

@@ -1,4 +1,4 @@
-"""Send letters to their targets in batches. The database is not used, and no transaction is open."""
+"""Send letters to their targets in batches, without the database and outside of transactions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool], fields: TraceFields = NO_FIELDS,
 ) -> dict[int, Outcome]:  # fmt: skip
-    """Send letters, and return the outcomes by attempt id. AWS errors are outcomes too, and are not raised.
+    """Send letters; return the outcomes by attempt id. Errors of AWS are outcomes, too, and are not raised.
 
-    `targets` and `dlqs` (names) are by id. `may_start` is called with the target's id before every request; if it
-    returns False, the letters are not sent. `fields`: the trace fields to send, by attempt id.
+    `targets`: by id. `dlqs`: names by id. `may_start`: called with the target's id before every request; if it returns
+    False, the letters of the request are not sent. `fields`: the trace fields to send, by attempt id.
     """
     outcomes: dict[int, Outcome] = {}
     for target_id in sorted({attempt.target_id for attempt in intended}):
@@ -81,10 +81,9 @@ def slow_requests(
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     fields: TraceFields = NO_FIELDS,
 ) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:  # fmt: skip
-    """Return the requests to slow targets (HTTP, Lambda); and the outcomes of letters that cannot be sent.
+    """Return the requests to slow targets (HTTP, Lambda); and, by attempt id, outcomes of letters that cannot be sent.
 
-    `targets` and `dlqs` (names) are by id. `fields`: the trace fields to send. Fields and outcomes are by attempt
-    id.
+    `targets`: by id. `dlqs`: names by id. `fields`: the trace fields to send, by attempt id.
     """
     requests: list[tuple[IntendedSend, HttpCall | LambdaCall]] = []
     outcomes: dict[int, Outcome] = {}

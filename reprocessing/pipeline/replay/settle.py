@@ -1,4 +1,4 @@
-"""Settle attempts: record their outcomes, give their letters the next state, and find each lane's next head."""
+"""Settle attempts: record their outcomes, give their letters the next state, and find the next head of each lane."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip
-    """Settle attempts with these outcomes, by attempt id. Return the lanes with their next heads.
+    """Settle attempts with these outcomes (by attempt id); return the lanes with their next heads.
 
-    If the caller has lost a lane's lease, only the sent message's id is recorded. An attempt without an outcome
-    counts as unknown. If `keep`, lanes with a due head stay leased for `lease` seconds.
+    If the caller has lost a lane's lease, only the message id that the target gave is recorded. An attempt without an
+    outcome counts as unknown. `keep`: lanes with a due head stay leased, for `lease` seconds.
     """
     unknown = Unknown("no outcome was recorded")
     outcomes = _with_sealed_texts(intended, outcomes)
@@ -84,7 +84,7 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
 def _with_sealed_texts(
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]
 ) -> Mapping[int, Outcome]:  # fmt: skip
-    """Return the outcomes with those texts sealed that may quote a payload."""
+    """Return the outcomes with texts of targets sealed (encrypted), because such a text may quote a payload."""
     quoting = [
         (attempt, outcome)
         for attempt in intended
@@ -120,9 +120,9 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the settlements.
+    """Return the settlements, changed for attempts that SQS dropped as a repetition.
 
-    If SQS dropped a resend as a repeat of a copy that has come back, both attempts have failed.
+    If SQS dropped a resend as a repetition of a message that has come back since, both attempts have failed.
     """
     taken = {
         attempt.attempt_id: outcome.message_id
@@ -142,9 +142,9 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
-    """Close heads without sending them. `closings` are by lane id and fence; the caller has leased the lanes.
+    """Close heads without sending them, and find the next heads. `closings`: by lane id and fence, of leased lanes.
 
-    If a copy of a head may still come back, the head and its lane wait until no copy can come back, and are judged
+    If a head was sent before and may still come back, the head and its lane wait until it cannot. Then the gate decides
     again.
     """
 
@@ -188,9 +188,9 @@ def _fate(
 
 
 def unsent_wait(before: int) -> float:
-    """Return the seconds until a letter that was not sent is tried again: 0, 1, 3, 7 and so on, at most 60.
+    """Return the seconds until a letter that could not be sent is tried again: 0, 1, 3, 7 and so on, at most 60.
 
-    `before`: how often in a row it was not sent.
+    `before`: how often, in a row, the letter could not be sent before.
     """
     return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
@@ -214,11 +214,11 @@ def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Set
 def _failed(
     attempt: IntendedSend, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
 ) -> Settlement:
-    """Return the settlement of a failed attempt: send again after a backoff; or park, if no retry is possible.
+    """Return the settlement of a failed attempt: the letter is sent again after a backoff, or parked if it cannot be.
 
-    If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id.
-    If such a letter is parked, no other letter with its key is sent while a copy may come back. Its lane waits as
-    well, if the target advances a lane only after outcomes (`--advance settled`).
+    If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id. If
+    such a letter is parked, no other letter with its key is sent while it may still come back. With the target's
+    setting `--advance settled`, its lane waits as well.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

@@ -1,4 +1,4 @@
-"""Send letters to slow targets (HTTP, Lambda), hundreds at the same time, and return the outcomes in groups."""
+"""Send letters to slow targets (HTTP, Lambda), hundreds at the same time, and return outcomes in groups."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Call = HttpCall | LambdaCall
 
 @dataclass(slots=True)
 class Stream:
-    """The open requests of one turn (`replay_slice.Turn`) to slow targets. Only one thread may use it.
+    """The open requests of one slice (`replay_slice.Slice`) to slow targets. Only one thread may use this object.
 
-    `allowed`: the hosts to which requests are allowed. `limit`: the most open requests.
+    `allowed`: the hosts to which requests are allowed. `limit`: the highest number of open requests.
     """
 
     allowed: AllowList
@@ -59,7 +59,7 @@ class Stream:
         return len(self._open) + len(self._ended)
 
     def room_for(self, target_id: int) -> int:
-        """Return how many more requests to a target may be open. A target that hangs must not use the whole limit."""
+        """Return how many more requests to a target may be opened; a target that hangs must not use the whole limit."""
         return max(1, math.floor(self.limit * TARGET_SHARE)) - self.open_requests(target_id)
 
     def open_requests(self, target_id: int) -> int:
@@ -67,7 +67,10 @@ class Stream:
         return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[IntendedSend, Call]], *, may_start: Callable[[int], bool]) -> None:
-        """Begin requests. `may_start` gets each request's target id; if it returns False, the outcome is `NotSent`."""
+        """Begin requests.
+
+        `may_start`: called with each request's target id; if it returns False, the outcome is `NotSent`.
+        """
         if not self.open:
             self._renewed = time.monotonic()
         now = time.monotonic()
@@ -84,7 +87,7 @@ class Stream:
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
-        """Wait up to `within` seconds for a group of outcomes, and return it; empty if the group is not ready."""
+        """Wait up to `within` seconds for a group of outcomes, and return it; empty: the group is not complete yet."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()
@@ -96,11 +99,11 @@ class Stream:
                 return []
 
     def take_back(self, group: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Take back outcomes that could not be recorded, so that `take_ended` returns them again."""
+        """Put back outcomes that could not be recorded, so that `take_ended` returns them again."""
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
-        """Renew the leases of lanes with open letters for `lease` seconds, if a third of the last lease is over."""
+        """Renew the leases of lanes with open requests for `lease` seconds, if a third of their last lease is over."""
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()

@@ -19,7 +19,7 @@ REDIS_RETRY = 1.0  # seconds until lanes ask for tokens again if Redis does not 
 
 @dataclass(slots=True)
 class MeteredHeads:
-    """Heads that got tokens, and how long heads without a token must wait."""
+    """Heads that got tokens of the rate limit, and how long heads without a token must wait."""
 
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # when tokens expire (monotonic), by target, if limited
@@ -28,19 +28,19 @@ class MeteredHeads:
 
 
 def take_for_heads(
-    going: Sequence[LaneState], *, targets: Mapping[int, Target], brakes: Mapping[int, SendLimit], rates: Rates
+    going: Sequence[LaneState], *, targets: Mapping[int, Target], send_limits: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
-    """Take tokens for as many heads as possible: one of the target, and one of the rate class if the class has a rate.
+    """Take tokens for as many heads as possible: one token of the target and, if it has a rate, one of the rate class.
 
-    `brakes`: send limits by breaker id. `targets`: by id. No more tokens of a class are taken than the target has.
+    `send_limits`: by breaker id. `targets`: by id. No more tokens of a rate class are taken than of the target.
     """
-    metered, meter = MeteredHeads(), _Meter(brakes, rates)
+    metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
     for head in going:
         by_target.setdefault(head.target_id or 0, []).append(head)
     for target_id, some in by_target.items():
         limit = meter.limit_of(targets[target_id], some)
-        in_classes = any(meter.brake(head).class_rate is not None for head in some)
+        in_classes = any(meter.send_limit(head).class_rate is not None for head in some)
         room = meter.available(limit) if limit and in_classes else len(some)
         left, until = meter.take_of_classes(some, room)
         if left and limit is not None:
@@ -54,7 +54,7 @@ def take_for_heads(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A rate limit: `rate` tokens a second, and at most `burst` at once (None: the tokens of one second)."""
+    """A rate limit: `rate` tokens per second; at most `burst` tokens at once (None: the tokens of one second)."""
 
     key: int | str
     rate: float
@@ -63,23 +63,23 @@ class _Limit:
 
 @dataclass(slots=True)
 class _Meter:
-    brakes: Mapping[int, SendLimit]
+    send_limits: Mapping[int, SendLimit]
     rates: Rates
     waits: list[float] = field(default_factory=list)  # seconds that heads without a token wait
     unknown: bool = False
 
-    def brake(self, head: LaneState) -> SendLimit:
-        return self.brakes[head.breaker_id or 0]
+    def send_limit(self, head: LaneState) -> SendLimit:
+        return self.send_limits[head.breaker_id or 0]
 
     def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
         """Return a target's rate limit, multiplied by its lowest ramp-up share; None: no limit."""
         if target.rate is None:
             return None
-        ramp = min(self.brake(head).ramp for head in some)
+        ramp = min(self.send_limit(head).ramp for head in some)
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
-        """Return the number of available tokens of a limit, and take none."""
+        """Return how many tokens of a limit are available; take none."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
         except RateLimitUnavailable as error:
@@ -92,8 +92,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got one, and the monotonic time at which the first token expires (None: no class
-        has a rate).
+        Return the heads that got a token, or whose class has no rate; and the monotonic time at which the first token
+        expires (None: no class has a rate).
         """
         left: list[LaneState] = []
         until: float | None = None
@@ -101,9 +101,9 @@ class _Meter:
         for head in some:
             by_class.setdefault(head.rate_class_id, []).append(head)
         for rate_class, every in by_class.items():
-            brake, those = self.brake(every[0]), every[: room - len(left)]
-            if those and rate_class is not None and brake.class_rate is not None:
-                limit = _Limit(f"class:{rate_class}", brake.class_rate, brake.class_burst)
+            send_limit, those = self.send_limit(every[0]), every[: room - len(left)]
+            if those and rate_class is not None and send_limit.class_rate is not None:
+                limit = _Limit(f"class:{rate_class}", send_limit.class_rate, send_limit.class_burst)
                 those, until = self.take(those, until, limit)
             left += those
         return left, until
@@ -111,9 +111,9 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take available tokens for heads.
+        """Take available tokens of a limit; return the heads that got a token, and when the first token expires.
 
-        Return the heads that got one, and the time at which the first token expires.
+        `until`: the monotonic time at which tokens that these heads have already expire; None: they have none.
         """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)

@@ -1,4 +1,4 @@
-"""Find the first rule that matches a letter. Rules that cannot be evaluated are reported."""
+"""Find the first rule that matches a letter, and count rules that cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The compiled rules of one DLQ, and how a letter's message type and tenant are read."""
+    """The compiled rules of one DLQ, and the selectors of its letters' message type and tenant."""
 
     name: str
     type: Selector | None
@@ -48,9 +48,9 @@ class _Dlq:
 
 
 class RuleBook:
-    """The rules of one version, compiled for letters of any DLQ, with counts of their errors.
+    """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors.
 
-    Each change is a new version.
+    Every change of the rules makes a new version.
     """
 
     def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:
@@ -66,10 +66,10 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current rules. If `known` is current, return it.
+        """Return the current rules: `known`, if these rules are current; else load them.
 
-        `version`: the number of the current version, if the caller knows it. All threads of a process share the
-        compiled rules and their error counts.
+        `version`: the current version, if the caller knows it. All threads of a process share the compiled rules and
+        their error counts.
         """
         if known is not None and known.version == (rules.version() if version is None else version):
             return known
@@ -82,13 +82,13 @@ class RuleBook:
         return latest
 
     def reads_bodies(self, dlqs: Collection[int]) -> bool:
-        """Return whether a rule reads the bodies of letters of these DLQs. If not, bodies need not be loaded."""
+        """Return whether any rule reads bodies of letters of these DLQs; if not, bodies need not be loaded."""
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the decision about a letter. Invalid content raises no error.
+        """Return the rules' decision about a letter. Content that cannot be read raises no error: it is a result.
 
-        Texts of errors contain no message data.
+        The texts of such results contain no message data.
         """
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
@@ -105,10 +105,10 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return the rules that fail for too many letters. Each rule is returned at most once a minute.
+        """Return the rules that cannot be evaluated on too many letters; each rule at most once a minute.
 
-        The result has tuples of rule, number of letters for which it failed, and number of letters that it was
-        asked about. The counters are copied, since other threads may change them.
+        The tuples have the rule, the number of letters on which it failed, and the number of letters on which it was
+        evaluated.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []

@@ -20,7 +20,7 @@ IDS_SHOWN = 10  # most message ids that are shown for each rule
 
 @dataclass(slots=True)
 class RulePreview:
-    """What one rule would do, in numbers of letters."""
+    """How many letters one rule would act on, and how many it would not, for what reasons."""
 
     name: str
     action: str
@@ -42,7 +42,7 @@ class RulePreview:
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to `letters` letters, for each rule, in the order of the rules."""
+    """What rules would do to the previewed letters (`letters`: how many), for each rule, in the order of the rules."""
 
     shares: list[RulePreview]
     letters: int = 0
@@ -53,12 +53,14 @@ class Preview:
 
 def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
-    told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int], None] = lambda _: None, most: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
-    """Preview these rules on the letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
+    """Preview these rules on letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
 
-    `focus`: id of the only rule to report, with those of its letters that earlier rules decide. `told` gets the
-    number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
+    `focus`: id of the only rule to report, also on letters that it matches but that an earlier rule decides about;
+    None: all rules. `on_progress`: called after each chunk, with the number of letters so far. The preview ends after
+    about `most` letters (None: no limit), or when `stop` returns True.
     """
     book = RuleBook(0, rules)
     alone = RuleBook(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
@@ -76,7 +78,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
                 return preview
             _add(preview, shares, letter, book.ask(letter), None if alone is None else alone.ask(letter))
         below = chunk[-1].letter_id
-        told(preview.letters)
+        on_progress(preview.letters)
         if most is not None and preview.letters >= most:
             preview.cut = True
             break

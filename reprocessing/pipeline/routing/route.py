@@ -1,4 +1,4 @@
-"""Route the first letter of each lane: evaluate the rules, write the decisions, and find the next letters."""
+"""Route the heads (first letters) of lanes: evaluate the rules, write their decisions, and find the next heads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ _LONGEST_WHY = 500
 
 @dataclass(frozen=True, slots=True)
 class RoutedLanes:
-    """Lanes with their heads after routing, and copies that may be deleted. Lanes whose lease is lost are left out."""
+    """The lanes, with their heads, after the rules were applied; and copies that may be deleted.
+
+    Lanes whose lease is lost are left out.
+    """
 
     standings: list[LaneState]
     deletable: list[Deletable]
@@ -52,7 +55,7 @@ class RoutedLanes:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters with their lanes and fences. A fence of None: the caller has not leased the lane."""
+    """Letters, with their lanes and the fences of the lanes' leases; None: the caller has not leased the lane."""
 
     lanes: list[int]
     fences: list[int | None]
@@ -69,9 +72,10 @@ class _Answer:
     """A decision about one letter.
 
     Attributes:
-        closing: how the letter is parked or discarded; None: it is not.
-        why: why its lane waits.
-        trouble: why the rule could not be evaluated; empty: it could.
+        decided: the decision to be written.
+        closing: how the letter is parked or discarded; None: it is neither.
+        why: why the letter's lane waits; empty: it does not.
+        trouble: why the rule could not be evaluated; empty: it could be.
         leaves: the letter gets another target.
     """
 
@@ -83,17 +87,17 @@ class _Answer:
 
     @property
     def is_final(self) -> bool:
-        """Whether the decision must wait until no copy of the letter is left at its old target."""
+        """Return whether the decision must wait until no message of the letter can be at its old target any more."""
         return self.closing is not None or self.leaves
 
 
 def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
-    """Apply the rules to the heads (first letters) of lanes that the caller has leased. Return the lanes.
+    """Apply the rules to the heads (first letters) of lanes that the caller has leased; return the lanes.
 
-    Lanes whose head may be sent are leased for `lease` seconds more. Lanes whose head is held or delayed, or for
-    which a rule fails, are freed. After a quarantined or discarded head, the lane's next letter must be routed. A
-    head that would be closed or get another target waits while a copy may come back, and then is routed again.
-    Decisions of outdated rules are not written: such heads must be routed again.
+    Lanes whose head may be sent are leased for `lease` seconds more. Lanes are freed if their head is held or delayed,
+    or if a rule fails on it. After a quarantined or discarded head, the lane's next head must be routed. A head that
+    would be closed, or get another target, waits while it may still come back from a former send; then it is routed
+    again. If `book` is outdated, no decision is written, and the heads must be routed again.
 
     Raises:
         django.db.Error: PostgreSQL failed; nothing is done.
@@ -110,9 +114,9 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 
 
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
-    """Route these letters again if the rules changed meanwhile.
+    """Route these letters again if the rules changed while they were routed.
 
-    When rules change, only letters that are stopped at that time are routed again.
+    A change of the rules routes only letters again that rules hold or delay at that moment, so it misses these.
     """
     while rules.version() != book.version:
         book = RuleBook.load()
@@ -120,10 +124,11 @@ def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
 
 
 def wake_stopped(book: RuleBook) -> int:
-    """Route letters again that an earlier version of the rules stopped. Return the number of letters.
+    """Route letters again that an earlier version of the rules holds or delays; return the number of letters.
 
-    Lanes that no rule stops any more are due at once. Lanes with an open breaker or an unhealthy target are routed
-    once, since rules may quarantine or divert their heads. Repeated or parallel calls are harmless.
+    Lanes that no rule holds or delays any more are due at once. Heads of lanes with an open breaker or an unhealthy
+    target are routed once, since a rule may quarantine them or give them another target. Repeated or parallel calls are
+    harmless.
     """
     routing_decisions.wake_for_new_rules(book.version, rules=bool(book.rules))
     done, above = 0, 0
@@ -138,9 +143,9 @@ def wake_stopped(book: RuleBook) -> int:
 
 
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
-    """Apply start and end times of rules; if rules changed, route stopped letters again. Return the current rules.
+    """Return the current rules. If a rule has started, expired or changed, first route held and delayed letters again.
 
-    `known`: the rules that the caller has.
+    `known`: the rules as the caller last got them; None: it has none.
     """
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
@@ -184,7 +189,7 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
 
 
 def _answers(lot: _Lot, book: RuleBook) -> tuple[dict[int, _Answer], dict[int, str]]:
-    """Return the rules' answers by letter id; and, for letters that cannot be decrypted, why not."""
+    """Return the rules' decisions by letter id; and, also by letter id, why other letters cannot be decrypted."""
     answers, unreadable = dict[int, _Answer](), dict[int, str]()
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)

@@ -21,7 +21,7 @@ from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.models import Attempt, DeadLetterQueue, Run, Target
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import record_turn_metrics
+from reprocessing.pipeline.aws import record_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.maintenance import recover
@@ -42,12 +42,15 @@ logger = logging.getLogger(__name__)
 LONG_POLL = 2  #: seconds of a long poll; short, because a person waits for the command
 LATE_ANSWER_SECONDS = 10.0  #: most seconds to wait at the end for answers of slow targets
 GROUP_BATCHES = 20  #: most batches of letters that are assigned to failure groups at the end
-IDLE = 0.25  #: seconds until due lanes are looked for again if there were none
+IDLE = 0.25  #: seconds until due lanes are searched again if there were none
 
 
 @dataclass(frozen=True, slots=True)
 class DrainContext:
-    """The settings and connections of a drain, and a function `stop`, which returns whether to stop."""
+    """The settings and connections of a drain. `stop`: returns whether to stop. `owner`: name of this process.
+
+    `dice`: returns random numbers for backoffs.
+    """
 
     conf: Conf
     rates: Rates
@@ -57,20 +60,20 @@ class DrainContext:
 
 
 def capture_dlq(
-    dlq: DeadLetterQueue, hands: DrainContext, *, heard: Callable[[Captured], None], seconds: float
+    dlq: DeadLetterQueue, context: DrainContext, *, on_progress: Callable[[Captured], None], seconds: float
 ) -> Captured:
-    """Capture the DLQ until it has run dry or `seconds` are over, and give the letters their places. Return the counts.
+    """Capture the DLQ until it has run dry or `seconds` are over, and place the letters in lanes; return the counts.
 
-    `heard` gets the counts after each poll.
+    `on_progress`: called after each poll, with the counts so far.
 
     Raises:
         QueueUnreachable: the DLQ could not be read.
     """
-    conf = _brisk(hands.conf)
-    with record_turn_metrics.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    conf = _brisk(context.conf)
+    with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
         captured = capture.letters(
-            dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
+            dlq, conf=conf, dice=context.dice, seconds=seconds, stop=context.stop, on_progress=on_progress,
             receivers=feed_run.receiver_count(found.visible, conf), alone=lambda: feed_run.is_ours_alone(dlq, conf),
         )  # fmt: skip
         counted.failed, counted.idle = bool(captured.trouble), captured.busy
@@ -81,7 +84,7 @@ def capture_dlq(
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Plan a run and select its letters, or return the run of this name if it exists. The letters stay captured.
+    """Plan a run and select its letters, or return the run with this name if it exists. The letters stay captured.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -95,7 +98,7 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 
 
 def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS) -> Run:
-    """Plan and start a run, or continue the run of this name. Return the run.
+    """Plan and start a run, or continue the run with this name; return the run.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -106,7 +109,7 @@ def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Sele
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """Return the run of this name; None if there is none. `selection`: the expected selection; None: any.
+    """Return the run with this name; None if there is none. `selection`: the selection that it must have; None: any.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -118,7 +121,7 @@ def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) ->
 
 
 def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
-    """Start a planned run, or continue a finished run whose letters returned. Return the running run.
+    """Start a planned run, or continue a finished run to which letters came back; return the running run.
 
     Raises:
         InvalidRunState: the run is paused, or was aborted.
@@ -168,26 +171,26 @@ def _told(run: Run) -> str:
 
 
 def replay_run(
-    run: Run, hands: DrainContext, *, told: Callable[[RunCounts], None], along: Sequence[int] = ()
+    run: Run, context: DrainContext, *, on_progress: Callable[[RunCounts], None], along: Sequence[int] = ()
 ) -> RunCounts:
-    """Replay a run until its letters are finished, it is paused or aborted, or `hands.stop`. Return its letter counts.
+    """Replay a run until its letters are finished, it is paused or aborted, or `context.stop()`; return its counts.
 
-    Letters that wait for a parked letter of their lane are not waited for. The other running runs of the DLQ are
-    replayed too, since their letters may be first in the lanes. Runs whose ids are in `along` are also replayed
-    until they are finished. `told` gets the letter counts every few seconds.
+    Letters that wait behind a parked letter of their lane are not waited for. The other running runs of the DLQ are
+    replayed, too, since their letters may be first in the lanes. `along`: ids of runs that are also replayed until they
+    are finished. `on_progress`: called every few seconds, with the run's letter counts.
     """
-    threads: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
+    threads: list[_Beside] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
         thread.start()
     try:
-        while not hands.stop():
-            turn = replay_slice.Turn(
-                owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice,
-                runs=progress.running_runs(run.dlq_id), stop=hands.stop,
+        while not context.stop():
+            replay = replay_slice.Slice(
+                owner=context.owner, conf=context.conf, rates=context.rates, dice=context.dice,
+                runs=progress.running_runs(run.dlq_id), stop=context.stop,
             )  # fmt: skip
-            report = turn.run(seconds=hands.conf.slice.total_seconds())
+            report = replay.run(seconds=context.conf.slice.total_seconds())
             tally = progress.count_letters(run.pk)
-            told(tally)
+            on_progress(tally)
             if progress.run_state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
                 break
             running = set(progress.running_runs(run.dlq_id)).intersection(along)
@@ -199,19 +202,19 @@ def replay_run(
         for thread in threads:
             thread.end()
         late_answers.wait_for_all(LATE_ANSWER_SECONDS)
-    recover.sweep_dlq(run.dlq, conf=hands.conf)
+    recover.sweep_dlq(run.dlq, conf=context.conf)
     group_failures.assign_groups(batches=GROUP_BATCHES)
     progress.finish_runs()
     return progress.count_letters(run.pk)
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats a piece of work until the replay ends."""
+    """A thread that repeats work beside a replay (see the subclasses) until the replay ends."""
 
-    def __init__(self, run: Run, hands: DrainContext) -> None:
+    def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
-        self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
-        self._asked, self._run_name = hands.stop, run.name
+        self._context = replace(context, conf=_brisk(context.conf), stop=self._is_over)
+        self._asked, self._run_name = context.stop, run.name
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -244,8 +247,8 @@ class _Beside(threading.Thread):
 class _Checks(_Beside):
     """Repeats the fast work beside a replay: checks health, rules, breakers and waves, and enlists letters."""
 
-    def __init__(self, run: Run, hands: DrainContext) -> None:
-        super().__init__(run, hands)
+    def __init__(self, run: Run, context: DrainContext) -> None:
+        super().__init__(run, context)
         self._book: RuleBook | None = None
         self._dlq = run.dlq_id
 
@@ -254,20 +257,20 @@ class _Checks(_Beside):
         for run in progress.running_runs(self._dlq):
             plan.enlist_started_plans(only=run, stop=self._is_over)
         # Targets of other DLQs are not checked: this process may lack permissions for them.
-        run_health_checks.run_due(conf=self._hands.conf, dlq=self._dlq)
+        run_health_checks.run_due(conf=self._context.conf, dlq=self._dlq)
 
 
 class _Watch(_Beside):
     """Repeats the slow work beside a replay: captures DLQs to see which letters came back, and resolves outcomes."""
 
-    def __init__(self, run: Run, hands: DrainContext) -> None:
-        super().__init__(run, hands)
+    def __init__(self, run: Run, context: DrainContext) -> None:
+        super().__init__(run, context)
         self._dlq = run.dlq_id
 
     def _look(self) -> None:
         for dlq in DeadLetterQueue.objects.filter(pk__in=self._watched(), stopped_at=None).exclude(mode="observe"):
-            self._turn(dlq)
-        resolve_outcomes.resolve_letters(conf=self._hands.conf, dice=self._hands.dice)
+            self._poll(dlq)
+        resolve_outcomes.resolve_letters(conf=self._context.conf, dice=self._context.dice)
 
     def _watched(self) -> set[int]:
         """Return the ids of DLQs to which the run's letters may return: its own DLQ, and the DLQs of other targets."""
@@ -275,10 +278,12 @@ class _Watch(_Beside):
         found = Target.objects.filter(Q(sources__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}
 
-    def _turn(self, dlq: DeadLetterQueue) -> None:
+    def _poll(self, dlq: DeadLetterQueue) -> None:
         try:
-            feed_run.take_turn(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
-            recover.sweep_dlq(dlq, conf=self._hands.conf)
+            feed_run.poll_dlq(
+                dlq, conf=self._context.conf, dice=self._context.dice, seconds=30, stop=self._context.stop
+            )
+            recover.sweep_dlq(dlq, conf=self._context.conf)
         except QueueUnreachable as error:
             self._rest_after(error)
 

@@ -1,4 +1,4 @@
-"""Poll a DLQ: capture it, give its letters their places, and enlist them in a run when the DLQ has run dry."""
+"""Poll a DLQ: capture it, place its letters in lanes, and enlist them in a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
+from reprocessing.pipeline.aws import native_redrive, record_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import plan
@@ -33,17 +33,17 @@ from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
 
-_PER_RECEIVER = 100  #: visible messages for each receiver
-_AT_LEAST = 10.0  #: seconds that enlisting has, even if the capture took all the time
+_PER_RECEIVER = 100  #: one receiver thread is used for so many visible messages
+_AT_LEAST = 10.0  #: shortest time (s) for enlisting, even if the capture took all the time
 _LONGEST = 43_200.0  #: most seconds for which SQS hides a message
 _ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 
 
 @dataclass(slots=True)
-class TurnResult:
+class PollResult:
     """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing needed a capture.
 
-    `enlisted`: what was enlisted in the standing run; None: nothing was to be enlisted.
+    `enlisted`: how many letters were enlisted in the standing run; None: nothing was to be enlisted.
     """
 
     captured: Captured = field(default_factory=Captured)
@@ -51,19 +51,19 @@ class TurnResult:
     skipped: bool = False
 
 
-def take_turn(
+def poll_dlq(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
-) -> TurnResult:  # fmt: skip
+) -> PollResult:  # fmt: skip
     """Poll a DLQ once. If the DLQ is empty and nothing needs a capture, this costs only one SQS call.
 
-    The capture takes at most `seconds`. Enlisting has the rest of this time, but 10 s or more; the next poll
-    continues it.
+    The capture takes at most `seconds`. Enlisting letters gets the rest of this time, but at least 10 s; the next poll
+    enlists letters that are left. `dice`: returns random numbers for backoffs. `stop`: returns whether to end early.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
     """
-    with record_turn_metrics.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
         counted.failed = bool(gathered.captured.trouble)
         counted.idle = gathered.skipped or gathered.captured.busy
@@ -72,14 +72,14 @@ def take_turn(
 
 def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
-) -> TurnResult:
+) -> PollResult:
     ends = time.monotonic() + seconds
     visible = _note_depth(dlq)
     if visible == 0 and not _is_waited_for(dlq):
-        return TurnResult(skipped=True)
+        return PollResult(skipped=True)
     if native_redrive.is_moved_by_aws(dlq):
-        return TurnResult(Captured(busy=True))
-    gathered = TurnResult(
+        return PollResult(Captured(busy=True))
+    gathered = PollResult(
         capture.letters(
             dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receiver_count(visible, conf),
             alone=lambda: is_ours_alone(dlq, conf),
@@ -115,7 +115,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
 
 
 def record_depth(dlq: DeadLetterQueue) -> bool:
-    """Record the DLQ's depth. Return whether beat must capture the DLQ.
+    """Record SQS's message counts of the DLQ (its depth); return whether beat must capture the DLQ.
 
     Raises:
         QueueUnreachable: the depth could not be read.
@@ -131,12 +131,12 @@ def _note_depth(dlq: DeadLetterQueue) -> int:
 
 
 def receiver_count(visible: int, conf: Conf) -> int:
-    """Return how many receivers to use for so many visible messages: one for each 100, within the limit of `conf`."""
+    """Return how many receiver threads to use for so many visible messages: one per 100, at most `conf.receivers`."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no other reader hides messages of the DLQ, such as returned letters.
+    """Return whether no other reader hides messages of the DLQ. A hidden message may be a letter that came back.
 
     The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
     False if SQS does not answer.
@@ -162,10 +162,10 @@ def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> boo
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Extend the visibility timeout of copies that may be hidden. Return whether SQS has extended any.
+    """Extend the visibility timeout of copies that may be hidden; return whether SQS has extended any.
 
-    SQS extends only copies that are hidden. A worker may have hidden copies longer than is recorded, if it died
-    before it recorded the time. The new time is recorded.
+    SQS extends only copies that are hidden. So this shows copies that a killed worker has hidden for longer than is
+    recorded. The new time is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
@@ -179,7 +179,7 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
 def standing_run(dlq: DeadLetterQueue) -> Run:
     """Return the DLQ's standing run; create it if there is none.
 
-    It gets waves or none, as the DLQ's settings say now.
+    Whether a new standing run has waves depends on the DLQ's settings.
     """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(

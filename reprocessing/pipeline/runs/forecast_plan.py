@@ -1,4 +1,4 @@
-"""Forecast what a plan would do: how many messages, how fast, which cannot be sent, and what it waits for."""
+"""Forecast a plan: how many messages it sends, how fast, which cannot be sent, and what the run waits for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, seconds_to_next_turn
+from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, next_multiple
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
@@ -30,18 +30,18 @@ _PUBLIC: Final = Prices()
 
 @dataclass(frozen=True, slots=True)
 class PlanForecast:
-    """What a run would do that is planned for a DLQ.
+    """What a planned run of a DLQ would do.
 
     Attributes:
-        dlq: the DLQ.
         prospect: figures of the selected letters.
-        objections: numbers of selected letters that cannot be sent, by reason.
-        shares: figures for each target.
-        under_way: number of letters in progress in the DLQ's running runs, by run name; they are sent too.
+        objections: how many selected letters cannot be sent, by reason.
+        shares: the same figures for each target.
+        under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
         parked: number of the DLQ's parked letters.
         run: the planned run.
-        behind: ids of the first selected messages that wait for earlier, unselected messages of the same key.
-        verified: which bodies are missing in S3.
+        behind: ids of requested messages (at most 10) that are left out, since earlier messages of their key were not
+            requested.
+        verified: which bodies in S3 are missing.
         paused: paused runs with waiting letters.
         plans: other plans that have selected letters.
         prices: the prices of SQS requests.
@@ -79,11 +79,11 @@ class PlanForecast:
     @property
     def wave_wait(self) -> float:
         """Return the shortest time from one wave to the next, in seconds."""
-        return min((seconds_to_next_turn(share.tail, share.every) for share in self.shares), default=0.0)
+        return min((next_multiple(share.tail, share.every) for share in self.shares), default=0.0)
 
     @property
     def waves_wait_for(self) -> str:
-        """Return what each wave waits for, and how long, as a phrase for people; empty if waves wait for nothing."""
+        """Return, as text for people, what each wave waits for, and how long; empty: waves do not wait."""
         if not (self.waves and self.wave_wait):
             return ""
         seen = " and ".join(f"a capture of {name}, one every {every:g} s" for name, every in self._captures)
@@ -97,10 +97,7 @@ class PlanForecast:
         return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
     def forecast(self, share: TargetFigures) -> Forecast:
-        """Return the forecast for one target.
-
-        It assumes that the rate rises by one step of the ramp-up with each wave.
-        """
+        """Return the forecast for one target, if the rate rises by one step of the ramp-up with each wave."""
         climb = RateClimb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
         first = min((each.tail for each in self.shares), default=0.0)
         return Forecast.of(
@@ -111,7 +108,7 @@ class PlanForecast:
 
     @property
     def assumptions(self) -> list[str]:
-        """Return the assumptions of the forecasts, as phrases for people."""
+        """Return the assumptions on which the forecast is based, as phrases for people."""
         told = ["no failures, and nothing else is sent to these targets"]
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
         told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
@@ -131,7 +128,7 @@ class PlanForecast:
         return told
 
     def faster_options(self, share: TargetFigures) -> list[str]:
-        """Return options that shorten the run, as phrases for people; empty if its longest lane is not the limit."""
+        """Return, for people, options that shorten the run; empty: the longest lane does not limit its duration."""
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []
@@ -150,7 +147,7 @@ class PlanForecast:
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:
-        """Return how a key's order may be lost, and which options keep it, for people; empty if the order is kept."""
+        """Return, for people, how a key's order may be lost, and which options keep it; empty: the order is kept."""
         if not share.overtakes:
             return ""
         several = "s" if share.overtakes > 1 else ""
@@ -167,7 +164,7 @@ class PlanForecast:
     def cost(self) -> Cost:
         """Return what SQS charges if nothing fails: for sends, for deletes, and for hiding each copy longer once.
 
-        Checks for outcomes, about one a second, are not included.
+        The requests that find out outcomes, about one per second, are not included.
         """
         queues = [share for share in self.shares if share.kind in QUEUE_KINDS]
         prices = [self.prices.of(fifo=queue.name.endswith(".fifo")) for queue in queues]
@@ -186,7 +183,7 @@ class PlanForecast:
 
     @property
     def late_targets(self) -> list[TargetFigures]:
-        """Return the targets whose letters will not all be sent before SQS deletes their copies (retention)."""
+        """Return the targets for which some letters are sent only after SQS has deleted their copies (retention)."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return []  # no copies are left in SQS
         return [share for share in self.shares if share.late]
@@ -200,7 +197,7 @@ def forecast_run(
     Args:
         run: the plan.
         count_lag: seconds by which SQS's counts may be late.
-        by_beat: True: beat captures DLQs by their schedules; False: a drain captures them all the time.
+        by_beat: True: beat captures DLQs by their schedules; False: a drain captures the DLQs all the time.
         asks_s3: whether to check that bodies in S3 still exist.
         prices: the prices of SQS requests.
     """
@@ -223,12 +220,12 @@ def forecast_run(
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Return the figures of targets, each with the seconds between two captures that show whether letters returned."""
+    """Return the figures with `every` set: the seconds between two captures that show whether letters came back."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )
     every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]
     return [
-        replace(share, every=each, round_trip=share.round_trip and seconds_to_next_turn(share.round_trip, each))
+        replace(share, every=each, round_trip=share.round_trip and next_multiple(share.round_trip, each))
         for share, each in zip(shares, every, strict=True)
     ]

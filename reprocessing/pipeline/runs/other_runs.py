@@ -10,9 +10,9 @@ from reprocessing.store.runs.progress import RunCounts
 
 
 def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
-    """Return the DLQ's running runs with letters in progress, except the runs `but`.
+    """Return the DLQ's running runs that have letters in progress, except the runs `but`.
 
-    In mode automatic, its standing run is left out, too.
+    If the DLQ is in mode automatic, its standing run is left out, too.
     """
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
@@ -21,7 +21,10 @@ def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
 
 
 def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
-    """Return the DLQ's paused runs with waiting letters. Letters of other runs may wait behind these letters."""
+    """Return the DLQ's paused runs that have waiting letters.
+
+    Letters of other runs may have to wait for these letters.
+    """
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [run for run in found if quick_tally(run).waiting]
 
@@ -33,10 +36,10 @@ def other_plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
 
 
 def describe_holder(plan: Run) -> str:
-    """Return a phrase for people that says in which plan a message is, and who made the plan."""
+    """Return a phrase for people about a plan that has a message: the plan's name, and who made the plan."""
     return f"in the plan {plan.name}, which {plan.asked_by} made and nobody has started"
 
 
 def quick_tally(run: Run) -> RunCounts:
-    """Return the letter counts of a run as an estimate, without counting all letters."""
+    """Return the letter counts of a run; in a large run they are estimates, since not all letters are counted."""
     return progress.estimate_counts(run.pk, selected=run.selected)

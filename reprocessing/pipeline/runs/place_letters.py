@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return where a DLQ's letters have their ordering key, sequence and idempotency key, by its current settings."""
+    """Return from which parts of a letter its keys and sequence are read, by the DLQ's current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -31,14 +31,14 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether the ordering key, sequence or idempotency key is read from the bodies of letters."""
+    """Return whether the ordering key, sequence or idempotency key is read from the body of a letter."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
-    """What the target of a letter accepts. All fields are None if the letter has no target."""
+    """Which letters a target accepts: by size, kind and expiry. All fields are None if a letter has no target."""
 
     size_limit: int | None
     kind: str | None
@@ -46,7 +46,7 @@ class TargetLimits:
 
 
 def limits_of(target: Target) -> TargetLimits:
-    """Return what a target accepts: its size limit, its kind, and whether expired tasks can be sent to it."""
+    """Return which letters a target accepts: its size limit, its kind, and whether expired Celery tasks can be sent."""
     return TargetLimits(target.size_limit, target.kind, target.strips_expires)
 
 
@@ -65,7 +65,8 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
 def place(policy: KeyPolicy, facts: LetterFacts, limits: TargetLimits, *, size: int, now: datetime) -> StoredPlace:
     """Return the place of a letter whose source is known, or why the letter cannot be sent, or both.
 
-    `limits`: what its target accepts. `size`: its bytes, with attributes. `now`: for tasks that have an expiry.
+    `limits`: what the target accepts. `size`: bytes of the letter, with attributes. `now`: decides whether a Celery
+    task has expired.
     """
     found = choose_place(policy, facts)
     match found:

@@ -1,4 +1,4 @@
-"""Give captured letters their places, and enlist whole lanes in a run when the DLQ has run dry."""
+"""Place captured letters in lanes, and enlist whole lanes in a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """Counts of enlisted letters. A lane that gets letters in two batches counts twice.
+    """How many letters were enlisted. A lane that gets letters in two batches counts twice.
 
     `left`: letters are left, which the next poll enlists.
     """
@@ -36,11 +36,9 @@ class EnlistResult(Enlisted):
 
 
 def place_captured(dlq: DeadLetterQueue) -> int:
-    """Compute the places of captured letters that have none yet.
+    """Determine the places of captured letters without a place; return how many got a place, or a reason to park them.
 
-    Return how many letters got a place, or a reason against it.
-
-    The letters stay captured: a letter with a reason not to send it is parked only when a run takes it.
+    The letters stay captured: a letter that cannot be sent is parked only when a run takes it.
     """
     policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
     done = 0
@@ -53,14 +51,14 @@ def place_captured(dlq: DeadLetterQueue) -> int:
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
-    """Set the source of letters whose source was registered after their capture. Return how many got a source."""
+    """Set the source of letters whose source was registered after their capture; return how many letters."""
     return placement.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
-    """Select the letters, with ids up to `through`, of the DLQ's plans that waited for a capture.
+    """Select the letters of the DLQ's plans that waited for a capture; return for how many plans.
 
-    Return for how many plans letters were selected.
+    `through`: only letters with ids up to this one.
     """
     done = [
         plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
@@ -70,7 +68,7 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 
 
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
-    """Enlist the letters that started plans have not enlisted yet, until `stop` returns True. Return how many letters.
+    """Enlist letters of started plans that are not on lanes yet, until `stop` returns True; return how many letters.
 
     `only`: id of the only run; None: all.
     """
@@ -88,14 +86,12 @@ def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -
 def enlist(
     dlq: DeadLetterQueue, run: Run, *, through: int | None = None, stop: Callable[[], bool] = lambda: False
 ) -> EnlistResult:
-    """Enlist in this run the DLQ's letters that have a place and are in no run: put them onto their lanes.
+    """Enlist in this run (put onto lanes) the DLQ's letters that have a place and are in no run; return the counts.
 
-    Return the counts.
-
-    Only letters with ids up to `through` are enlisted, since the DLQ may hold earlier messages for the lanes of
-    later letters. All is one transaction, except that a standing run enlists many letters in batches, at least one,
-    until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If it has no letters
-    in progress, its first wave begins again.
+    `through`: only letters with ids up to this one, since the DLQ may have earlier messages of the lanes of later
+    letters. All is one transaction, except that a standing run enlists many letters in batches: at least one batch,
+    then more until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If it has no
+    letters in progress, its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.

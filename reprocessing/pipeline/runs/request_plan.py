@@ -26,7 +26,7 @@ def suggested_name() -> str:
 
 
 def why_not(dlq: DeadLetterQueue) -> str:
-    """Return why no run can be planned for a DLQ, and what to do, for people; empty: a run can be planned."""
+    """Return, for people, why no run can be planned for a DLQ, and what to do; empty: a run can be planned."""
     if dlq.mode == Mode.OBSERVE:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
     if dlq.mode == Mode.AUTOMATIC:
@@ -39,10 +39,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence for people if AWS's own redrive moves the DLQ's messages.
-
-    Empty: it does not, or it is not known whether it does.
-    """
+    """Return a sentence for people if AWS's own redrive moves the DLQ's messages; empty: it does not, or is unknown."""
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -50,7 +47,7 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
-    """Return a sentence if a DLQ has no source with this name or ARN; else an empty text.
+    """Return a sentence for people if a DLQ has no source with this name or ARN; empty: it has this source.
 
     The sentence names the sources that the DLQ has.
     """
@@ -62,11 +59,9 @@ def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: VisibleDlqs) -> Run:
-    """Plan a run, and return it.
+    """Plan a run, and return it. `seen`: the DLQs that the caller may see.
 
-    If it `captures`, its messages are selected after the next capture of the DLQ; else now.
-
-    `seen`: the DLQs that the caller may see.
+    `captures`: the run's messages are selected after the next capture of the DLQ; else they are selected now.
 
     Raises:
         RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs outside of `seen`.

@@ -1,4 +1,4 @@
-"""Start, pause, resume or abort a run for a person or a program, if the run is still as they saw it."""
+"""Start, pause, resume or abort a run for a person or a program, if the run has not changed since they saw it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class RunAction:
     Attributes:
         name: start, pause, resume or abort.
         out_of: the states of a run in which the action is possible.
-        did: the past participle of the action, such as paused.
+        did: the past participle for texts, such as paused.
         does: returns sentences that say what the action will do.
-        act: executes the action, with the run, the given values (reason, stop_dlq), and who acts as arguments; returns
-            None if the run did not change.
+        act: executes the action. Its arguments are the run, the given values (reason, stop_dlq), and who acts; it
+            returns None if the run did not change.
     """
 
     name: str
@@ -107,7 +107,7 @@ RUN_ACTIONS: Final = {
     )
 }  # fmt: skip
 
-#: The audit log's names of actions that change the state of a run.
+#: The audit log's kinds of entries about actions that change the state of a run.
 _PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RESUMED, AuditAct.ABORTED)
 
 
@@ -117,7 +117,7 @@ def possible_actions(run: Run) -> list[RunAction]:
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why the action is not possible for a run now, for people; empty: it is possible."""
+    """Return, for people, why an action is not possible for a run now; empty: the action is possible."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -130,7 +130,7 @@ def why_impossible(run: Run, deed: RunAction) -> str:
 
 
 def state_sentence(run: Run) -> str:
-    """Return a sentence about the state of a run, with the name of who changed it last."""
+    """Return a sentence for people about the state of a run, with the name of the person who changed it last."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
     last = run.reviews.filter(act__in=_PUTS).order_by("-pk").first()
@@ -139,7 +139,7 @@ def state_sentence(run: Run) -> str:
 
 
 def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
-    """Execute an action if the run is as the caller saw it. Return whether it was done.
+    """Execute an action, if the run has not changed since the caller saw it; return whether the action was done.
 
     `key`: the run's id. `seen`: the run's `page_stamp`, which changes with the run. `given`: the reason and, for an
     abort, `stop_dlq`.
@@ -153,7 +153,7 @@ def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: st
 def _prepare(run: Run, deed: RunAction) -> None:
     """Before a start or resume, ask AWS whether its own redrive moved messages of the DLQ.
 
-    A run that starts also takes the unfinished letters of the DLQ's ended runs.
+    A run that is started also takes over the unfinished letters of the DLQ's ended runs.
     """
     if deed.name == "start":
         with suppress(QueueUnreachable):
@@ -168,7 +168,7 @@ def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | 
 
 
 def still_waits_for(run: Run, action: RunAction) -> str:
-    """Return, for a resumed run, what else keeps the run from sending, for people; empty: nothing."""
+    """Return, for people, what still keeps a resumed run from sending, such as a stop; empty: nothing does."""
     if action.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

@@ -1,4 +1,4 @@
-"""Read the state of a run: its progress, its waves, when it will end, and what it waits for."""
+"""Read the state of a run: its progress, its waves, when it will end, and which outcomes it waits for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
-#: Most waves that are shown, because a standing run has many.
+#: Only the last so many waves are read, because a standing run has many.
 _WAVES = 8
 
 
@@ -28,9 +28,10 @@ class RunStatus:
         waves: the run's last waves, oldest first.
         left: unfinished messages, by target.
         awaited: sent messages whose outcome is not known, by target.
-        in_other_runs: number of messages that this run sent and that another run has now; they are not in `tally`.
+        in_other_runs: how many messages this run sent that another run has now; these are not counted in `tally`.
         cost: cost of sending and deleting the run's messages, without the cost of captures.
-        arrived: number of messages captured since the run began; None for a standing run, which sends them too.
+        arrived: how many messages were captured since the run began; None: it is a standing run, which sends these,
+            too.
         failing: the most frequent answer of the run's recent failed attempts; None: there is none.
     """
 
@@ -68,12 +69,15 @@ class RunStatus:
 
     @property
     def seconds(self) -> float | None:
-        """The least number of seconds until the run ends.
+        """The shortest time (s) until the run ends.
 
-        None if the run is not running, a circuit breaker is open, or nothing will show the outcome of some
-        messages.
+        None: the run is neither running nor planned, a circuit breaker is not closed, or the outcome of some messages
+        will never be known.
         """
-        shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
+        shut = any(
+            remainder.known_in is None or (remainder.letters and remainder.breaker != BreakerState.CLOSED)
+            for remainder in self.left
+        )
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
             return None
-        return max((one.seconds for one in self.left), default=0.0)
+        return max((remainder.seconds for remainder in self.left), default=0.0)

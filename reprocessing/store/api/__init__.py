@@ -1,1 +1,1 @@
-"""Store the HTTP API's tokens, and its answers to requests with the header `Idempotency-Key`."""
+"""Store the HTTP API's tokens, and the responses to requests that have the header `Idempotency-Key`."""

@@ -1,8 +1,10 @@
-"""Store the answer of each HTTP API request by its header `Idempotency-Key`; a repeated request gets the stored answer.
+"""Store the response to each HTTP API request that has the header `Idempotency-Key`.
 
-A request leases its key before it acts, and stores its answer afterwards. While the lease lasts, an equal request is
-told to wait. A process that was killed stores no answer: when the lease has ended, an equal request takes the key over
-and acts again. This changes nothing twice: each change is compare-and-set, or has an id made from the key.
+If a client repeats a request with the same key, it gets the stored response, and nothing is done again. A request
+leases its key before it acts, and stores its response afterwards. While the lease lasts, a repeated request gets an
+error that asks the client to wait. If the process is killed, no response is stored: when the lease has ended, a
+repeated request leases the key and acts again. This changes nothing twice: each change is compare-and-set, or has an id
+made from the key.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from typing import Final
 
 from reprocessing.store import rows
 
-#: Seconds of a lease, longer than any request takes.
+#: Length of a lease (s), longer than any request takes.
 LEASE_SECONDS: Final = 120.0
-#: Seconds for which an answer is kept.
+#: Seconds for which a response is stored: a day.
 KEPT_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """The request has leased its key. Its caller acts, then calls `store_answer` or `release_key`."""
+    """The request has leased its key. The caller executes the request, then calls `store_answer` or `release_key`."""
 
     id: int
     leased_until: datetime
@@ -29,7 +31,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An equal request was answered before, with this HTTP status and this body."""
+    """An equal request got a response before: the HTTP status `status`, and the response body `answer`."""
 
     status: int
     answer: bytes = field(repr=False)
@@ -37,7 +39,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """An equal request is being answered now; the client must wait and repeat its request."""
+    """An equal request is executed now, by another thread or process; the client must wait, and repeat its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,15 @@ DELETE FROM redrive_api_call
 
 
 def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
-    """Lease an idempotency key for a request, or return why it was not leased: one of the classes of `Claim`.
+    """Lease the `Idempotency-Key` of a request. If it cannot be leased, return the reason: another class of `Claim`.
 
-    `token`: id of the API token; each token has its own keys. Equal requests have an equal `request_hash`.
+    `token`: id of the API token; two tokens may use the same key. Equal requests have an equal `request_hash`.
     """
     asked = {"token": token, "key": key, "hash": request_hash, "lease": LEASE_SECONDS, "kept": KEPT_SECONDS}
     if leased := rows.first(Leased, _LEASE, asked):
         return leased
     known = rows.first(_Known, _KNOWN, {"token": token, "key": key, "hash": request_hash})
-    if known is None:  # another request released the key between the two statements
+    if known is None:  # a concurrent request released the key between the two statements
         return InProgress()
     if not known.same:
         return OtherRequest()
@@ -103,15 +105,15 @@ def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
 
 
 def store_answer(held: Leased, status: int, answer: bytes) -> None:
-    """Store the answer of a request, unless its lease ended and an equal request took the key over."""
+    """Store the response to a request, unless its lease ended and a repeated request has leased the key since."""
     rows.execute(_STORE, {"id": held.id, "held": held.leased_until, "status": status, "answer": answer})
 
 
 def release_key(held: Leased) -> None:
-    """Release a leased key without an answer: the request did nothing, so the client may send it again."""
+    """Release a leased key, and store no response: the request changed nothing, so the client may send it again."""
     rows.execute(_RELEASE, {"id": held.id, "held": held.leased_until})
 
 
 def delete_old(*, limit: int) -> int:
-    """Delete up to `limit` answers that are a day old; return how many."""
+    """Delete up to `limit` stored responses that are older than a day; return how many were deleted."""
     return rows.execute(_OLD, {"kept": KEPT_SECONDS, "limit": limit})

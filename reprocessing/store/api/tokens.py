@@ -49,7 +49,7 @@ def by_secret(secret: str) -> ApiToken | None:
 
 
 def check_request(asked: TokenRequest) -> None:
-    """Check that a token can be made.
+    """Check that an API token can be made with these parameters.
 
     Raises:
         InvalidApiToken: a token has this name, both a user and teams are given, or neither, or `expires_at` is past.
@@ -140,12 +140,15 @@ def state_of(row: ApiToken, now: datetime) -> str:
 
 
 def _has_lost_access(user: User) -> bool:
-    """Return whether the user signs in by a provider, and the provider no longer gives the person access."""
+    """Return whether the user signs in by an OpenID provider, and the provider has withdrawn the user's access."""
     return not user.is_staff and ProviderIdentity.objects.filter(user=user).exists()
 
 
 def record_use(token: int, *, reads: bool) -> None:
-    """Record that an API token was used just now. `reads`: the request only reads; the token counts such requests."""
+    """Record that an API token was used now.
+
+    `reads`: the request changed nothing; the token's row counts such requests.
+    """
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
     ApiToken.objects.filter(pk=token).update(**used)
 

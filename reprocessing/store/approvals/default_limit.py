@@ -16,9 +16,10 @@ _TITLE: Final = "Need a second person less often, for all DLQs"
 
 
 def set_default(above: int | None, *, by: str, reason: str, approval: Cover = None) -> bool:
-    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed. None: no limit.
+    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed.
 
-    `approval`: see `guard.check`.
+    `above`: a deed about more messages needs a second person; None: no limit. `approval`: id of the approval that is
+    being executed; None: the person `by` acts alone.
 
     Raises:
         ApprovalNeeded: the change lets one person do more, so it needs a second person.

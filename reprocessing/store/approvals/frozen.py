@@ -1,6 +1,7 @@
-"""Count the messages that a deed would act on, and compute a digest of everything that the deed would act on.
+"""Record what a deed (an action of a person) would act on: the number of messages, and a digest of their values.
 
-If the digest at the approval differs from the digest at the request, something changed in between.
+The digest is computed when the approval is requested, and again when a second person approves. If the two digests
+differ, a message, run, rule or setting of the deed has changed, and the request is void.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ _OF_RUN: Final[LiteralString] = "l.run_id = %(run)b AND l.state IN ('captured', 
 
 
 class Vanished(LookupError):
-    """The run that a deed is about does not exist any more."""
+    """The run that a deed would start or resume has been deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What a deed would act on at one moment.
+    """The messages, rules or settings that a deed would act on, at one moment.
 
     Attributes:
-        digest: equal digests mean that nothing changed.
+        digest: of the values that a person decides by; two equal digests mean that none of these values changed.
         messages: how many messages of each DLQ, by the DLQ's id; empty for deeds about rules or settings.
-        dlqs: ids of the DLQs; empty: all.
+        dlqs: ids of the DLQs that the deed concerns; empty: all DLQs.
     """
 
     digest: bytes
@@ -59,10 +60,10 @@ class _Counted:
 
 
 def freeze(deed: Deed) -> Frozen:
-    """Return the present state of everything that a deed would act on.
+    """Return what a deed would act on now: its messages, rules or settings.
 
     Raises:
-        Vanished: the deed's run does not exist any more.
+        Vanished: the deed is about a run, and the run has been deleted.
     """
     match deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE | DeedKind.EDIT:

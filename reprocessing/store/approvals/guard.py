@@ -1,7 +1,8 @@
-"""Refuse deeds that need a second person and have no approval (docs/adr/0043). Each deed calls this before it acts.
+"""Refuse deeds that need a second person and have no approval (docs/adr/0043).
 
-A DLQ's limit is the number of messages that one person may handle alone within a day. So each deed without approval is
-counted: many small deeds count as one large deed.
+The code of each deed calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
+one person may handle alone within a day. So the messages of deeds without approval are summed: many small deeds count
+as one large deed.
 """
 
 from __future__ import annotations
@@ -21,36 +22,40 @@ from reprocessing.store.approvals import limits, people
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
 
-#: The messages that one person handles alone are summed over this time.
+#: The messages that one person handles alone are summed over the last 24 hours.
 WITHIN: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Collects the parts of a larger deed that need a second person. The caller has the larger deed approved, once."""
+    """Titles of the parts of a larger deed (such as applying a file) that need a second person.
+
+    The parts are not refused one by one: a second person approves the larger deed as a whole.
+    """
 
     needed: list[str] = field(default_factory=list)
 
 
-#: The id of the approval that is being executed, or the larger deed of which this deed is a part.
+#: The id of the approval that is being executed; or, if the deed is a part of a larger deed, the `Parts` of that deed.
 Cover: TypeAlias = "int | Parts | None"
 
 _TURN = "SELECT pg_advisory_xact_lock(1381126741, %(dlq)b::int) IS NOT NULL AS done"
 
 
 def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
-    """Let a deed pass, in the caller's transaction, before it changes anything.
+    """Check that a person may do a deed now. Call it in the deed's transaction, before anything is changed.
 
     Args:
         deed: the deed.
-        messages: how many messages of each DLQ it is about.
-        by: who does it.
-        approval: id of the approval that is being executed; None: the person acts alone. If the deed is a part of a
-            larger one, it passes, and is added to the parts if it needs a second person.
-        again: these messages were counted when the run began, so they are not counted once more.
+        messages: how many messages of each DLQ the deed is about, by the DLQ's id; None: any number.
+        by: the name of the person.
+        approval: id of the approval that is being executed, which is marked as used; None: the person acts alone, and
+            the messages are added to the person's sum. `Parts`: nothing is refused; a deed that needs a second person
+            is added to the parts.
+        again: the deed continues a run, whose messages are already in the person's sum.
 
     Raises:
-        ApprovalNeeded: the deed needs a second person.
+        ApprovalNeeded: the deed needs a second person, and `approval` is None.
         ApprovalRefused: the approval is of another deed, or was used before.
     """
     if isinstance(approval, Parts):
@@ -69,7 +74,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
 
 
 def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
-    """Return whether a deed about these messages needs a second person. It only reads, so pages and plans may ask."""
+    """Return whether a deed about these messages needs a second person, as `check` decides it. Nothing is changed."""
     if ALL in messages:
         return limits.is_any_limited()
     for dlq, limit in limits.limits_of(_dlqs(messages)).items():
@@ -80,9 +85,9 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
 
 
 def refuse_unseen(dlq: int, what: str) -> None:
-    """Refuse a deed whose messages cannot be shown to a second person first, if the DLQ has an approval limit.
+    """Refuse a deed whose messages cannot be listed beforehand, such as AWS's redrive, if the DLQ has a limit.
 
-    `what`: the words for the deed with which the error's text begins.
+    A second person could not see what they approve. `what`: the name of the deed, with which the error's text begins.
 
     Raises:
         ApprovalRefused: the DLQ has a limit.
@@ -95,9 +100,10 @@ def refuse_unseen(dlq: int, what: str) -> None:
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Refuse a deed that needs a second person, because its kind cannot be approved; if it needs none, count it.
+    """Refuse a deed above the approval limit, for kinds of deeds that nobody can approve, such as an erasure.
 
-    Call it in the deed's transaction. `what`: the words for the deed with which the error's text begins.
+    Below the limit, add its messages to the person's sum. Call it in the deed's transaction. `what`: the name of the
+    deed, with which the error's text begins.
 
     Raises:
         ApprovalRefused: the deed would need a second person.
@@ -116,7 +122,10 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Lock these DLQs until the commit, so that a concurrent deed sees this deed's count. Delete old counts."""
+    """Lock these DLQs until the commit, so that a concurrent deed sees this deed's messages.
+
+    Delete sums older than a day.
+    """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})
         UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__lte=database_now() - WITHIN).delete()
@@ -146,6 +155,6 @@ def _use(approval: int, deed: Deed, messages: int) -> None:
 
 
 def _done_alone(dlq: int, by: str) -> int:
-    """Return how many messages of a DLQ a person has handled alone in the last 24 hours, with any account."""
+    """Return how many messages of a DLQ a person has handled alone in the last 24 hours, with any of their accounts."""
     done = UnapprovedDeed.objects.filter(dlq=dlq, by_key__in=people.keys_of(by), at__gt=database_now() - WITHIN)
     return int(done.aggregate(n=Sum("messages"))["n"] or 0)

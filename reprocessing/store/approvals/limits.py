@@ -13,9 +13,9 @@ def default_limit() -> int | None:
 
 
 def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
-    """Return the approval limits of these DLQs by id: a DLQ's own limit, or else the default limit.
+    """Return the approval limits of these DLQs, by the DLQ's id: a DLQ's own limit, or else the default limit.
 
-    0: every deed needs a second person. DLQs without any limit are left out.
+    A limit of 0 means that every deed needs a second person. DLQs without any limit are left out.
     """
     own = dict(DeadLetterQueue.objects.filter(pk__in=list(dlqs)).values_list("pk", "approval_above"))
     if all(limit is not None for limit in own.values()):

@@ -1,4 +1,4 @@
-"""Find the names of the same person."""
+"""Recognise the same person under several names, so that nobody approves their own request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store requests for approval, and how they end. Each change is recorded in the audit log, and people are notified."""
+"""Store requests for approval, and their results. Each change is recorded in the audit log, and people are notified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
 
-#: The name in the audit log if a request ends without a person: it is void or has expired.
+#: The name in the audit log if no person ended the request: it became void, or expired.
 _NOBODY: Final = "the service"
 _ACTS: Final = {
     ApprovalState.OPEN: AuditAct.REQUESTED, ApprovalState.APPROVED: AuditAct.APPROVED,
@@ -69,7 +69,7 @@ def create(  # noqa: PLR0913  # each by its name
     """Store a request for approval and return it, or return the open request of the same deed by the same person.
 
     The caller's transaction must hold a lock for which other requests of this person wait: else two equal requests
-    could be stored. `messages`: how many the deed is about; None: it is not about messages.
+    could be stored. `messages`: the number of messages that the deed is about; None: it is about rules or settings.
     """
     key = person_key(by)
     known = Approval.objects.filter(
@@ -100,7 +100,7 @@ def deed_of(row: Approval) -> Deed:
 
 
 def void_edits(letters: Collection[int], why: str) -> int:
-    """End the open requests to edit these letters, whose content was removed; return how many requests ended."""
+    """End, as void, the open requests to edit these letters, whose content was removed; return how many ended."""
     found = Approval.objects.select_for_update().filter(state=ApprovalState.OPEN, letters__overlap=list(letters))
     edits = list(found.exclude(body=None).order_by("pk"))
     for row in edits:
@@ -114,9 +114,9 @@ def lock(approval: int) -> Approval | None:
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record that a person approved or declined a locked request, or does the deed alone; `state` says which.
+    """Record a person's decision about a locked request: approved, declined, or done alone (`state`).
 
-    The caller executes the deed in the same transaction.
+    If it is not declined, the caller executes the deed in the same transaction.
     """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)
@@ -145,7 +145,7 @@ def expired() -> list[int]:
 def delete_ended(*, history: float) -> int:
     """Delete requests that ended more than `history` seconds ago; return how many.
 
-    Also delete the counts of deeds older than a day: no limit needs them.
+    Also delete the message sums of people who acted alone that are older than a day, since no limit needs them.
     """
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
@@ -174,7 +174,7 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
 
 
 def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that its teams see it; for a deed about all DLQs, one."""
+    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry."""
     told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
     AuditEntry.objects.bulk_create(
         AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)

@@ -62,14 +62,14 @@ UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
     """Return the ids of up to 32 DLQs for which the caller must call `ListMessageMoveTasks` now.
 
-    They have due lanes and visible copies, and AWS has not answered for 45 seconds. For 20 seconds, other callers do
-    not get them. `runs`: only lanes of these runs; None: lanes of all runs.
+    These DLQs have due lanes and visible copies, and AWS's last answer is older than 45 seconds. For the next 20
+    seconds, no other caller gets the same DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 
 
 def record_answer(dlq: int, *, at: datetime) -> None:
-    """Record that AWS answered `ListMessageMoveTasks` for a DLQ. First commit everything that follows from the answer.
+    """Record that AWS answered `ListMessageMoveTasks` for a DLQ. Before, commit the redrives that AWS listed.
 
     `at`: when AWS was called, by PostgreSQL's clock.
     """

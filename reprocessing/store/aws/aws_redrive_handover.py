@@ -1,7 +1,7 @@
 """Hand a DLQ to AWS's own redrive, only while this service cannot capture, send or delete the DLQ's messages.
 
 One transaction locks the DLQ's row. A capture's lease updates this row, and every enlistment locks it (`lock_out_aws`).
-If a drain and a hand-over begin at the same moment, the second one waits and then sees the first.
+If a drain and a hand-over begin at the same moment, the second of the two waits for the first, and then sees it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from reprocessing.store.runs import run_transitions
 
 @dataclass(frozen=True, slots=True)
 class RedriveRequest:
-    """The redrive that AWS is asked for.
+    """The redrive that a person asks AWS to do.
 
     Attributes:
         to: ARN of the destination; empty: the source queues.
         per_second: messages/s; None: AWS chooses the rate.
-        after: when the newest of AWS's earlier redrives of the DLQ began; None: there is none.
+        after: when AWS's newest earlier redrive of the DLQ began; None: there was none.
     """
 
     to: str
@@ -35,17 +35,17 @@ class RedriveRequest:
 
 @dataclass(frozen=True, slots=True)
 class HandoverBlockers:
-    """Everything that may forbid handing a DLQ to AWS.
+    """The state of a DLQ, as far as it may forbid to hand the DLQ to AWS's own redrive.
 
     Attributes:
         moving: AWS redrives the DLQ already.
         stopped: sends of the DLQ, or all sends, are stopped.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
-        hidden: number of copies that this service keeps invisible; the last until `hidden_until`.
+        hidden: number of copies that this service keeps invisible; the last becomes visible at `hidden_until`.
         to_delete: number of copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
-        awaited: letters await an outcome at targets whose messages fail into this DLQ; its captures show the outcome.
+        awaited: letters await an outcome at targets whose messages fail into this DLQ, so captures of it are needed.
         plans: names of the DLQ's plans that a person named.
         captured: number of visible copies. AWS may move them, so they do not forbid the hand-over.
     """
@@ -119,17 +119,17 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return what may forbid handing this DLQ to AWS's redrive. `is_free` of the result: nothing forbids it."""
+    """Return the state of a DLQ that decides whether it may be handed to AWS's redrive; the result has `is_free`."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
-    """Mark a DLQ as redriven by AWS: from the commit on, this service does not touch it. The caller calls AWS later.
+    """Mark a DLQ as redriven by AWS: from the commit on, this service does not use the DLQ. The caller calls AWS later.
 
-    Plans without a name are given up, and letters that AWS may move are marked (see `moved_by_aws`).
+    Plans that no person named are aborted, and letters that AWS may move are marked (see `moved_by_aws`).
 
     Returns:
-        The stored redrive; or the blockers, and then the DLQ was not marked.
+        The stored redrive; or `HandoverBlockers`: something forbids the redrive, and the DLQ was not marked.
     """
 
     def work() -> AwsRedrive | HandoverBlockers:

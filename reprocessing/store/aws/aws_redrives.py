@@ -1,7 +1,7 @@
 """Store that AWS itself redrives a DLQ, and keep AWS and this service from redriving a DLQ at the same time.
 
-The DLQ's row is marked before AWS is called, and cleared when AWS answers that the redrive has ended. If a process dies
-between marking and calling, the next check of AWS finds no redrive and clears the mark.
+The redrive is written to the DLQ's row before AWS is called, and removed when AWS answers that the redrive has ended.
+If a process dies between the two, the next check finds no redrive in AWS's list, and removes it from the row.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def lock_out_aws(dlq: int) -> None:
 
 
 def describe(redrive: AwsRedrive) -> str:
-    """Return a sentence for people: since when, and at whose request, AWS redrives the DLQ."""
+    """Return a sentence for people that says since when, and at whose request, AWS redrives the DLQ."""
     return (
         f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
         f'("{redrive.reason}"): nothing is captured or sent until it ends. '
@@ -163,7 +163,8 @@ def record_task(redrive: AwsRedrive, handle: str) -> None:
 def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
     """Record a redrive of AWS that this service did not start; return whether it was recorded.
 
-    It is not recorded during a capture, or if a redrive of this DLQ is recorded already. Arguments: see `AwsRedrive`.
+    It is not recorded during a capture, or if a redrive of this DLQ is recorded already. The arguments are fields of
+    `AwsRedrive`.
     """
     values = {"dlq": dlq, "by": UNKNOWN_REQUESTER, "to": to, "handle": handle, "after": after}
     return rows.execute(_NOTICED, values) == 1
@@ -174,8 +175,9 @@ def record_end(
 ) -> bool:
     """Record the end of AWS's redrive; return False if another process has recorded it.
 
-    `said`: the result, for people. `through`: when the newest redrive began, by AWS's clock. `moved`: AWS may have
-    moved messages, so letters with visible copies are marked. `failed`: `said` is also shown as the DLQ's `trouble`.
+    `said`: the result, for people. `through`: when AWS's newest redrive began, by AWS's clock. `moved`: AWS may have
+    moved messages, so letters with visible copies are marked as moved. `failed`: `said` also becomes the DLQ's error
+    text (`trouble`).
     """
     trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
@@ -213,16 +215,19 @@ def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int
 
 
 def record_status_error(redrive: AwsRedrive, why: str) -> None:
-    """Record why the state of AWS's redrive cannot be read, as the DLQ's error text; an empty `why` clears the text."""
+    """Record, as the DLQ's error text, why AWS's list of redrives cannot be read; an empty `why` clears the text."""
     trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
     rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
 
 
 def record_cancel(dlq: int, *, by: str, reason: str) -> None:
-    """Record in the audit log who cancels AWS's redrive. Call it before AWS is called."""
+    """Record in the audit log that a person cancels AWS's redrive. Call it before AWS is called."""
     rows.execute(_CANCELLED, {"dlq": dlq, "by": by, "reason": reason})
 
 
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
-    """Return whether AWS was last called for this DLQ at least `every` seconds ago. If so, record a call now."""
+    """Return whether AWS was last asked about this DLQ at least `every` seconds ago.
+
+    If so, record that it is asked now.
+    """
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

@@ -1,4 +1,4 @@
-"""Store the sums of metrics, how much of them CloudWatch got, and when periodic actions were last done."""
+"""Store the sums of counters, how much of each sum CloudWatch got, and when periodic actions were last done."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: The metric that counts events of letters; its labels are in `domain.aws.metric_names.CAME_TO`.
+#: The stored name of the counter of events of letters; the label value is the event, such as "captured" or "delivered".
 LETTER_EVENTS: Final = "redrive_came_to"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """A metric's sum for one label value (`part`) and one DLQ or target (`place`: its id; 0: none)."""
+    """The sum of a counter for one label value (`part`), and for one DLQ or target (`place`: its id; 0: neither)."""
 
     name: str
     place: int
@@ -99,48 +99,51 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add each value to the stored sum of its key (metric, DLQ or target, label value), in one statement."""
+    """Add each value to the stored sum of its counter: the key is (name, id of the DLQ or target, label value)."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
 
 def current_sums() -> list[MetricSum]:
-    """Return the sums of all metrics."""
+    """Return the sums of all counters."""
     return rows.fetch(MetricSum, _SUMS, {})
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return by how much the sums of these metrics grew since the last call, and record this growth as published."""
+    """Return by how much the sums of these counters grew since the last call, and record this growth as published."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
 def return_unpublished(some: list[MetricSum]) -> None:
-    """Undo `take_unpublished` for values that could not be published; its next call returns them again."""
+    """Undo `take_unpublished` for growth that could not be published; the next `take_unpublished` returns it again."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the action `what` was last done at least `every` seconds ago. If so, record it as done now."""
+    """Return whether the periodic action `what` was last done at least `every` seconds ago.
+
+    If so, record it as done now.
+    """
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def make_due(what: str) -> None:
-    """Make the action `what` due again, as if it had never been done."""
+    """Make the periodic action named `what` due now."""
     rows.execute(_IS_OVER, {"what": what})
 
 
 def record_put_attempt(at: datetime) -> None:
-    """Record that CloudWatch was called at the time `at`, with or without success."""
+    """Record that metrics were sent to CloudWatch at the time `at`, with or without success."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def put_attempted_since(at: datetime) -> bool:
-    """Return whether CloudWatch was called at the time `at` or later, with or without success."""
+    """Return whether metrics were sent to CloudWatch at the time `at` or later, with or without success."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
 def heartbeats() -> list[QueueHeartbeat]:
-    """Return the heartbeats of the service's own Celery queues, sorted by queue name."""
+    """Return how long ago a worker last took a task, for each of the service's Celery queues, sorted by queue name."""
     return rows.fetch(QueueHeartbeat, _BEATS, {})
 
 

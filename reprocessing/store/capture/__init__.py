@@ -1,1 +1,1 @@
-"""Store messages received from a DLQ as letters, track their copies in the DLQ, and record messages that come back."""
+"""Store received messages as letters, track the letters' copies in the DLQ, and record messages that come back."""

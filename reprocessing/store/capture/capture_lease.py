@@ -23,13 +23,13 @@ class CaptureLease:
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool  #: no message that a killed capture received can still be invisible, so this capture sees all messages
+    clean: bool  #: no message is invisible because of an earlier, killed capture, so this capture sees all messages
     orphans_hidden_until: datetime | None  #: until then, messages that a killed capture received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease that was renewed at `at`. `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
+    """A lease that was renewed at the time `at`. `has_let_go`: some letters may be marked as moved by AWS."""
 
     at: datetime
     has_let_go: bool
@@ -138,14 +138,17 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
     """Lease the DLQ for a capture, for `lease` seconds; None if it is leased, in mode observe, or redriven by AWS.
 
-    `dirty`: for so many seconds, messages that this capture receives may be invisible if its worker is killed. Until
-    then, no later capture is recorded as having emptied the DLQ.
+    `dirty`: seconds for which messages that this capture receives may stay invisible if its worker is killed. In this
+    time, no later capture is recorded as having emptied the DLQ.
     """
     return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
 
 def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLease | None:
-    """Renew the lease of a capture; None if another capture has leased the DLQ. Arguments: see `lease`."""
+    """Renew the lease of a capture for `lease` seconds; None if another capture has leased the DLQ.
+
+    `dirty`: seconds for which messages that this capture receives may stay invisible if its worker is killed.
+    """
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
     return rows.first(RenewedLease, _RENEW, values)
 
@@ -153,8 +156,8 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
     """End a capture's lease; return the id of the DLQ's newest captured letter (0: none); None if the lease is lost.
 
-    `clean`: every received message is committed. `drained`: every message that was in the DLQ at the start was
-    received. `trouble`: why the capture failed, for people; empty: it succeeded.
+    `clean`: every received message is stored, and committed. `drained`: every message that was in the DLQ at the start
+    was received. `trouble`: why the capture failed, for people; empty: it succeeded.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -169,21 +172,21 @@ def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "
 
 
 def count_held(dlq: int) -> int:
-    """Return how many copies stay in this DLQ until their letters are finished."""
+    """Return the number of copies in this DLQ that are kept there until their letters are finished."""
     statement = "SELECT count(*) AS n FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'held'"
     return rows.value(int, statement, {"dlq": dlq})
 
 
 def count_invisible(dlq: int, *, count_lag: float) -> int:
-    """Return how many of the messages that SQS counts as in flight in this DLQ were received by this service.
+    """Return how many messages of this DLQ are in flight because this service received them.
 
-    `count_lag`: seconds for which SQS may still count a deleted message.
+    `count_lag`: seconds for which SQS may still count a deleted message as in flight.
     """
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
 def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Return up to `limit` copies that are marked for deletion, and whose receipt handle may still be valid."""
+    """Return up to `limit` copies that are to be deleted from the DLQ, and whose receipt handle may still be valid."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
@@ -195,7 +198,7 @@ def mark_gone(copies: Sequence[Deletable]) -> None:
 def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
     """Return up to `limit` copies whose visibility timeout must be extended, because their letters are still in a run.
 
-    They become visible within `within` seconds, or have been visible for at most `since` seconds.
+    These copies become visible within `within` seconds, or became visible at most `since` seconds ago.
     """
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
@@ -205,8 +208,11 @@ def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> 
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
-def delete_finished_copies(dlq: int, *, limit: int) -> int:
-    """Mark copies of finished letters for deletion; return how many. Each call checks the next `limit` held copies."""
+def mark_finished_copies(dlq: int, *, limit: int) -> int:
+    """Mark copies of finished letters for deletion; return how many were marked.
+
+    Each call checks the next `limit` of the copies that are kept in the DLQ.
+    """
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 

@@ -1,6 +1,7 @@
-"""Mark copies of unfinished letters for deletion before SQS drops them. PostgreSQL has the letters.
+"""Mark copies of unfinished letters for deletion before SQS drops them at the end of the DLQ's retention.
 
-SQS does not report expiry: an expired copy looks like one that another reader took. A deletion is recorded.
+PostgreSQL still has the letters. SQS does not report that a copy expired: the service could not distinguish it from a
+copy that another reader took. A deletion by this service is recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mark letters whose messages AWS may move, and recognise them when they are received again.
+"""Mark letters whose messages AWS may move, and recognise these messages when they are received again.
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
 body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be
@@ -32,7 +32,7 @@ SELECT d.id FROM redrive_dlq d
  ORDER BY d.id
 """
 
-# Letters that wait on their lanes until a capture has shown whether AWS moved their messages.
+# Letters that wait on their lanes until a capture shows whether AWS moved their messages.
 _SOUGHT = """
 SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
                 WHERE d.id = %(dlq)b AND d.aws_may_have_moved_at IS NOT NULL
@@ -129,7 +129,7 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs whose messages AWS could move before a run sends them: copies are visible in the DLQ.
+    """Return the ids of DLQs with letters to send whose copies are visible, so that AWS could move these copies now.
 
     `dlq`: check only this DLQ; None: all.
     """
@@ -137,14 +137,14 @@ def exposed_dlqs(dlq: int | None = None) -> list[int]:
 
 
 def letters_wait_for_capture(dlq: int) -> bool:
-    """Return whether letters wait for a capture of this DLQ, which shows whether AWS moved their messages."""
+    """Return whether letters of this DLQ wait for its next capture, which shows whether AWS moved their messages."""
     return rows.value(bool, _SOUGHT, {"dlq": dlq})
 
 
 def mark_moved(dlq: int, *, until: datetime | None = None) -> int:
     """Mark unfinished letters whose copies are visible as possibly moved by AWS; return how many.
 
-    `until`: when AWS's redrive had ended at the latest; copies that were invisible until then are left out.
+    `until`: the latest time at which AWS's redrive may have ended; copies that were invisible until then are left out.
     """
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
@@ -157,16 +157,17 @@ def has_moved_letters(dlq: int) -> bool:
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
     """Remove the mark "moved by AWS" from letters whose messages were received from the DLQ again; return how many.
 
-    `ids`: message ids of the received copies. `until`: when these become visible; after that, nothing is recorded.
+    `ids`: message ids of the received copies. `until`: when these copies become visible again; after this time,
+    nothing is recorded, because another reader may have received them.
     """
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Match these new copies with letters that AWS moved, and remove these letters' marks.
+    """Match new copies with letters whose messages AWS moved, and remove the mark "moved by AWS" from these letters.
 
-    Return the message ids of the matched copies. `until`: when the copies become visible; after that, nothing is
-    recorded. `at_capture`: copies in this DLQ are deleted as soon as they are captured.
+    Return the message ids of the matched copies. `until`: when the copies become visible again; after this time,
+    nothing is recorded. `at_capture`: copies in this DLQ are deleted as soon as they are captured.
     """
     state = "delete" if at_capture else "held"
     digests = {body_hash(copy.body): copy.body_hash for copy in copies} | {

@@ -1,7 +1,7 @@
 """Classify received copies: copies received before, messages that were sent and came back (returns), and new letters.
 
-Parameter `until` of the functions: when the copies become visible again. After that, nothing is recorded, because
-another reader may receive the copies.
+Parameter `until` of the functions: when the received copies become visible in SQS again. After this time, nothing is
+recorded, because another reader may have received the copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprocessing.store.payloads.content import READABLE, Sealer
 
 @dataclass(frozen=True, slots=True)
 class NewLetter:
-    """A new letter from a copy that was not known, ready to be written."""
+    """A letter that is to be written, made from a message that was not captured before."""
 
     message_id: str
     handle: str
@@ -33,7 +33,7 @@ class NewLetter:
     system: dict[str, str]
     source: int | None
     target: int | None
-    attempts: int  #: attempts that earlier tools recorded in the message
+    attempts: int  #: number of redrive attempts that other tools recorded in the message
     body_hash: bytes
     first_sent_at: datetime
     expires_at: datetime
@@ -50,11 +50,11 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCopy:
-    """A received copy. `public_id`, `no`: redrive id and attempt number in its attributes; None: it has none."""
+    """A received copy. `public_id`, `no`: the redrive id and attempt number in its attributes; None: it has none."""
 
     message_id: str
     body_hash: bytes
-    plain_hash: bytes  #: the digest of letters that were captured before payloads were encrypted
+    plain_hash: bytes  #: the body's digest in the form used for letters captured before payloads were encrypted
     public_id: UUID | None
     no: int | None
     source: str | None = None  #: ARN of the queue in which the message failed; None: SQS does not say
@@ -62,9 +62,9 @@ class MarkedCopy:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy of a letter that was sent and came back.
+    """A received copy of a letter that was sent and came back to the DLQ.
 
-    `backoff_*`: the backoff (s) that the letter's rule or rate class sets; None: not set.
+    `backoff_*`: the backoff (base and cap in seconds) that the letter's rule or rate class sets; None: not set.
     """
 
     message_id: str
@@ -216,9 +216,9 @@ def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return which of these body digests belong to letters with an open attempt, or an attempt of unknown outcome.
+    """Return which of these body digests belong to letters with an open attempt, or with an unknown outcome.
 
-    A received copy with such a digest may be a return, not a new message.
+    A received message with one of these digests may be a letter that came back, not a new message.
     """
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
@@ -227,11 +227,11 @@ def admit(  # noqa: PLR0913  # each by its name
     dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int,
     sealer: Sealer = READABLE,
 ) -> set[str]:  # fmt: skip
-    """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
+    """Write new letters, their payloads and their copies, in one statement; return the message ids that were written.
 
     Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
-    `places_version`: the DLQ's version when its ordering settings were read; if it was raised since, the letters get
-    their places later. `sealer`: encrypts the payloads.
+    `places_version`: the version of the DLQ's ordering settings by which the letters were placed in lanes; if there is
+    a newer version, the letters get their places later. `sealer`: encrypts the payloads.
     """
     values = {
         **rows.arrays(NewLetter, letters),

@@ -66,8 +66,8 @@ def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
     """Store the bytes of returned copies for letters whose bodies were deleted.
 
-    Call it in the transaction that then records the return. `until`: when the copies become visible in SQS again. After
-    this time nothing is stored, because the return is not recorded either.
+    Call it in the transaction that records the return of these letters. `until`: when the copies become visible in SQS
+    again. After this time nothing is stored, because the return is not recorded either.
     """
     if found:
         values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}

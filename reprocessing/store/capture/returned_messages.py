@@ -1,4 +1,4 @@
-"""Record that a message which was sent came back to a DLQ: its letter has failed again."""
+"""Record that a message which was sent came back to a DLQ (a return): its letter has failed again."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class ReturnedMessage:
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
     """Record messages that came back, and queue or park their letters; return the copies that may be deleted.
 
-    Lock the lanes before, so that this sees whether a person has released a letter, which allows more attempts. If a
-    later attempt of a letter was sent, the letter is not changed. `until`: when the copies become visible; after that,
-    nothing is recorded.
+    Lock the letters' lanes before: a person may have released a letter, which allows more attempts. If a later attempt
+    of a letter was sent, the letter is not changed. `until`: when the copies become visible in SQS again; after this
+    time, nothing is recorded.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

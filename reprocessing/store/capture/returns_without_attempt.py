@@ -69,7 +69,7 @@ UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'h
 
 @dataclass(frozen=True, slots=True)
 class UnknownReturn:
-    """A copy of a letter that returned from an attempt which is not in the database."""
+    """A copy of a letter that came back from an attempt (number `no`) which is not in the database."""
 
     message_id: str
     no: int
@@ -79,15 +79,15 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return which of these copies, received from this DLQ, came back from an attempt that is not in the database."""
+    """Return those of these received copies that came back to this DLQ from an attempt which is not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record returned copies, and queue their letters again if these are sending, awaiting or delivered.
+    """Record returned copies, and queue those of their letters that are sending, awaiting or delivered.
 
-    Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible;
-    after that, nothing is recorded.
+    Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible in
+    SQS again; after this time, nothing is recorded.
     """
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

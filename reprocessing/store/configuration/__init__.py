@@ -1,1 +1,1 @@
-"""Read the settings that a configuration file describes, find policies, and record what the last apply wrote."""
+"""Read the stored settings that a configuration file can set, find policies, and record what the last apply wrote."""

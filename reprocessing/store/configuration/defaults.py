@@ -1,4 +1,4 @@
-"""The default settings of DLQs."""
+"""Define the default settings of DLQs, for settings that neither a person nor a policy sets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Mark the objects (DLQs, targets, rules ...) that a configuration file manages, unlock them, and find their drift.
+"""Record which objects (DLQs, targets, rules ...) a configuration file manages, unlock objects, and find drift.
 
-Drift is a difference between an object and what the last apply wrote.
+A managed object is locked: the admin does not change it. Drift is a difference between an object and what the last
+apply wrote.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class Drift:
 
 
 def write_marks(objects: State, *, by: str, source: str) -> None:
-    """Mark these objects as managed and locked, so that the admin does not change them.
+    """Record that a configuration file manages these objects, and lock them, so that the admin cannot change them.
 
-    Delete the marks of other objects of these kinds. `source`: where the file came from, such as a commit.
+    Other objects of these kinds are not managed any more. `source`: where the file comes from, such as a commit.
     """
     now = database_now()
     ManagedObject.objects.filter(kind__in=list(objects)).exclude(_named(objects)).delete()
@@ -46,15 +47,16 @@ def write_marks(objects: State, *, by: str, source: str) -> None:
 
 
 def update_marks(before: State, after: State) -> None:
-    """Update the marks of objects that an apply changed or removed.
+    """Update the recorded settings of managed objects that an apply changed, and delete those of removed objects.
 
-    `before`, `after`: all settings before and after the apply. Objects that had drift before keep their marks.
+    `before`, `after`: all settings before and after the apply. If an object had drift before, its recorded settings
+    stay, so that the drift is still found.
     """
     changed, gone = [], []
     for mark in ManagedObject.objects.all():
         kind = Kind(mark.kind)
         now = after[kind].get(mark.name)
-        if mark.written != before[kind].get(mark.name):  # drift
+        if mark.written != before[kind].get(mark.name):  # the object had drift before the apply
             continue
         if now is None:
             gone.append(mark.pk)
@@ -73,7 +75,7 @@ def _named(objects: State) -> Q:
 
 
 def are_marked(objects: State) -> bool:
-    """Return whether exactly these objects, with these settings, are marked as managed, and none is unlocked."""
+    """Return whether exactly these objects are recorded as managed, with these settings, and all of them are locked."""
     rows = ManagedObject.objects.filter(kind__in=list(objects))
     held = {(row.kind, row.name): row for row in rows}
     wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
@@ -83,12 +85,15 @@ def are_marked(objects: State) -> bool:
 
 
 def find_mark(kind: Kind, name: str) -> ManagedObject | None:
-    """Return the mark of an object that a configuration file manages; None: no file manages the object."""
+    """Return the record of an object that a configuration file manages; None: no file manages the object."""
     return ManagedObject.objects.filter(kind=kind, name=name).first()
 
 
 def unlock(mark: int, *, by: str, reason: str) -> bool:
-    """Unlock an object, so that people may change it until the next apply. Return False if it was unlocked before."""
+    """Unlock a managed object, so that people may change it until the next apply. `mark`: the id of its record.
+
+    Return False if it was unlocked before.
+    """
     with transaction.atomic():
         row = ManagedObject.objects.select_for_update().get(pk=mark)
         if row.unlocked_at is not None:

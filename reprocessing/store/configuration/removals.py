@@ -36,9 +36,9 @@ from reprocessing.store.routing import rule_changes
 
 
 def objections(kind: Kind, name: str) -> Iterator[str]:
-    """Yield sentences: why an object cannot be removed, and what to do. Nothing is yielded if it can be removed.
+    """Yield a sentence for each reason why an object cannot be removed, with what to do; none if it can be removed.
 
-    References from other objects are not checked here; the plan of the apply checks them.
+    Whether other objects refer to the object is checked by the plan of the apply, not here.
     """
     match kind:
         case Kind.DLQ:
@@ -92,7 +92,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ, and the targets that only its sources used. `objections` must have yielded nothing."""
+    """Delete a DLQ, and the targets that only its sources used. Before, `objections` must have yielded nothing."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]
@@ -143,9 +143,10 @@ _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
 
 
 def remove(kind: Kind, name: str, *, by: str, reason: str, approval: Cover = None) -> None:
-    """Remove an object without `objections`. A rule is only disabled: call `rule_changes.erase` after the commit.
+    """Remove an object for which `objections` yields nothing.
 
-    `approval`: see `guard.check`.
+    A rule is only disabled: after the commit, call `rule_changes.erase`. `approval`: the `Parts` of the apply; None:
+    the person `by` acts alone.
     """
     match kind:
         case Kind.RULE:

@@ -66,7 +66,7 @@ def _check(row: HealthCheck) -> Settings:
 
 
 def check_order(check: Settings) -> list[str]:
-    """Return the key by which a target's health checks are sorted: the check's settings as texts."""
+    """Return the values by which the health checks of a target are sorted: the settings of a check, as texts."""
     return [f"{key} {value}" for key, value in check.items()]
 
 

@@ -1,4 +1,4 @@
-"""Describe who redrives a DLQ in mode automatic, when, and whether beat and a worker were seen lately."""
+"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker have been active lately."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 
-#: Beat, or the workers, are reported as missing if not seen for so many seconds. Beat sends a tick every 2 seconds.
+#: Beat, or the workers, are reported as missing after so many seconds without a tick. Beat sends one every 2 seconds.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
@@ -34,7 +34,10 @@ class _Seen:
 
 
 def missing_processes() -> list[str]:
-    """Return a sentence for beat if it was not seen for 60 s, and one for the workers: each says how to start them."""
+    """Return sentences for people: beat was not active for 60 s, or no worker was, and how to start it.
+
+    Empty: all is well.
+    """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):
@@ -45,7 +48,10 @@ def missing_processes() -> list[str]:
 
 
 def describe_redrive(name: str, *, by_hand: str) -> str:
-    """Return sentences for people: who redrives a DLQ after its mode was set. `by_hand`: the text for mode manual."""
+    """Return sentences for people that say how the DLQ is redriven in its mode.
+
+    `by_hand`: the sentences to return for a DLQ in mode manual.
+    """
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
         return by_hand

@@ -21,9 +21,9 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield each AWS resource that the service uses for these DLQs, and its purpose. A resource may be repeated.
+    """Yield each AWS resource that the service uses for these DLQs, with the purpose for which it is used.
 
-    Parking queues are left out.
+    A resource may be yielded twice. Parking queues are left out.
     """
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
@@ -45,12 +45,18 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield each use of a DLQ that needs IAM permissions. `role`: the ARN of the role; empty: the service's own."""
+    """Yield each use of a DLQ that needs IAM permissions.
+
+    `role`: ARN of the role to use; empty: the service's own role.
+    """
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield each use of a queue, to which letters are sent, that needs IAM permissions. `role`: see `uses_of_dlq`."""
+    """Yield each use of a target queue that needs IAM permissions.
+
+    `role`: ARN of the role; empty: the service's own.
+    """
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 

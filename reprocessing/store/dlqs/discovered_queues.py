@@ -1,4 +1,4 @@
-"""Store the queues and sources that discovery finds: one row for each queue, and one for each source."""
+"""Store the queues that discovery finds, and their sources: the resources whose failed messages go to a queue."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ SELECT q.id, q.arn, q.url, c.role_arn, c.region, q.tags, q.retention, q.visible,
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredDlq:
-    """A DLQ that discovery found. Numbers are None if the queue could not be read.
+    """A DLQ that discovery found. A count or time is None if the queue could not be read.
 
     Attributes:
-        role_arn: the role that can read the queue; empty: the service's own.
+        role_arn: the role with which the queue was read; empty: the service's own role.
         retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
-        watched_as: the name of the registered DLQ; empty: it is not registered.
-        found: the sources as texts; see the property `sources`.
+        watched_as: the name under which the queue is registered as a DLQ; empty: it is not registered.
+        found: the sources in their stored form; use the property `sources`.
     """
 
     id: int
@@ -170,7 +170,10 @@ class DiscoveredDlq:
 
 @dataclass(frozen=True, slots=True)
 class ReadQueue:
-    """A queue that was read since a scan began; `role_arn`: see `DiscoveredDlq`."""
+    """A queue that was read since a scan began.
+
+    `role_arn`: role with which it was read; empty: the service's own role.
+    """
 
     arn: str
     url: str
@@ -232,15 +235,16 @@ def unlisted_dlqs(scan: OpenScan) -> list[str]:
 
 
 def store_ages(ages: dict[str, float]) -> None:
-    """Store the age (s) of the oldest message of each queue, by ARN."""
+    """Store the age (s) of each queue's oldest message. `ages`: by the queue's ARN."""
     if ages:
         rows.execute(_WRITE_AGES, {"arns": list(ages), "ages": list(ages.values())})
 
 
 def complete(scan: OpenScan, *, read_kinds: Collection[SourceKind], every: float) -> bool:
-    """End a scan: delete queues and sources that it did not find, and announce new DLQs. False: its lease is lost.
+    """End a scan: delete queues and sources that it did not find, and notify people of new DLQs.
 
-    The first scan of a scope announces nothing: the person who started it sees the list.
+    Return False, and change nothing, if the scan's lease is lost. After the first scan of a scope, nobody is notified:
+    the person who started the scan sees the list.
 
     Args:
         scan: the scan that ends.
@@ -263,12 +267,12 @@ def _complete(scan: OpenScan, read_kinds: Collection[SourceKind], every: float) 
 
 
 def list_dlqs() -> list[DiscoveredDlq]:
-    """Return all DLQs that discovery found, by ARN."""
+    """Return all DLQs that discovery found, sorted by ARN."""
     return rows.fetch(DiscoveredDlq, _LIST, {})
 
 
 def set_ignored(arns: Collection[str], *, ignored: bool, by: str, reason: str) -> int:
-    """Ignore queues, or stop ignoring them; return how many changed. Records it in the audit log."""
+    """Ignore these discovered queues, or stop ignoring them, with an audit log entry; return how many changed."""
     with transaction.atomic():
         locked = DiscoveredQueue.objects.select_for_update().filter(arn__in=arns, ignored_at__isnull=ignored)
         changed = sorted(locked.values_list("arn", flat=True))

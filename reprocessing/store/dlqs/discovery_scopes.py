@@ -27,11 +27,11 @@ _LONGEST_SCAN: Final = 6 * 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class OpenScan:
-    """A scan in progress, by the process whose lease has this fence.
+    """A scan in progress. Only the process whose lease has this `fence` continues it.
 
     Attributes:
         began_at: when the scan began. A continued scan does not read again what was read since then.
-        stage, marker: what is read next, and from which position.
+        stage, marker: the kind of resource that is read next, and AWS's position in its list.
         unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
     """
@@ -130,7 +130,9 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
     )  # fmt: skip
     for scope in scopes:
         also = (Purpose.DISCOVER_TAGS,) if scope.tags else ()
-        yield from (ResourceUse(one, ANY_RESOURCE, scope.role, within=scope.region) for one in (*purposes, *also))
+        yield from (
+            ResourceUse(purpose, ANY_RESOURCE, scope.role, within=scope.region) for purpose in (*purposes, *also)
+        )
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
@@ -155,7 +157,7 @@ def keep_lease(scan: OpenScan) -> bool:
 
 
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Store the scan's progress and what could not be read, and renew its lease. Return False if the lease is lost."""
+    """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost."""
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 

@@ -18,7 +18,7 @@ class DlqStatus:
 
     Attributes:
         depth_at: when SQS was asked for the counts of visible messages and messages in flight.
-        drained_through: start of the last capture that emptied the DLQ.
+        drained_through: when the last capture that emptied the DLQ began.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
@@ -151,9 +151,10 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
 
 
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
-    """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured messages.
+    """Return how many visible messages of a DLQ are not captured.
 
-    Return 0 in mode automatic, during a capture, and if a capture that began after SQS's count emptied the DLQ.
+    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic, during a capture, and if a
+    capture that began after SQS's count emptied the DLQ.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -173,7 +174,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return by DLQ when SQS deletes the first copy of an unfinished letter. `dlq`: only this DLQ; None: all."""
+    """Return, by the DLQ's id, when SQS deletes the first copy of an unfinished letter. `dlq`: only it; None: all."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -184,7 +185,7 @@ class _InSight:
 
 
 def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return for this DLQ (None: each) how many copies of captured messages SQS counted as visible.
+    """Return, by the DLQ's id, how many copies of captured letters SQS counted as visible. `dlq`: only it; None: all.
 
     DLQs in mode automatic are left out.
 
@@ -201,7 +202,7 @@ class _State:
 
 
 def letter_states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
-    """Yield the states of all letters of a DLQ by message id, `page` at a time."""
+    """Yield dicts with the states of all letters of a DLQ, by message id; each dict has at most `page` letters."""
     above: str | None = ""
     while above is not None:
         found = rows.fetch(_State, _STATES, {"dlq": dlq, "above": above, "page": page})

@@ -1,4 +1,4 @@
-"""Count the messages of each DLQ from the stored counts, and the events of each DLQ in the last hours."""
+"""Read, from stored counts, how many messages each DLQ has by state, and its captures and deliveries by hour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.store.maintenance.counters import COUNTS
 
 @dataclass(frozen=True, slots=True)
 class MessageCounts:
-    """The numbers of a DLQ's unfinished letters.
+    """How many unfinished letters a DLQ has.
 
     Attributes:
         captured: letters that no run has added to a lane.
@@ -29,11 +29,11 @@ class MessageCounts:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The events of a DLQ in the last hours.
+    """How many letters of a DLQ were captured, delivered and failed in the last hours.
 
     Attributes:
-        slots: hours with events, as numbers: 0 is the oldest hour.
-        captured_by_hour: captured letters in each of these hours; `delivered_by_hour`: delivered letters.
+        slots: the hours in which any of this happened, as numbers: 0 is the oldest of the hours.
+        captured_by_hour: letters captured in each hour of `slots`; `delivered_by_hour`: letters delivered.
     """
 
     dlq_id: int
@@ -82,11 +82,14 @@ SELECT dlq_id, array_agg(slot ORDER BY slot) AS slots, array_agg(captured ORDER 
 
 
 def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]:
-    """Return the numbers of unfinished letters by DLQ; a DLQ that never had letters is left out."""
+    """Return how many unfinished letters each DLQ has, by the DLQ's id; a DLQ that never had letters is left out."""
     found = rows.fetch(MessageCounts, _COUNTS, {"dlqs": seen.array})
     return {counts.dlq_id: counts for counts in found}
 
 
 def trends(hours: int, *, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, Trend]:
-    """Return the events of the last `hours` hours by DLQ, with the current hour; a DLQ without events is left out."""
+    """Return captures, deliveries and failures of the last `hours` hours, with the current hour, by the DLQ's id.
+
+    A DLQ without any is left out.
+    """
     return {trend.dlq_id: trend for trend in rows.fetch(Trend, _TRENDS, {"hours": hours, "dlqs": seen.array})}

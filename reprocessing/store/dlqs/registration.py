@@ -37,10 +37,11 @@ class DlqProposal:
     """The values to store for a DLQ, its source queues and their targets.
 
     Attributes:
-        dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
+        dlq: values by the name of the row's field; `interval` in seconds, `crontab` as a text of five fields.
         ways: the ARN of a source queue's target, by the ARN of the source queue.
-        targets: values by field name, by the target's ARN; the field `watched_by` is the ARN of the target's DLQ.
-        default_source: ARN of the source queue for letters that name no source queue.
+        targets: by the target's ARN, values by the name of the row's field; `watched_by` is the ARN of the target's
+            DLQ.
+        default_source: ARN of the source queue that messages without a named source queue get.
         teams: names of the groups whose members see the DLQ; None: no change.
     """
 
@@ -54,14 +55,14 @@ class DlqProposal:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The changes that were stored. `new`: the DLQ was added, not changed."""
+    """The changes that were stored (`differences`). `new`: the DLQ was added; else it existed before."""
 
     new: bool
     differences: list[Difference]
 
 
 def differences(proposal: DlqProposal) -> list[Difference]:
-    """Return the changes that a proposal would make; for a new DLQ, all its values."""
+    """Return the fields that a proposal would change; for a new DLQ, all fields."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab", "policy").first()
     known = targets.find_targets(proposal.targets)
     goes_to = dict(dlq.sources.values_list("arn", "target__arn")) if dlq else {}
@@ -97,13 +98,13 @@ RULE_KEYS = ("message_type", "tenant")
 
 
 def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
-    """Add or change the DLQ, with an audit log entry.
+    """Add or change a DLQ with its source queues and targets, with an audit log entry.
 
     `seen`: the changes that a person saw. If these are not the changes to be made, nothing is stored. None: no check.
 
     Raises:
         DlqAlreadyRegistered: another person has added or changed the DLQ meanwhile.
-        ApprovalNeeded: with these settings one person could do more than now, so a second person is needed.
+        ApprovalNeeded: the change lets one person do more than now, so a second person must approve it.
     """
     try:
         with transaction.atomic():
@@ -120,7 +121,7 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
 
 
 def after_commit(name: str, registered: Registered) -> None:
-    """Let held lanes continue if the DLQ's setting `when_parked` was changed. Call it after the commit of `write`."""
+    """Let held lanes continue if the DLQ's setting `when_parked` was changed. Call it when `write` is committed."""
     if any(change.field == "when_parked" for change in registered.differences):
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
@@ -128,13 +129,14 @@ def after_commit(name: str, registered: Registered) -> None:
 def write(
     proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None, approval: Cover = None
 ) -> Registered:
-    """Write what `register` writes, in the caller's transaction. After the commit, call `after_commit`.
+    """Add or change a DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
-    `approval`: see `guard.check`.
+    `seen`: the changes that a person saw; None: no check. `approval`: the `Parts` of an apply, or the id of the
+    approval that is being executed; None: the person `by` acts alone.
 
     Raises:
-        DlqAlreadyRegistered: these are not the changes that a person has `seen`.
-        ApprovalNeeded: see `register`.
+        DlqAlreadyRegistered: other changes than those in `seen` would be made.
+        ApprovalNeeded: the change lets one person do more than now, so a second person must approve it.
     """
     if asked := any(name in RULE_KEYS for name in proposal.dlq):
         rules.lock()
@@ -167,7 +169,7 @@ def write(
 
 
 def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
-    """Change the settings as an approved deed says, for one DLQ or for all, in the caller's transaction."""
+    """Change the settings that an approved deed names, of one DLQ or of all DLQs, in the caller's transaction."""
     key, fields = deed.arguments["dlq"], deed.arguments["fields"]
     if key is None:
         default_limit.set_default(fields["above"], by=by, reason=reason, approval=approval)
@@ -182,12 +184,12 @@ def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
 
 
 def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
-    """Return whether one person could do more with the wanted settings than now, so that a second person is needed."""
+    """Return whether the wanted settings let one person do more than now, so that a second person must approve them."""
     return bool(_lifted(dlq, wanted))
 
 
 def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
-    """Return the wanted settings that would let one person do more than now, or let the service send automatically."""
+    """Return those wanted settings that let one person do more than now, or let the service send automatically."""
     default = limits.default_limit()
 
     def effective(limit: int | None) -> int | None:
@@ -206,7 +208,7 @@ def _lifts(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
-    """Return each change by a unique name: a DLQ and its source queue may have the same name."""
+    """Return the changes by unique names: a DLQ and its source queue may have the same name, so the kind is added."""
     named: dict[str, Difference] = {}
     for change in changes:
         name = f"{change.name}.{change.field}"
@@ -235,7 +237,7 @@ def _write_sources(dlq: DeadLetterQueue, proposal: DlqProposal) -> None:
 
 
 def _write_teams(dlq: DeadLetterQueue, teams: Sequence[str] | None) -> None:
-    """Give the DLQ these teams. From the first team on, the four roles alone no longer show all DLQs."""
+    """Set the teams of a DLQ. When the first DLQ gets a team, the roles lose the permission to see all DLQs."""
     if teams is None:
         return
     if teams and not visible_dlqs.has_teams():
@@ -258,7 +260,7 @@ def crontab_text(crontab: CrontabSchedule | None) -> str | None:
 
 
 def interval_seconds(interval: IntervalSchedule) -> float:
-    """Return the length of an interval in seconds, as a number because it may be too long for a `timedelta`."""
+    """Return the length of an interval in seconds; not as `timedelta`, since it may be too long for one."""
     unit = timedelta(**{interval.period: 1})
     return float(interval.every) * unit.total_seconds()
 

@@ -26,12 +26,13 @@ _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 
 @dataclass(frozen=True, slots=True)
-class PollTurn:
+class OpenPoll:
     """A poll in progress.
 
     Attributes:
-        stamp: the DLQ's `next_poll_at` during the poll; another value shows that the DLQ was made due meanwhile.
-        then: the next scheduled time; None: `next_poll_at` has it already.
+        stamp: the value of the DLQ's `next_poll_at` during the poll; if it differs, somebody made the DLQ due
+            meanwhile.
+        then: the next scheduled time; None: `next_poll_at` is this time already.
     """
 
     dlq_id: int
@@ -40,12 +41,11 @@ class PollTurn:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first. Set when each is due again.
+    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first; set when each is due again.
 
-    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier; a
-    poll that runs sets the scheduled time. With a new
-    crontab, a DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next
-    time, this is recorded as the DLQ's `trouble`.
+    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier.
+    The poll itself then sets the scheduled time (`end_poll`). With a new crontab, a DLQ is first due at the crontab's
+    time; with a new interval, at once. A schedule without a next time becomes the DLQ's error text (`trouble`).
     """
     with transaction.atomic():
         found = list(
@@ -55,46 +55,46 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
             .filter(Q(leased_until=None) | Q(leased_until__lte=now))
             .order_by(F("next_poll_at").asc(nulls_first=True), "pk")[:limit]
         )
-        turns: list[int] = []
+        due: list[int] = []
         for dlq in found:
             then = _next(dlq, now)
             if then is None:
                 dlq.trouble = _NO_TIME
             elif dlq.next_poll_at is not None or dlq.crontab is None:
-                turns.append(dlq.pk)
+                due.append(dlq.pk)
                 then = min(then, now + RETRY_AFTER)
             dlq.next_poll_at = then or now + RECHECK_AFTER
         DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
         DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.trouble == _NO_TIME], ["trouble"])
-    return turns
+    return due
 
 
-def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
-    """Begin the poll of a DLQ that was read a moment ago; None: another process has begun or finished this poll."""
+def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
+    """Begin the poll of this DLQ, which was just read; None: another process has begun or finished the poll."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
-        return PollTurn(dlq.pk, stamp, None)
-    return PollTurn(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
+        return OpenPoll(dlq.pk, stamp, None)
+    return OpenPoll(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
 
 
-def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
-    """Prevent another poll of the DLQ until 60 s after `until`; no effect if the DLQ was made due meanwhile."""
-    return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
+def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
+    """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody made the DLQ due meanwhile."""
+    return poll if poll.then is None else _stamp(poll, min(poll.then, until + RETRY_AFTER))
 
 
-def end_turn(turn: PollTurn) -> None:
-    """End the poll: the DLQ is due at its next scheduled time; no effect if the DLQ was made due meanwhile."""
-    if turn.then is not None:
-        _stamp(turn, turn.then)
+def end_poll(poll: OpenPoll) -> None:
+    """End the poll: the DLQ is due at its next scheduled time, unless somebody made the DLQ due meanwhile."""
+    if poll.then is not None:
+        _stamp(poll, poll.then)
 
 
-def _stamp(turn: PollTurn, at: datetime) -> PollTurn:
-    DeadLetterQueue.objects.filter(pk=turn.dlq_id, next_poll_at=turn.stamp).update(next_poll_at=at)
-    return replace(turn, stamp=at)
+def _stamp(poll: OpenPoll, at: datetime) -> OpenPoll:
+    DeadLetterQueue.objects.filter(pk=poll.dlq_id, next_poll_at=poll.stamp).update(next_poll_at=at)
+    return replace(poll, stamp=at)
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """Return when this DLQ is first polled; None: immediately, or never (its schedule has no next time)."""
+    """Return when this DLQ is first polled; None: at once, or never (its schedule has no next time)."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
@@ -106,19 +106,19 @@ def poll_now(dlq: DeadLetterQueue) -> None:
 
 
 def polls_per_second() -> float:
-    """Return how many polls a second the schedules of all DLQs cause."""
+    """Return how many polls per second the schedules of all DLQs cause together."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
-    return sum(_turns(dlq) for dlq in found)
+    return sum(_polls_per_second(dlq) for dlq in found)
 
 
 def poll_intervals(dlqs: Collection[int]) -> dict[int, float]:
     """Return the seconds between two polls of each of these DLQs, by id; for a crontab, the average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
-    turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
-    return {dlq: 1 / often if often else RECHECK_AFTER.total_seconds() for dlq, often in turns.items()}
+    often = {dlq.pk: _polls_per_second(dlq) for dlq in found.only("interval", "crontab")}
+    return {dlq: 1 / rate if rate else RECHECK_AFTER.total_seconds() for dlq, rate in often.items()}
 
 
-def _turns(dlq: DeadLetterQueue) -> float:
+def _polls_per_second(dlq: DeadLetterQueue) -> float:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
         return 1 / DEFAULT_INTERVAL.total_seconds()

@@ -36,7 +36,7 @@ def unfinished_letters(source: Source) -> Mapping[str, int]:
 
 
 def refuse_if_needed(source: Source) -> None:
-    """Refuse to remove a source queue that letters depend on.
+    """Refuse to remove a source queue if letters depend on it.
 
     Raises:
         SourceInUse: unfinished or parked letters came from it.

@@ -70,18 +70,18 @@ class VisibleDlqs:
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ. `dlq` None stands for all: true only if the person sees all DLQs."""
+        """Return whether the person sees this DLQ. `dlq` None: return whether the person sees all DLQs."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return those of these rows that belong to DLQs which the person sees."""
+        """Return the query limited to rows that belong to DLQs which the person sees."""
         if self.ids is None:
             return rows
         scope = _SCOPES.get(rows.model)
         return rows.none() if scope is None else rows.filter(scope(self.ids))
 
     def changeable(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return those of these targets, circuit breakers or rules that are used only by DLQs which the person sees."""
+        """Return the query (of targets, circuit breakers or rules) limited to rows that only DLQs of the person use."""
         if self.ids is None:
             return rows
         return self.rows(rows).filter(_UNSHARED[rows.model](self.ids))

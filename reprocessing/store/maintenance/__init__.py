@@ -1,1 +1,1 @@
-"""Maintain the database: schema checks, counters, retention, roles, audit log, and the hold after a restore."""
+"""Maintain the database: check its schema, keep counts, delete old rows, define roles, hold sends after a restore."""

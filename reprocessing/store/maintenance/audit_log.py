@@ -71,9 +71,9 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 
 
 def log_entries(span: LogFilter, *, seen: VisibleDlqs = EVERY_DLQ) -> Iterator[LogEntry]:
-    """Yield the entries that a filter matches and a person sees, the oldest first.
+    """Yield the audit log entries that a filter matches, about DLQs that a person sees (`seen`), the oldest first.
 
-    Entries that are written meanwhile may be included.
+    Entries that are written while this runs may be included.
     """
     if not seen.are_all:
         yield from _seen_entries(span, seen)

@@ -53,7 +53,7 @@ def dlqs_with_body_retention() -> list[int]:
 
 
 def delete_bodies(dlq: int, *, limit: int) -> int:
-    """Delete the payloads and edits of up to `limit` letters past the DLQ's `keep_bodies`; return how many letters."""
+    """Delete payloads and edits of up to `limit` letters that finished over `keep_bodies` days ago; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _CHOOSE, {"dlq": dlq, "limit": limit})
         if ids:
@@ -64,5 +64,5 @@ def delete_bodies(dlq: int, *, limit: int) -> int:
 
 
 def store_deleted_through(dlq: int) -> None:
-    """Record up to which time bodies are deleted, so that the next `delete_bodies` does not read older letters."""
+    """Record up to which time the DLQ's bodies are deleted, so that `delete_bodies` does not read older letters."""
     rows.execute(_STORE_PROGRESS, {"dlq": dlq})

@@ -1,4 +1,4 @@
-"""Read the stored counts of letters, and add the recent changes (deltas) to the stored counts."""
+"""Read the stored counts of letters by state, and keep these counts up to date with recent changes (deltas)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 @dataclass(frozen=True, slots=True)
 class CountByState:
-    """The number of a DLQ's letters with the same state and parking reason. `presumed`: they are presumed delivered."""
+    """How many letters of a DLQ have the same state and parking reason. `presumed`: they are presumed delivered."""
 
     dlq_id: int
     state: str
@@ -25,7 +25,7 @@ class CountByState:
 
 @dataclass(frozen=True, slots=True)
 class CountInGroup:
-    """The number of letters of a failure group in one state."""
+    """How many letters of a failure group are in one state."""
 
     group_id: int
     state: str
@@ -34,7 +34,7 @@ class CountInGroup:
 
 @dataclass(frozen=True, slots=True)
 class CountInHour:
-    """The number of letters that had an event in the hour that began at `hour`."""
+    """How many letters had the event `what` (such as captured) in the hour that began at `hour`."""
 
     hour: datetime
     what: str
@@ -109,14 +109,14 @@ _FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_in
 
 
 def counts_by_state(dlq: int | None = None) -> list[CountByState]:
-    """Return how many letters this DLQ (None: each DLQ) has, by state and reason; numbers that are 0 are left out."""
+    """Return how many letters this DLQ (None: each DLQ) has by state and parking reason; counts of 0 are left out."""
     return rows.fetch(CountByState, _KINDS, {"dlq": dlq})
 
 
 def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
-    """Return how many letters each of these failure groups has, by state; numbers that are 0 are left out.
+    """Return how many letters each of these failure groups has by state; counts of 0 are left out.
 
-    The letters of groups that are merged into a group count as its letters.
+    Letters of groups that were merged into one of these groups count for that group.
     """
     return rows.fetch(CountInGroup, _IN_GROUPS, {"groups": groups})
 
@@ -124,15 +124,16 @@ def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
 def counts_by_hour(most: int, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[CountInHour]:
     """Return how many letters had each event, in each of the last `most` hours.
 
-    Events: captured, failed, and each finished state. `dlq`: None: all DLQs that a person sees.
+    Events: captured, failed, and each finished state. `dlq`: only letters of this DLQ; None: of all DLQs that a person
+    sees (`seen`).
     """
     return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq, "dlqs": seen.array})
 
 
 def fold_deltas() -> None:
-    """Add the recent changes (deltas) to the stored counts, by state and by hour.
+    """Add the recent changes (deltas) to the stored counts of letters by state and by hour.
 
-    Return at once if another process does this now. Deltas committed meanwhile are added by the next call.
+    Do nothing if another process does this now. Changes that are committed meanwhile are added by the next call.
     """
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
@@ -146,5 +147,5 @@ def delete_old_hours(*, history: float) -> int:
 
 
 def delete_old_group_hours(*, limit: int) -> int:
-    """Delete up to `limit` counts of failure groups that are older than the 14 days of their pages; return how many."""
+    """Delete up to `limit` hourly counts of failure groups older than 14 days, which no page shows; return how many."""
     return rows.execute(_FORGET_GROUPS, {"limit": limit})

@@ -25,7 +25,7 @@ class Server:
     Attributes:
         version: such as 150004.
         now: the time of PostgreSQL's clock.
-        ours: the time that leases and deadlines use (`redrive_now`).
+        ours: the time by which leases and deadlines are set (PostgreSQL's function `redrive_now`).
     """
 
     version: int
@@ -34,10 +34,10 @@ class Server:
 
 
 def read_server() -> Server:
-    """Return the server's version and clocks.
+    """Return PostgreSQL's version, and the times of its clock and of `redrive_now`.
 
     Raises:
-        django.db.Error: the server is out of reach, or has no tables of this service.
+        django.db.Error: PostgreSQL cannot be reached, or has no tables of this service.
     """
     return rows.fetch(Server, _SERVER, {})[0]
 
@@ -56,10 +56,10 @@ def has_dlqs() -> bool:
 
 @contextmanager
 def statement_timeout(seconds: float) -> Iterator[None]:
-    """Set a statement timeout within the block.
+    """Set PostgreSQL's statement timeout to `seconds` within the block.
 
     Raises:
-        django.db.Error: the server is out of reach.
+        django.db.Error: PostgreSQL cannot be reached.
     """
     _have_patience(f"{seconds * 1000:.0f}")
     try:

@@ -1,10 +1,11 @@
-"""The outbox of messages to parking queues, the SQS queues that get copies of parked messages."""
+"""The outbox for parking queues: messages that are still to be sent to the SQS queue with copies of parked messages."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from reprocessing.store import rows
@@ -12,10 +13,13 @@ from reprocessing.store.payloads import content
 
 logger = logging.getLogger(__name__)
 
+#: Most batches that one call reads to find a message about a letter that can be decrypted.
+_BATCHES: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """A message about a letter, not sent yet to the parking queue. `body` is empty if the letter is not parked now."""
+    """A message about a letter, to be sent to the parking queue. `body` is empty if the letter is no longer parked."""
 
     notice_id: int
     parking_event: str
@@ -36,7 +40,8 @@ SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.stat
           FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,
                        CASE WHEN n.parking_event = 'parked' THEN l.size ELSE 0 END AS size
                   FROM redrive_parking_queue_message n JOIN redrive_letter l ON l.id = n.letter_id
-                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b ORDER BY n.id LIMIT %(limit)b) first) o
+                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b AND n.id > %(above)b
+                 ORDER BY n.id LIMIT %(limit)b) first) o
   LEFT JOIN redrive_payload p ON p.letter_id = o.id
  WHERE o.before < 16777216
  ORDER BY o.notice_id
@@ -48,15 +53,22 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
-    """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most.
+    """Return the oldest messages that are to be sent to this DLQ's parking queue: up to `limit`, or about 16 MiB.
 
-    Messages about letters that cannot be decrypted are left out: they wait until their keys are available.
+    Messages about letters that cannot be decrypted are left out: they wait until their keys are available. If there are
+    only such messages, those after them are read, `_BATCHES` times at most.
     """
-    readable, problems = content.opened_or_why(rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit}))
-    if problems:
-        why = next(iter(problems.values()))
-        logger.warning("%d messages are not sent to their parking queue: %s", len(problems), why)
-    return readable
+    above = 0
+    for _ in range(_BATCHES):
+        found = rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit, "above": above})
+        readable, problems = content.opened_or_why(found)
+        if problems:
+            why = next(iter(problems.values()))
+            logger.warning("%d messages are not sent to their parking queue: %s", len(problems), why)
+        if readable or not found:
+            return readable
+        above = found[-1].notice_id
+    return []
 
 
 def record_sent(ids: Sequence[int]) -> None:

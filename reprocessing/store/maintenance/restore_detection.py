@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTicks:
-    """The id of a database, which its restored copies share, and its tick count."""
+    """The id of a database (a restored database has the id of its backup), and its count of beat's ticks."""
 
     database: UUID
     ticks: int
@@ -27,18 +27,18 @@ _CATCH_UP = "UPDATE redrive_tick_count SET ticks = %(ticks)b::bigint WHERE ticks
 
 
 def count_tick() -> DatabaseTicks:
-    """Add 1 to the tick count and return it. If no transaction is open, the returned count is committed."""
+    """Add 1 to the count of beat's ticks, and return it. If no transaction is open, the new count is committed."""
     return rows.fetch(DatabaseTicks, _RISE, {})[0]
 
 
 def read_ticks() -> DatabaseTicks | None:
-    """Return the tick count; None before the first tick."""
+    """Return the count of beat's ticks; None before the first tick."""
     return rows.first(DatabaseTicks, _STAND, {})
 
 
 def raise_ticks(ticks: int) -> bool:
-    """Raise the count to the highest count before a restore; return False if the count was raised already.
+    """Raise the count of beat's ticks to `ticks`, the count before a restore; return False if it is that high already.
 
-    The row stays locked until the caller's transaction ends.
+    The count's row stays locked until the caller's transaction ends.
     """
     return rows.execute(_CATCH_UP, {"ticks": ticks}) == 1

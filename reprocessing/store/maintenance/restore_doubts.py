@@ -1,4 +1,4 @@
-"""Find what happened to letters that were unfinished in a backup, and record a person's decisions about them."""
+"""After a restore: find what became of letters that were unfinished in the backup, and record decisions about them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class DoubtedLetter:
-    """A letter that waits for a person's decision, and what the database shows about it (the finding)."""
+    """A letter that waits for a person's decision after a restore, and what the database shows about it (`finding`)."""
 
     letter_id: int
     lane_id: int | None
@@ -132,7 +132,7 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many letters of one DLQ wait for a decision and have the same finding."""
+    """How many letters of one DLQ wait for a person's decision after a restore, and have the same finding."""
 
     dlq: str
     finding: Finding
@@ -145,24 +145,24 @@ class FindingCount:
 
 
 def count_findings() -> list[FindingCount]:
-    """Return how many letters wait for a decision, by DLQ and finding."""
+    """Return how many letters wait for a person's decision after a restore, by DLQ and finding."""
     return [
         FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
     ]
 
 
 def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
-    """Return up to `limit` letters that wait for a decision, with ids above `above`, sorted by id. `dlq` None: all."""
+    """Return up to `limit` letters that wait for a decision, with ids above `above`, by id. `dlq` None: of all DLQs."""
     return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Apply and record a person's decision, in the caller's transaction; return how many letters, and copies to delete.
+    """Apply and record a person's decision about these letters, in the caller's transaction.
 
-    Letters that are finished, or have another finding by now, are not changed. A lane's `highest_sent_sequence` rises
-    to that of letters which are delivered or may have been sent.
+    Return the number of changed letters, and copies to delete. Letters that are finished, or have another finding by
+    now, are not changed. If a letter is delivered or may have been sent, earlier letters of its lane become stale.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))
@@ -190,7 +190,7 @@ def _move(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]
     match word:
         case RestoreDecision.DELIVERED:
             return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})
-        case RestoreDecision.REPLAY:
+        case RestoreDecision.SEND_AGAIN:
             rows.execute(_AGAIN, {"letters": ids})
             return []
         case RestoreDecision.PARKED:

@@ -23,7 +23,10 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold after a restore. `restored_to`: time of the backup. `new`: this call began the hold, or ended it."""
+    """The hold after a restore. `restored_to`: the time of the backup.
+
+    `new`: the function that returned this object has just begun, or ended, the hold.
+    """
 
     since: datetime
     by: str
@@ -124,7 +127,7 @@ def current_hold() -> RestoreHold | None:
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
-    """Stop all sends, and require a decision about every unfinished letter; return the hold, also if it began before.
+    """Stop all sends, and require a decision about every unfinished letter; return the hold, which may exist already.
 
     `anew`: the database was restored again, so the hold begins again and earlier decisions are deleted.
     """
@@ -147,18 +150,21 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 def doubt_newly_captured() -> int:
     """Require a decision about letters captured since the hold began whose messages were sent before; return how many.
 
-    These messages may have been captured and redriven already, after the backup.
+    Between the backup and the restore, these messages may have been captured and redriven already.
     """
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def count_unfinished() -> int:
-    """Return how many letters are unfinished. A hold would require a decision about each."""
+    """Return how many letters are unfinished. A hold requires a decision about each of them."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def count_attempts_since(restored_to: datetime) -> int:
-    """Return how many attempts began after this time. If any, the service has run since, or the time is wrong."""
+    """Return how many attempts began after the time of the backup.
+
+    If any did, the service has sent since the restore.
+    """
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
@@ -170,7 +176,7 @@ def count_undecided() -> int:
 def undrained_dlqs() -> list[str]:
     """Return the names of DLQs that no capture has emptied since 12 hours after the hold began.
 
-    By then, every message that was invisible when the hold began is visible.
+    Twelve hours after the hold began, every message that was invisible at its beginning is visible again.
     """
     return rows.column(str, _UNDRAINED, {"hidden": MAX_VISIBILITY})
 
@@ -196,7 +202,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold after a restore, and return it; None: there is none. `early`: even if DLQs are not drained.
+    """End the hold after a restore, and return the hold; None: there is none. `early`: DLQs need not be drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).

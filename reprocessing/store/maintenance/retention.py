@@ -124,7 +124,7 @@ def delete_letters(dlq: int, *, history: float, limit: int) -> int:
 
 
 def delete_waves(*, history: float) -> int:
-    """Delete waves that were settled at least `history` seconds ago and have no attempts left; return how many."""
+    """Delete waves that were settled at least `history` seconds ago and whose attempts are deleted; return how many."""
     return rows.execute(_WAVES, {"history": history})
 
 
@@ -148,9 +148,9 @@ def delete_bulk_actions(*, history: float, limit: int) -> int:
 
 
 def delete_groups(*, history: float, limit: int) -> int:
-    """Delete up to `limit` failure groups without letters whose last failure is `history` s ago; return how many.
+    """Delete up to `limit` failure groups without letters, if the last failure is `history` s old; return how many.
 
-    Ignored groups are kept.
+    Groups that a person ignored, renamed or merged are kept.
     """
     with transaction.atomic():
         chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})

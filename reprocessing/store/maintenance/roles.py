@@ -55,7 +55,10 @@ ROLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """The permissions that a role's group lacks, and those that it has in addition. `new`: the group does not exist."""
+    """How a role's group differs from the role: permissions that the group lacks, and those that it has in addition.
+
+    `new`: the group does not exist.
+    """
 
     role: Role
     new: bool
@@ -74,7 +77,7 @@ def role_differences() -> list[RoleDifference]:
 
 
 def update_groups() -> list[RoleDifference]:
-    """Set the permissions of all roles' groups, in one transaction; return the differences that there were."""
+    """Set the permissions of all roles' groups, in one transaction; return how the groups differed before."""
     with transaction.atomic():
         found = role_differences()
         for difference in found:

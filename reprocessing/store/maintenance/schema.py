@@ -1,4 +1,4 @@
-"""Find database objects (tables, indexes, triggers ...) that migrations created and a person dropped or disabled."""
+"""Find database objects (tables, indexes, triggers ...) that migrations create, but that are missing or disabled."""
 
 from __future__ import annotations
 

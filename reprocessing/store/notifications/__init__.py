@@ -1,1 +1,1 @@
-"""Store incidents (of which people are notified), notification routes, and notifications that are to be sent."""
+"""Store incidents, of which people are notified; the routes that say who is notified; and notifications to be sent."""

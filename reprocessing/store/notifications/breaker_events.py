@@ -47,7 +47,10 @@ class _Dlq:
 
 
 def announce_opened(opened: Collection[OpenedBreaker]) -> None:
-    """Open incidents, to notify people, for breakers that have opened. Call it in the transaction that opens them."""
+    """Open incidents, to notify people, for breakers that have opened.
+
+    Call it in the transaction that opened the breakers.
+    """
     if not opened:
         return
     breakers = [breaker.breaker_id for breaker in opened]
@@ -56,7 +59,7 @@ def announce_opened(opened: Collection[OpenedBreaker]) -> None:
 
 
 def conclude_closed(breakers: Collection[int]) -> None:
-    """End the incidents of breakers that have closed. Call it in the transaction that closes them."""
+    """End the incidents of breakers that have closed. Call it in the transaction that closed the breakers."""
     conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
 
 

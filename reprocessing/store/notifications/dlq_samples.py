@@ -1,4 +1,4 @@
-"""Record the counts of each DLQ, and since when the DLQ has had uncaptured messages."""
+"""Record, over time, how many messages each DLQ has, and since when the DLQ has had uncaptured messages."""
 
 from __future__ import annotations
 
@@ -64,13 +64,14 @@ class _Since:
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
     """Record how many uncaptured, captured and unfinished messages each DLQ has now (a sample).
 
-    Delete samples older than twice `within` seconds. `uncaptured`: how many messages are only in SQS, by DLQ.
+    `uncaptured`: how many messages are only in SQS, by the DLQ's id. Samples older than twice `within` seconds are
+    deleted.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
 
 
 def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
-    """Return the counts that `record_samples` recorded in the last 1.2 times `within` seconds, by DLQ, oldest first."""
+    """Return the samples of the last 1.2 times `within` seconds, by the DLQ's id, the oldest sample first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
         found.setdefault(row.dlq_id, []).append(row)
@@ -78,7 +79,10 @@ def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
 
 
 def uncaptured_seconds(uncaptured: Mapping[int, int]) -> dict[int, float]:
-    """Return for how many seconds each DLQ has had uncaptured messages; record when this begins and ends."""
+    """Return for how many seconds each DLQ has had uncaptured messages, by its id; record when this begins or ends.
+
+    `uncaptured`: how many messages are only in SQS, by the DLQ's id.
+    """
     return {row.dlq_id: row.seconds for row in rows.fetch(_Since, _SINCE, _columns(uncaptured))}
 
 

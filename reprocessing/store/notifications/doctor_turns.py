@@ -1,4 +1,4 @@
-"""Record which DLQs were checked last by redrive_doctor, so that it checks them in turn."""
+"""Record which DLQ the regular checks of redrive_doctor checked last, so that they check all DLQs one after another."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ SELECT id FROM turns ORDER BY again, id
 
 
 def next_dlqs(limit: int) -> list[int]:
-    """Return the ids of up to `limit` DLQs, those checked longest ago first, and record them as checked now."""
+    """Return the ids of the next `limit` DLQs to check, the longest unchecked first, and record them as checked now."""
     return rows.column(int, _NEXT, {"limit": limit})

@@ -22,7 +22,7 @@ _UNFINISHED: Final = frozenset({"captured", "waiting", "sending", "awaiting", "p
 
 @dataclass(frozen=True, slots=True)
 class MovedGroup:
-    """A failure group that is new, or (if `new` is false) a resolved group that was reopened."""
+    """A failure group that is new, or (`new` is false) a resolved group that was reopened by a new failure."""
 
     group_id: int
     dlq_id: int
@@ -37,7 +37,10 @@ class _Named:
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
-    """Open incidents, to notify people, for these groups. Call it in the transaction that puts messages into them."""
+    """Open an incident, to notify people, for each of these groups.
+
+    Call it in the transaction that changes the groups.
+    """
     if not groups:
         return
     found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})

@@ -1,4 +1,4 @@
-"""Read whether beat and workers are active, and how long the conditions of notifications were checked without a gap."""
+"""Read when beat and workers were last active, and since when the conditions of notifications are checked regularly."""
 
 from __future__ import annotations
 
@@ -37,5 +37,8 @@ def read_signs(control: str) -> Signs:
 
 
 def record_check(*, gap: float) -> float:
-    """Record a check of all conditions; return for how many seconds no gap between checks exceeded `gap` seconds."""
+    """Record that all conditions are checked now; return for how many seconds they were checked without a gap.
+
+    A gap is a time of more than `gap` seconds without a check.
+    """
     return rows.value(float, _LOOKED, {"gap": gap})

@@ -1,4 +1,4 @@
-"""Delete incidents past their retention, with their notifications."""
+"""Delete incidents past their retention (`history`, in seconds), with their notifications."""
 
 from __future__ import annotations
 

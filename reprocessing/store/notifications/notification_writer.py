@@ -1,4 +1,4 @@
-"""Write the notifications of an incident for each route that takes it: at its beginning, as reminders, at its end."""
+"""Write notifications of incidents for each route that takes them: when they begin, as reminders, when they end."""
 
 from __future__ import annotations
 

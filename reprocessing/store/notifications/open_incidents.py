@@ -43,16 +43,19 @@ class _Finding:
 
 
 def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
-    """Return the kind and subject of each open incident of these kinds."""
+    """Return the open incidents of these kinds, as pairs (kind, subject)."""
     found = rows.fetch(_Place, _OPEN, {"kinds": [kind.value for kind in kinds]})
     return {(EventKind(place.kind), place.subject) for place in found}
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return the open findings of redrive_doctor: each subject with its DLQ; None: the finding is about the service."""
+    """Return, by subject, the DLQ's id of each open incident of redrive_doctor; None: it is about the service."""
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
-    """Return open incidents whose breaker is closed, whose run is not paused, or whose hold after a restore ended."""
+    """Return open incidents whose cause has ended, as pairs (kind, subject).
+
+    Their breaker is closed, their run is not paused, or their hold after a restore has ended.
+    """
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

@@ -1,4 +1,4 @@
-"""Open and end incidents, of which people are notified, in the transaction of the change. Nothing is sent here.
+"""Open and end incidents, in the transaction of the change that people are notified of. Nothing is sent here.
 
 Call these functions last in a transaction: an incident's row stays locked until the commit.
 """
@@ -83,8 +83,8 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the open incident with the event's kind and subject.
 
-    Incidents of some kinds are opened again if they ended less than 60 seconds ago (`RESUME_WITHIN`). This is part of
-    the caller's transaction.
+    Incidents of some kinds are opened again if they ended less than 60 seconds ago (`RESUME_WITHIN`). Call it in the
+    transaction of the change.
     """
     if not events:
         return
@@ -121,7 +121,7 @@ def announce(events: Collection[Event]) -> None:
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
     """End the open incidents of these pairs (kind, subject); pairs without an open incident are ignored.
 
-    This is part of the caller's transaction.
+    Call it in the transaction of the change.
     """
     if ended:
         rows.execute(

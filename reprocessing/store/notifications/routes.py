@@ -22,8 +22,8 @@ class Route:
     kinds: tuple[EventKind, ...]
     dlqs: tuple[str, ...]
 
-    def told(self) -> dict[str, object]:
-        """Return the notification route as the audit log records it: destination, events and DLQs."""
+    def audit_values(self) -> dict[str, object]:
+        """Return what the audit log records of this route: its destination, events and DLQs."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
 
@@ -52,7 +52,7 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
 
 
 def route_or_none(destination: str) -> Route | None:
-    """Return the route of this destination, or None."""
+    """Return the route of this destination; None: nothing is sent to it."""
     row = NotificationRoute.objects.filter(destination=destination).first()
     return None if row is None else read_route(row)
 
@@ -95,7 +95,7 @@ def check_route(wanted: Route, planned: Collection[str] = ()) -> None:
 
 
 def set_route(wanted: Route, *, by: str, reason: str) -> bool:
-    """Write a route, replacing an earlier one; return whether anything changed.
+    """Write a route, in place of the destination's former route; return whether anything changed.
 
     Raises:
         InvalidNotificationRoute: `check_route` refuses the route.
@@ -110,8 +110,8 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
         row.save(update_fields=["kinds"])
         row.dlqs.set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs))
         act = AuditAct.ADDED if before is None else AuditAct.CHANGED
-        told = before.told() if before else {}
-        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.told())
+        told = before.audit_values() if before else {}
+        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.audit_values())
     return True
 
 
@@ -125,7 +125,7 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
         before = find_route(destination)
         NotificationRoute.objects.filter(destination=destination).delete()
         after = {"notifications": destination, "removed": True}
-        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before.told(), after=after)
+        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before.audit_values(), after=after)
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:

@@ -43,19 +43,22 @@ class _Ended:
 
 
 def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str) -> None:
-    """Announce that a run paused itself. `why` must not contain message data or a target's answer."""
+    """Open an incident, to notify people that a run paused itself.
+
+    `why`: the reason, without message data and without a target's answer.
+    """
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "why": why}
     announce([Event(EventKind.RUN_STOPPED, of_run(run_id), facts, dlq_id=dlq_id)])
 
 
 def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: int) -> None:
-    """Announce that messages which a run redrives come back to its DLQ as new messages (a redrive loop)."""
+    """Open an incident, to notify people of a redrive loop: redriven messages come back to the DLQ as new messages."""
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "messages": messages}
     announce([Event(EventKind.REDRIVE_LOOP, of_run(run_id), facts, dlq_id=dlq_id)])
 
 
 def announce_finished(runs: Collection[int]) -> None:
-    """Announce that these runs are finished, and end their open incidents."""
+    """Open an incident, to notify people, for each of these finished runs, and end the runs' other incidents."""
     if not runs:
         return
     announce([_finished(run) for run in rows.fetch(_Ended, _ENDED, {"runs": list(runs), "most": _MOST})])
@@ -63,7 +66,7 @@ def announce_finished(runs: Collection[int]) -> None:
 
 
 def conclude_standstills(runs: Collection[int]) -> None:
-    """End the open incidents of runs that were resumed, or have ended."""
+    """End the open incidents of these runs, which were resumed or have ended."""
     conclude([(kind, of_run(run)) for run in runs for kind in _STANDSTILLS])
 
 

@@ -1,6 +1,6 @@
 """Lease a notification destination, read its pending notifications, and record whether they were sent.
 
-If the lease has been lost meanwhile, the next sending time is not changed.
+If a process has lost its lease, it does not change when the next notification is sent.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether notifications must be written, or can be sent to one of these destinations now."""
+    """Return whether there are incidents without notifications yet, or notifications for one of these destinations."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
 def lease_destinations(destinations: Collection[str], *, limit: int) -> list[LeasedDestination]:
-    """Lease and return up to `limit` destinations that have pending notifications and may get a text now."""
+    """Lease and return up to `limit` of these destinations that have pending notifications and may get a text now."""
     return rows.fetch(
         LeasedDestination, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE_SECONDS, **_LIMITS}
     )
@@ -157,7 +157,7 @@ def pending_text(route_id: int) -> PendingText | None:
 
 
 def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
-    """Record whether the text with these notifications was sent, and when the next text (or the retry) is due."""
+    """Record whether the text with these notifications was sent (`came`), and when the next text or a retry is due."""
 
     def sent() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
@@ -182,7 +182,7 @@ def give_up_old() -> int:
 
 
 def given_up_lately() -> int:
-    """Return how many notifications were given up in the last 24 hours."""
+    """Return how many notifications were given up (see `give_up_old`) in the last 24 hours."""
     return rows.value(int, _LOST, {})
 
 

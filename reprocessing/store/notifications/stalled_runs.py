@@ -109,12 +109,12 @@ class UnseenEmpty:
 
 
 def runs_that_wait(*, long: float) -> list[StalledRun]:
-    """Return runs with messages that could have been sent in the last `long` seconds, but were not sent."""
+    """Return runs that sent nothing for `long` seconds, although some of their messages could have been sent."""
     return rows.fetch(StalledRun, _WAITING, {"long": long})
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs whose sent messages have had no outcome for `long` seconds, because these targets are not empty."""
+    """Return runs whose sent messages have no outcome after `long` seconds, because these targets were never empty."""
     if not targets:
         return []
     values = {

@@ -16,9 +16,9 @@ class LaneCount:
     """How many lanes of a DLQ are in the same phase for the same reason.
 
     Attributes:
-        is_barred: no worker may lease these lanes; `due`: they are due.
-        why: if they are barred, the reason; else the reason that the last worker recorded.
-        due_at: when the first of these lanes may be leased, or its lease ends.
+        is_barred: no worker may lease these lanes now; `due`: their due time has come.
+        why: why no worker may lease these lanes; if workers may, the last reason that a worker recorded for waiting.
+        due_at: when the first of these lanes is due, or, for leased lanes, when the first lease ends.
     """
 
     dlq_id: int
@@ -54,12 +54,12 @@ _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Return how many lanes of this DLQ (None: of all DLQs) have letters to redrive, by phase and reason."""
+    """Return how many lanes of this DLQ (None: of all DLQs) have unfinished letters, by phase and by why they wait."""
     return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Return how many lanes of a run have letters to redrive, by phase and reason. At most `most` lanes are counted."""
+    """Return how many lanes of a run have unfinished letters, by phase and reason; at most `most` lanes are counted."""
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 

@@ -1,4 +1,4 @@
-"""Read a letter's neighbours in its lane: the first letter, the previous and next letter, and parked letters."""
+"""Read the other letters in a letter's lane: the head, the letters just before and after it, and parked letters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """A letter's lane, and the letter's position in it."""
+    """The lane of a letter, and the letters before and after it in the lane."""
 
     lane_id: int
     phase: str
@@ -72,5 +72,5 @@ class Neighbours:
 
 
 def neighbours_of(letter: int) -> Neighbours | None:
-    """Return the neighbours of this letter; None if the letter has no lane yet."""
+    """Return the lane of this letter, with the letters around it; None if the letter has no lane yet."""
     return rows.first(Neighbours, _AMONG, {"letter": letter, "most": COUNTED_AT_MOST})

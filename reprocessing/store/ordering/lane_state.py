@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane after `lanes.advance`, with all that decides whether its head may be sent."""
+    """A lane and its head after `lanes.advance`, with the values by which the gate decides whether the head is sent."""
 
     lane_id: int
     fence: int
@@ -29,9 +29,9 @@ class LaneState:
     claim_state: str | None  #: None: no letter has claimed the head's idempotency key
     claim_letter: int | None
     claim_same_body: bool | None
-    #: seconds for which the target may have a copy of the finished letter that claimed the key; None: no copy
+    #: seconds for which the target may still have a message of the letter that claimed the key; None: it has none
     claim_rests: float | None = None
-    #: AWS may have moved the message; true: a later capture did not find it; false: no capture yet; None: not moved
+    #: whether a capture after AWS's own redrive did not find the head; False: no capture yet; None: AWS did not move it
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None

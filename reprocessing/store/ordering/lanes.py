@@ -1,4 +1,4 @@
-"""Lease lanes, mark lanes as hinted, and set each lane's state by its head (first unfinished letter).
+"""Lease lanes, choose lanes for task hints, and set each lane's state by its head (first unfinished letter).
 
 A fence is a number that rises with every lease of a lane. Only the worker with the newest fence changes a leased lane.
 A task hint is a Celery task that names due lanes.
@@ -20,7 +20,7 @@ from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 @dataclass(frozen=True, slots=True)
 class LeasedLane:
-    """A lane that the caller has leased. `inherited`: the worker that leased it before was killed."""
+    """A lane that the caller has leased. `inherited`: the worker that had leased it before was killed."""
 
     lane_id: int
     fence: int
@@ -227,7 +227,8 @@ def lease(  # noqa: PLR0913  # each by its name
     """Lease and return up to `limit` due lanes of active runs, for `lease` seconds, those of killed workers first.
 
     Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `only`: lease only these lanes;
-    None: any, except lanes whose head's breaker is in `but`. `runs`: only lanes of these runs; None: of all runs.
+    None: any lane, except those whose head has a circuit breaker in `but`. `runs`: only lanes of these runs; None: of
+    all runs. `owner`: name of the worker.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -252,7 +253,7 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set each lane's phase and due time by its head; return the lanes. Call it after the letters were changed.
+    """Set the phase and due time of each lane by its head, and return the lanes. Call it after letters were changed.
 
     `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
     `passed`: for each lane, the sequence of the letter that was sent just now; None: no letter. `keep`: a lane whose
@@ -270,7 +271,7 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane to be given back: due in `after` seconds, why it waits, and the breaker of its head if known."""
+    """A leased lane that is given back: due in `after` seconds. `why`: why it waits; `breaker_id`: of its head."""
 
     lane_id: int
     fence: int
@@ -280,20 +281,20 @@ class HandedBack:
 
 
 def hand_back(some: Sequence[HandedBack]) -> None:
-    """Give leased lanes back. A lane that the caller no longer leases is not changed."""
+    """Give leased lanes back, for any worker. A lane whose lease the caller has lost is not changed."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 
 def are_leased() -> bool:
-    """Return whether any lane is leased, so that a worker sends letters now."""
+    """Return whether any lane is leased; then a worker is sending letters now."""
     return rows.value(bool, _ARE_LEASED, {})
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Mark up to `limit` due lanes without a valid task hint as hinted for `lifetime` seconds; return their ids."""
+    """Return the ids of up to `limit` due lanes without a task hint; they count as hinted for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 
 def database_now() -> datetime:
-    """Return the database's time, which is used for leases and deadlines."""
+    """Return the database's time (`redrive_now`), by which leases and deadlines are set."""
     return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -51,7 +51,7 @@ SELECT count(*) FROM moved
 
 @dataclass(frozen=True, slots=True)
 class OrphanedAttempt:
-    """An attempt whose worker was killed: the ids of its breaker and its run."""
+    """An attempt that was open when its worker was killed: the ids of its circuit breaker and its run."""
 
     breaker_id: int | None
     run_id: int | None
@@ -60,8 +60,8 @@ class OrphanedAttempt:
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
     """Close the attempts that killed workers left open in these lanes, with outcome unknown; return these attempts.
 
-    Queue their letters, or park those without an attempt left. `owner`: the worker that leases the lanes now. Call it
-    in a transaction, with the lanes locked.
+    Their letters are queued again, or parked if no attempt is left. `owner`: name of the worker that leases the lanes
+    now. Call it in a transaction, with the lanes locked.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

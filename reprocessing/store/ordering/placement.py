@@ -17,7 +17,7 @@ from reprocessing.store.payloads import content
 class UnplacedLetter:
     """A captured letter whose place in a lane (ordering key and sequence) is not determined yet.
 
-    `body`: empty if it is not needed; `asked_at`: time of the query.
+    `body`: empty if no key is read from bodies; `asked_at`: the database's time when the letter was read.
     """
 
     id: int
@@ -117,7 +117,7 @@ UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
    AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# These letters get the target of their source queue; letters in progress or parked keep their target.
+# These letters get the target of their source queue; letters in progress, and parked letters, keep their target.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_source o
@@ -127,7 +127,7 @@ UPDATE redrive_letter l SET target_id = o.target_id
 
 
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return captured letters of a DLQ whose place in a lane is not determined yet: the next 1,000, or about 16 MiB.
+    """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB.
 
     `bodies`: include all bodies; else only those of Celery tasks and of letters without a source queue.
     """
@@ -142,7 +142,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield those of these letters that are parked and have no ordering key or lane yet, in chunks of about 16 MiB."""
+    """Yield lists (about 16 MiB each) of those of these letters that are parked and have no ordering key or no lane."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -150,7 +150,7 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 
 def place_again(dlq: int) -> int:
-    """Cause the places of a DLQ's captured letters to be determined again, after its settings changed; return how many.
+    """Remove the places of a DLQ's captured letters, so that they are determined by its new settings; return how many.
 
     A place is an ordering key, sequence and idempotency key. Plans that are not started select their letters again.
     """
@@ -161,9 +161,9 @@ def place_again(dlq: int) -> int:
 
 
 def set_sources(sources: Mapping[int, int]) -> int:
-    """Set the source queue and its target for letters that have no source queue; return how many letters.
+    """Set the source queue, and its target, of letters without a source queue; return how many letters changed.
 
-    `sources`: the source queue's id, by letter id.
+    `sources`: the id of the source queue, by letter id.
     """
     if not sources:
         return 0
@@ -188,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield those of these letters that are parked and have no source queue, in chunks of about 16 MiB."""
+    """Yield lists (about 16 MiB each) of those of these letters that are parked and have no source queue."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)

@@ -1,4 +1,4 @@
-"""Find lanes that are stalled for no recorded reason, and read whether beat and workers are active."""
+"""Find lanes from which nothing is sent for no recorded reason, and read when beat and workers were last active."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
 
 @dataclass(frozen=True, slots=True)
 class BeatStatus:
-    """When beat and the workers were last active, and what they have to do."""
+    """When beat and the workers were last active, and whether there is work for them."""
 
     #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
     consumed: float | None  #: seconds since a worker took a tick; None: never
     lifetime: float | None  #: seconds for which task hints are valid, doubled while none are taken; None: no hints yet
-    hinted: int  #: lanes with a task hint that no worker has taken; `worked_on`: leased lanes
+    hinted: int  #: number of lanes with a task hint that no worker has taken; `worked_on`: of leased lanes
     worked_on: int
     needed: int  #: number of running runs plus number of DLQs in mode automatic
 

@@ -1,6 +1,6 @@
-"""SQL that tells people why no message of a due lane (key queue) is sent now.
+"""SQL that returns, as text for people, why no message of a due lane (key queue) is sent now.
 
-`lane_counts.describe_lanes` adds why other lanes wait: leased, held by a parked message, or waiting for an outcome.
+For lanes that are not due, `lane_counts.describe_lanes` says why they wait.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Store the outcomes of sent messages, from evidence in SQS and from consumer reports."""
+"""Store the outcomes of sent messages: by evidence in SQS, and by reports of consumers."""

@@ -1,4 +1,4 @@
-"""Change attempts and letters by what consumers reported, or when a consumer did not report in time."""
+"""Settle attempts and change letters by consumer reports, or because a consumer did not report in time."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class ReportedAttempt:
-    """An attempt about which a consumer reported, and data that decide whether its letter is sent again."""
+    """An attempt that a consumer reported on, with the values that decide whether its letter is sent again."""
 
     attempt_id: int
     lane_id: int
@@ -148,7 +148,7 @@ class ReportedAttempt:
     attempts: int  #: counted attempts since a person released the letter
     run_id: int | None
     breaker_id: int | None
-    spent: bool  #: after a failure the letter has no attempt left and can be parked without further checks
+    spent: bool  #: if the attempt failed, the letter has no attempt left, and is parked without further checks
     backoff_base: float | None  #: the backoff of the letter's rule or rate class; None: they have none
     backoff_cap: float | None
     backoff_jitter: str | None
@@ -162,16 +162,16 @@ def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
     """Apply all reports about these attempts to their letters; return copies in DLQs that may be deleted.
 
-    A repeated call changes nothing. Lock the lanes before. For each attempt, `dues`: seconds until the letter may be
-    tried again if it failed; `spent`: whether it then has no attempt left.
+    A repeated call changes nothing. Lock the lanes before. `dues`: for each attempt, seconds until a failed letter is
+    sent again. `spent`: for each attempt, whether a failed letter has no attempt left.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` attempts whose consumer did not report in time, if no watched DLQ can show the outcome.
+    """Return up to `limit` attempts, sorted by lane, whose consumer did not report in time.
 
-    Sorted by lane.
+    Attempts whose outcome a watched DLQ can show are left out.
     """
     return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
@@ -187,7 +187,7 @@ def close_silent(attempts: Sequence[int]) -> list[Deletable]:
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
     """Return up to `limit` last attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Their deadline is over. Only targets without a watched DLQ are read: no DLQ can show the outcome.
+    Their deadline is over. Only attempts are returned whose outcome no watched DLQ can show.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 

@@ -100,7 +100,7 @@ SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.recei
 
 @dataclass(frozen=True, slots=True)
 class StatusCount:
-    """How many sent letters of a DLQ have this delivery status (`OutcomeSource`)."""
+    """How many sent letters of a DLQ have the delivery status `how` (a value of `OutcomeSource`)."""
 
     dlq_id: int
     how: str
@@ -124,7 +124,7 @@ class ConsumerReason:
 
 
 def status_of(letter: Letter) -> DeliveryStatus:
-    """Return the letter's delivery status, the evidence for the status, and since when the status is known."""
+    """Return the letter's delivery status, with its evidence, and with the time since which it is known."""
     return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 

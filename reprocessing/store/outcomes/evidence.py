@@ -1,6 +1,6 @@
-"""Find letters that may be presumed delivered, because their target was seen empty and their DLQ has no copy of them.
+"""Find letters that may be presumed delivered: their target was seen empty, and they did not come back to the DLQ.
 
-A look is one request for the counts of a target queue. A clean capture received every message that was in the DLQ.
+A *look* is one request for the message counts of a target queue. A *clean* capture received every message of the DLQ.
 """
 
 from __future__ import annotations
@@ -153,7 +153,10 @@ class WatchedTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What SQS's counts of a target queue showed. `empty`: no message is visible or delayed; `quiet`: nor in flight."""
+    """What SQS's counts of a target queue showed at one look.
+
+    `empty`: no message is visible or delayed; `quiet`: no message is visible, delayed or in flight.
+    """
 
     target_id: int
     empty: bool
@@ -177,12 +180,12 @@ def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def watched_targets() -> list[WatchedTarget]:
-    """Return targets that have letters whose outcome waits for evidence."""
+    """Return the targets with letters whose outcome must be found by looks at the target queue and by captures."""
     return rows.fetch(WatchedTarget, _WATCHED, {})
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record what SQS's counts of target queues showed (looks), requested at `at` and answered `took` seconds later.
+    """Record looks: what SQS's counts of target queues showed. They were requested at `at`, and took `took` seconds.
 
     Delete looks that are older than a day plus the target's window.
     """

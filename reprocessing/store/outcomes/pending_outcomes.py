@@ -1,6 +1,6 @@
-"""Find the evidence that sent messages of each target still lack before they are presumed delivered.
+"""Find which evidence is still missing before sent messages of a target are presumed delivered.
 
-A look is one request for the counts of a target queue.
+A *look* is one request for the message counts of a target queue.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
 
 #: A consumer that runs receives a message within this time.
 _SOON: Final = timedelta(seconds=10)
-#: If a target has not been empty for this time, its consumer may be stopped.
+#: If a target queue was never empty for this time, its consumer may be stopped.
 _LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingOutcome:
-    """A target of a DLQ, and what is still needed before its sent letters are presumed delivered."""
+    """A target of a DLQ, and the evidence that is missing before a letter sent to it is presumed delivered."""
 
     which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
@@ -115,7 +115,7 @@ _NEWEST = _STATEMENT.format(
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return for each target of this DLQ (None: of all DLQs) what its oldest letter without outcome waits for.
 
-    Only DLQs that a person sees (`seen`). `count_lag`: seconds by which SQS's counts may lag.
+    `seen`: only DLQs that a person sees. `count_lag`: seconds by which SQS's message counts may be late.
     """
     return _seen(
         rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
@@ -131,7 +131,7 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
-    """Return the pending outcomes of DLQs that a person sees, without the names of other DLQs."""
+    """Return the pending outcomes of DLQs that a person sees; in these, the names of other DLQs are removed."""
     return [
         wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
         for wait in found if seen.includes(wait.dlq_id)
@@ -139,102 +139,109 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return by target id the shortest time (s) until the letters' outcomes are known; None: it cannot be told."""
-    cadences = schedule.poll_intervals([one.watched_by_id for one in found if one.watched_by_id])
-    return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
+    """Return by target id the shortest time (s) until the letters' outcomes are known; None: unknown."""
+    cadences = schedule.poll_intervals([pending.watched_by_id for pending in found if pending.watched_by_id])
+    return {pending.target_id: _known_in(pending, cadences.get(pending.watched_by_id or 0, 0.0)) for pending in found}
 
 
-def _known_in(one: PendingOutcome, every: float) -> float | None:
-    if one.taken_at is None or one.until is None or is_endless(one):
+def _known_in(pending: PendingOutcome, every: float) -> float | None:
+    if pending.taken_at is None or pending.until is None or is_endless(pending):
         return None
-    if one.watched_by is None or one.proof == "acknowledged":
-        return max((one.until - one.now).total_seconds(), 0.0)
-    needed = one.needed_from or _needed(one)
-    if one.drained_through and one.drained_through >= needed:
+    if pending.watched_by is None or pending.proof == "acknowledged":
+        return max((pending.until - pending.now).total_seconds(), 0.0)
+    needed = pending.needed_from or _needed(pending)
+    if pending.drained_through and pending.drained_through >= needed:
         return 0.0
-    turn = one.watched_next_at
-    if turn is None or turn <= one.now or not every:
-        return max((needed - one.now).total_seconds(), 0.0)
-    turns = max(math.ceil((needed - turn).total_seconds() / every), 0)
-    return (turn - one.now).total_seconds() + turns * every
+    next_poll = pending.watched_next_at
+    if next_poll is None or next_poll <= pending.now or not every:
+        return max((needed - pending.now).total_seconds(), 0.0)
+    intervals = max(math.ceil((needed - next_poll).total_seconds() / every), 0)
+    return (next_poll - pending.now).total_seconds() + intervals * every
 
 
-def _needed(one: PendingOutcome) -> datetime:
-    """Return when the capture that proves delivery may begin, if the target is empty from now on."""
-    earliest = max(one.now, one.counted_from or one.now)
-    emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
-    seen = one.seen_at or earliest
-    return min(emptied, max(one.until or one.now, one.again_at or max(one.now, seen + timedelta(seconds=one.gap))))
+def _needed(pending: PendingOutcome) -> datetime:
+    """Return when the capture that shows the outcome may begin at the earliest, if the target is empty from now on."""
+    earliest = max(pending.now, pending.counted_from or pending.now)
+    emptied = max(pending.now, (pending.quiet_from or earliest) + timedelta(seconds=pending.count_lag))
+    seen = pending.seen_at or earliest
+    return min(
+        emptied,
+        max(pending.until or pending.now, pending.again_at or max(pending.now, seen + timedelta(seconds=pending.gap))),
+    )
 
 
-def describe(one: PendingOutcome) -> str:
-    """Return, as text for people, what must happen before the letter has an outcome; empty: no letter waits."""
-    if not one.unsettled or one.taken_at is None or one.until is None:
+def describe(pending: PendingOutcome) -> str:
+    """Return, as text for people, what a letter without outcome waits for; empty: no letter waits."""
+    if not pending.unsettled or pending.taken_at is None or pending.until is None:
         return ""
-    if one.proof == "accepted":
+    if pending.proof == "accepted":
         return "the next outcome check: the target has accepted the messages, and that counts as delivered"
-    if one.proof == "acknowledged" and one.now < one.until:
-        return f"its consumer's report on the {one.which} message, until {one.until:%H:%M:%S} UTC"
-    if one.watched_by is None or one.watched_mode == "observe":
-        return _unseen(one)
-    return _lacking(one) or "the next outcome check: the evidence is complete"
+    if pending.proof == "acknowledged" and pending.now < pending.until:
+        return f"its consumer's report on the {pending.which} message, until {pending.until:%H:%M:%S} UTC"
+    if pending.watched_by is None or pending.watched_mode == "observe":
+        return _unseen(pending)
+    return _lacking(pending) or "the next outcome check: the evidence is complete"
 
 
-def is_endless(one: PendingOutcome) -> bool:
-    """Return whether waiting may bring no outcome: the target has not been empty, or nothing can show the outcome."""
-    return is_never_empty(one) or describe(one).startswith("nothing")
+def is_endless(pending: PendingOutcome) -> bool:
+    """Return whether the letter may wait for ever: its target was never empty, or nothing can show the outcome."""
+    return is_never_empty(pending) or describe(pending).startswith("nothing")
 
 
-def is_never_empty(one: PendingOutcome) -> bool:
-    """Return whether the letter waits because its target has not been empty since the letter was sent to it."""
-    return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
+def is_never_empty(pending: PendingOutcome) -> bool:
+    """Return whether the letter waits because its target was never empty since the letter was sent."""
+    return describe(pending).startswith(f"{resource_name(pending.target)} has not been empty")
 
 
-def is_long(one: PendingOutcome) -> bool:
+def is_long(pending: PendingOutcome) -> bool:
     """Return whether the letter has waited for an empty target for 2 minutes, so that the consumer may be stopped."""
-    since = one.again_from or one.taken_at
-    return since is not None and one.now - since >= _LONG
+    since = pending.again_from or pending.taken_at
+    return since is not None and pending.now - since >= _LONG
 
 
-def has_had_time(one: PendingOutcome) -> bool:
+def has_had_time(pending: PendingOutcome) -> bool:
     """Return whether a running consumer would have received the letter by now: 10 seconds have passed."""
-    return one.taken_at is not None and one.now - one.taken_at >= _SOON
+    return pending.taken_at is not None and pending.now - pending.taken_at >= _SOON
 
 
-def _unseen(one: PendingOutcome) -> str:
-    if one.proof == "acknowledged":
-        return f"nothing: its consumer did not report in time, so the {one.which} message will be parked"
-    return f"nothing: {one.watched_by} is in mode observe, so returned messages are not seen"
+def _unseen(pending: PendingOutcome) -> str:
+    if pending.proof == "acknowledged":
+        return f"nothing: its consumer did not report in time, so the {pending.which} message will be parked"
+    return f"nothing: {pending.watched_by} is in mode observe, so returned messages are not seen"
 
 
-def _lacking(one: PendingOutcome) -> str:
+def _lacking(pending: PendingOutcome) -> str:
     """Return, as text for people, what the evidence lacks first; empty: it is complete."""
-    if one.needed_from is not None:
-        if one.drained_through is not None and one.drained_through >= one.needed_from:
+    if pending.needed_from is not None:
+        if pending.drained_through is not None and pending.drained_through >= pending.needed_from:
             return ""
-        begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
-        return f"a capture of {one.watched_by} that {begins} and finds no returned message; {_next_capture(one)}"
-    if one.counted_from is not None and one.now < one.counted_from:
-        lag = f"SQS's counts may lag by {one.count_lag:g} s"
-        return f"a look at {resource_name(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
-    return _not_empty(one)
+        begins = f"begins after {pending.needed_from:%H:%M:%S} UTC"
+        return (
+            f"a capture of {pending.watched_by} that {begins} and finds no returned message; {_next_capture(pending)}"
+        )
+    if pending.counted_from is not None and pending.now < pending.counted_from:
+        lag = f"SQS's counts may lag by {pending.count_lag:g} s"
+        return f"a look at {resource_name(pending.target)}, at {pending.counted_from:%H:%M:%S} UTC or later: {lag}"
+    return _not_empty(pending)
 
 
-def _not_empty(one: PendingOutcome) -> str:
+def _not_empty(pending: PendingOutcome) -> str:
     """Return, as text for people, why the target does not count as empty."""
-    name, since = resource_name(one.target), one.taken_at
-    if one.seen_at is None or one.again_from is None:
-        when = f"{since:%Y-%m-%d %H:%M:%S} UTC" + (": its consumer may be stopped" if is_long(one) else "")
-        return f"{name} has not been empty since it received the {one.which} message, at {when}"
-    if one.quiet_from is not None:
-        again = one.quiet_from + timedelta(seconds=one.count_lag)
+    name, since = resource_name(pending.target), pending.taken_at
+    if pending.seen_at is None or pending.again_from is None:
+        when = f"{since:%Y-%m-%d %H:%M:%S} UTC" + (": its consumer may be stopped" if is_long(pending) else "")
+        return f"{name} has not been empty since it received the {pending.which} message, at {when}"
+    if pending.quiet_from is not None:
+        again = pending.quiet_from + timedelta(seconds=pending.count_lag)
         return f"another look at {name}, at {again:%H:%M:%S} UTC or later: it was empty at the latest look"
-    if one.now < one.again_from:
-        until = f"{one.again_from:%H:%M:%S} UTC"
-        return f"{name} to have no message in flight, or {until}: the {one.which} message may be in flight"
-    return f"{name} has not been empty again since {one.again_from:%H:%M:%S} UTC: failed messages may still be in it"
+    if pending.now < pending.again_from:
+        until = f"{pending.again_from:%H:%M:%S} UTC"
+        return f"{name} to have no message in flight, or {until}: the {pending.which} message may be in flight"
+    return (
+        f"{name} has not been empty again since {pending.again_from:%H:%M:%S} UTC: failed messages may still be in it"
+    )
 
 
-def _next_capture(one: PendingOutcome) -> str:
-    left = (one.watched_next_at - one.now).total_seconds() if one.watched_next_at else 0.0
+def _next_capture(pending: PendingOutcome) -> str:
+    left = (pending.watched_next_at - pending.now).total_seconds() if pending.watched_next_at else 0.0
     return f"the next is due in {lasting(left)}" if left > 0 else "the next is due now"

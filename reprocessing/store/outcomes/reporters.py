@@ -19,14 +19,20 @@ _PREFIX: Final = "redrive-"
 
 @dataclass(frozen=True, slots=True)
 class SavedReporter:
-    """The result of a save. `token`: the new token, shown once and not stored; None: the token is unchanged."""
+    """The result of `save_reporter`. `token`: the new token, shown once and not stored; None: the token is unchanged.
+
+    `new`: the reporter was added.
+    """
 
     new: bool
     token: str | None = field(repr=False)
 
 
 def by_token(token: str) -> Reporter | None:
-    """Return the reporter with this token, revoked or not. The lookup uses a digest, so timing reveals nothing."""
+    """Return the reporter with this token, revoked or not; None: there is none.
+
+    The token is looked up by its digest.
+    """
     return Reporter.objects.filter(token_hash=token_digest(token)).first() if can_be_token(token) else None
 
 
@@ -79,7 +85,7 @@ def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *,
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Revoke this reporter, so that its reports are no longer accepted or used; return False if it was revoked before.
+    """Revoke a reporter, so that its reports are no longer accepted or applied; return False if it was revoked before.
 
     Raises InvalidReporter if there is no reporter with this name.
     """
@@ -95,7 +101,10 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find_reporter(name: str, *, locked: bool = False) -> Reporter:
-    """Return the reporter with this name; if there is none, raise InvalidReporter, which lists the known names."""
+    """Return the reporter with this name; `locked`: lock its row.
+
+    Raises InvalidReporter, which lists the known names, if there is no such reporter.
+    """
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))

@@ -126,7 +126,10 @@ SELECT a.id
 
 @dataclass(frozen=True, slots=True)
 class ReportMatch:
-    """What the n-th report is about. `attempt_id` None: no attempt. `ours`: the reporter may report on this message."""
+    """The attempt that the n-th report is about; None: the report is about the message, but about no attempt.
+
+    `ours`: the reporter may report on this message.
+    """
 
     n: int
     attempt_id: int | None
@@ -134,16 +137,19 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return what each of these reports is about, by the report's position. Unknown messages are left out.
+    """Return the attempt that each report is about, by the report's position. Reports on unknown messages are left out.
 
-    `reporter`: id of the reporter; None: a caller with access to this database, who may report on every message.
+    `reporter`: id of the reporter; None: a consumer with access to this database, which may report on every message.
     """
     values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
 def report_digests(said: Sequence[ConsumerReport], reporter: int | None) -> list[bytes]:
-    """Return for each report the digest by which a repeated report is recognised. Call it outside a transaction."""
+    """Return for each report the digest by which a repetition is recognised.
+
+    Call it outside a transaction, because AWS KMS may be called for the key of the digests.
+    """
     return content.keyed([report.digest(reporter) for report in said])
 
 
@@ -155,5 +161,5 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests:
 
 
 def unmatched_attempts() -> list[int]:
-    """Return the ids of attempts to which a report must be applied: it came before their message id was stored."""
+    """Return the ids of attempts with a report to apply: it arrived before the attempt's message id was stored."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

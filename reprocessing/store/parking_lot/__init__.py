@@ -1,1 +1,1 @@
-"""Find, edit, release, discard, group and export parked messages, one by one or with bulk actions."""
+"""Find, edit, release, discard, group and export parked messages, singly or with bulk actions."""

@@ -36,7 +36,7 @@ SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assign
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The latest assignment of a letter to the person `to` (empty: to nobody), by the person `by`."""
+    """The latest assignment of a letter: the person `by` assigned it to the person `to` (empty: to nobody)."""
 
     letter_id: int
     by: str
@@ -49,11 +49,14 @@ def assignable_people() -> QuerySet[User]:
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return each letter's latest assignment after `since`, except assignments by the bulk action `operation`."""
+    """Return each letter's latest assignment after `since`. Assignments by the bulk action `operation` are left out."""
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 
 def assign_letters(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
-    """Assign parked letters to a person, with audit log entries. `to` empty: to nobody; `operation`: bulk action."""
+    """Assign parked letters to the person `to` (empty: to nobody), with audit log entries.
+
+    `operation`: id of the bulk action that assigns them; None: no bulk action.
+    """
     values = {"letters": list(letters), "to": to, "by": by, "reason": reason, "operation": operation}
     rows.execute(_ASSIGN, values)

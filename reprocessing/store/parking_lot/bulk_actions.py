@@ -1,7 +1,8 @@
 """Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-The time `leased_until` is the worker's lease. Each batch sets a new time, only if the old time is unchanged, so only
-one of two workers continues. If a worker is killed, another worker takes over when the lease has ended.
+A worker leases the bulk action until the time `leased_until`. Each batch writes a new time, only if the old time is
+unchanged, so that of two workers only one continues. If a worker is killed, another worker takes over when the lease
+has ended.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from reprocessing.store.payloads import content
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
-#: The reasons of so many skipped letters of a bulk action are stored, for people.
+#: For so many skipped letters of a bulk action, the reason is stored and shown to people.
 MAX_SKIP_REASONS: Final = 20
-#: Seconds of a lease; then another worker takes over.
+#: Length of a worker's lease on a bulk action (s); after it, another worker takes over.
 LEASE_SECONDS: Final = 20.0
 #: Letters that finished after the bulk action was requested are counted up to this number.
 MAX_LATE_COUNT: Final = 1_000
@@ -165,8 +166,8 @@ def create(  # noqa: PLR0913  # each by its name
     """Store a bulk action, with an audit log entry; return False if a bulk action with this `token` exists.
 
     `token`: an id made by the caller, so that a repeated request does nothing. `opened`: when the person saw the
-    letters; None: now. Letters that finished or were edited after that are not changed.
-    `approval`: id of the approval that is being executed.
+    letters; None: now. Letters that finished or were edited after this time are not changed. `approval`: id of the
+    approval that is being executed; None: the person acts alone.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -228,25 +229,28 @@ def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
 
 
 def lease_due(*, limit: int) -> list[int]:
-    """Lease running bulk actions that no worker has leased; return their ids, for which the caller sends tasks."""
+    """Lease up to `limit` running bulk actions that no worker has leased; return their ids.
+
+    The caller enqueues tasks.
+    """
     return rows.column(int, _DUE, {"lease": LEASE_SECONDS, "limit": limit})
 
 
 def take_over(operation: int) -> LeasedAction | None:
-    """Lease a running bulk action, also from another worker, whose next batch then fails; None: it has ended."""
+    """Lease a running bulk action; None: it has ended. If another worker had the lease, its next batch does nothing."""
     return rows.first(LeasedAction, _TAKE, {"id": operation, "held": None, "lease": LEASE_SECONDS})
 
 
 def renew_lease(held: LeasedAction) -> LeasedAction | None:
-    """Lock the bulk action for one batch and renew the lease; None: another worker has it, or it has ended."""
+    """Lock a bulk action for one batch, and renew its lease; None: another worker has the lease, or it has ended."""
     return rows.first(LeasedAction, _TAKE, {"id": held.id, "held": held.leased_until, "lease": LEASE_SECONDS})
 
 
 def next_letters(held: LeasedAction) -> list[int]:
     """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`).
 
-    Not more letters are changed than matched when the person confirmed, because people approve that number. If the
-    filter has an assignee, letters that were assigned after the person saw them are left out.
+    At most as many letters are changed as matched when the person confirmed, because people approve that number. If
+    the filter has an assignee, letters that were assigned after the person saw them are left out.
     """
     sieve = read_filter(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
@@ -261,8 +265,8 @@ def record_batch(  # noqa: PLR0913  # each by its name
 ) -> None:
     """Record the result of the batch `found`. `last`: whether no letters are left, so that the bulk action ends.
 
-    `done`: how many letters were changed. `refused`: reasons why letters were skipped, by letter id. `kept`: how many
-    reasons are stored already.
+    `found`: ids of its letters. `done`: how many of them were changed. `refused`: why letters were skipped, by
+    letter id. `kept`: how many such reasons are stored already.
     """
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {

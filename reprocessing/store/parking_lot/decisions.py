@@ -24,8 +24,8 @@ class LockedLetter:
     """A locked letter that a person wants to release, discard or restore.
 
     Attributes:
-        refusal: why that is not possible; empty: it is.
-        reason, target_id: values before the change.
+        refusal: why the release, discard or restore is not possible; empty: it is possible.
+        reason, target_id: the parking reason and the target before the change.
     """
 
     letter_id: int
@@ -184,7 +184,7 @@ def lock_letters(
     """Lock letters, their lanes first; return each letter, with the reason if a person's decision cannot be applied.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
-    the new target; None: unchanged.
+    id of the target to which they will be sent; None: their target is unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -209,9 +209,9 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the ids of these letters' DLQs that have no run to send the letters.
+    """Return the ids of these letters' DLQs that have no running or paused run, so that nothing would send the letters.
 
-    Running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
+    The running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
     """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
@@ -223,9 +223,10 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let held lanes of a DLQ continue, if parked letters no longer hold its lanes, or no letter of the lane is parked.
+    """Let held lanes of a DLQ continue: lanes without a parked letter, or all, if parked letters do not hold lanes now.
 
-    It commits by itself. The caller must not hold a lock on the DLQ's row, to avoid deadlocks: others lock lanes first.
+    This function commits by itself. The caller must not hold a lock on the DLQ's row: other transactions lock lanes
+    first, so both would wait for each other.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
@@ -246,7 +247,7 @@ def record_decisions(  # noqa: PLR0913  # each by its name
     reason: str,
     operation: int | None = None,
 ) -> None:
-    """Write an audit log entry for each letter: who decided, why, the letter's former state, and the bulk action."""
+    """Write an audit log entry for each letter: act, person, reason, former state (`was`), and bulk action."""
     values = {
         "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
         "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,

@@ -20,7 +20,7 @@ _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 
 @dataclass(frozen=True, slots=True)
 class ExportBound:
-    """Where an export ends: letters that are newer, or finished later, are not exported."""
+    """The moment at which an export began: letters captured or finished later are not exported."""
 
     max_letter_id: int
     asked_at: datetime
@@ -28,7 +28,10 @@ class ExportBound:
 
 @dataclass(frozen=True, slots=True)
 class ExportedLetter:
-    """An exported letter, on request with the bytes that would be sent. `original_body`: as captured, if `edited`."""
+    """An exported letter.
+
+    On request, it has the bytes that would be sent, and (`original_*`) the captured bytes if edited.
+    """
 
     id: int
     redrive_id: UUID
@@ -91,7 +94,7 @@ def current_bound() -> ExportBound:
 def export_letters(
     sieve: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
 ) -> Iterator[ExportedLetter]:
-    """Yield the letters that a filter matches, by id. A letter whose state changes meanwhile may be missing.
+    """Yield the letters that a filter matches, sorted by id. A letter whose state changes meanwhile may be missing.
 
     `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """
@@ -104,5 +107,7 @@ def export_letters(
     while found := rows.fetch(ExportedLetter, statement, asked):
         readable, problems = content.opened_or_why(found)
         opened = {letter.id: letter for letter in readable}
-        yield from (opened.get(one.id) or replace(one, unreadable=problems[one.message_id]) for one in found)
+        yield from (
+            opened.get(letter.id) or replace(letter, unreadable=problems[letter.message_id]) for letter in found
+        )
         asked["above"] = found[-1].id

@@ -1,4 +1,4 @@
-"""Read pages of failure groups, and count each group's letters and the letters that wait behind them in lanes."""
+"""Read pages of failure groups, and count the letters of each group, and later letters of their lanes, which wait."""
 
 from __future__ import annotations
 
@@ -134,13 +134,14 @@ _WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATE
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A failure group, with what is merged into it.
+    """A failure group, together with the groups that are merged into it.
 
     Attributes:
-        title: the name that a person gave, else the title that was found (`found_title`).
-        merged: how many groups are merged into this group. `messages`: its letters in all states.
-        is_new: the service found its first letter in the last 24 hours.
-        total: groups on all pages.
+        title: the name that a person gave (`name`), else the title that the service found (`found_title`).
+        merged: how many groups are merged into this group.
+        messages: how many letters it has in all states.
+        is_new: the group was created in the last 24 hours.
+        total: the number of groups on all pages.
     """
 
     id: int
@@ -168,7 +169,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class NewestLetters:
-    """The last letter of a group, and how many ordering keys its newest letters have; `letters`: of how many."""
+    """The newest letter of a group, and how many ordering keys (`keys`) the newest letters (`letters` of them) have."""
 
     group_id: int
     letters: int
@@ -185,7 +186,10 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """How many letters a group has by state. `behind`: letters that wait behind them in lanes; 1,001 means more."""
+    """How many letters a group has by state.
+
+    `behind`: how many letters wait behind them in lanes; 1,001: over 1,000.
+    """
 
     parked: int = 0
     captured: int = 0
@@ -204,7 +208,7 @@ def group_page(  # noqa: PLR0913  # each by its name
     *, limit: int, seen: VisibleDlqs = EVERY_DLQ, dlq: int | None = None, status: str | None = None,
     text: str | None = None, order: str = "new", offset: int = 0,
 ) -> list[GroupRow]:  # fmt: skip
-    """Return up to `limit` failure groups, in one of `ORDERS`, after the first `offset`.
+    """Return up to `limit` failure groups in the order `order` (a key of `ORDERS`), without the first `offset` groups.
 
     `dlq`, `status`: only groups of this DLQ, with this status; None: any. `text`: only groups that have this text in
     title, note or assignee.
@@ -216,7 +220,7 @@ def group_page(  # noqa: PLR0913  # each by its name
 
 
 def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
-    """Return this group, or the group that it is merged into. None: no such group, or of a DLQ that is not seen."""
+    """Return this group, or the group that it is merged into; None: it does not exist, or `seen` excludes its DLQ."""
     values: dict[str, object] = dict.fromkeys(("dlq", "status", "text"))
     known = rows.column(int, _ROOT, {"group": group})
     asked = {**values, "dlqs": seen.array, "group": known[0], "limit": 1, "offset": 0} if known else None
@@ -224,16 +228,19 @@ def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
 
 
 def newest_letters(groups: Sequence[int]) -> dict[int, NewestLetters]:
-    """Return for each of these groups that has letters its last letter, and the ordering keys of the newest letters.
+    """Return, by group id, the newest letter of each group, and how many ordering keys its newest letters have.
 
-    At most `MAX_KEYS` letters are read, those of the `_PARTS` merged groups with the latest messages.
+    At most 100 letters (`MAX_KEYS`) of a group are read. Groups without letters are left out.
     """
     values = {"groups": list(groups), "most": MAX_KEYS, "parts": _PARTS}
     return {row.group_id: row for row in rows.fetch(NewestLetters, _NEWEST, values)}
 
 
 def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
-    """Return the ids of up to `limit` letters of a group and its parts, the newest first; `below`: only lower ids."""
+    """Return the ids of up to `limit` letters of a group, and of groups merged into it, the newest first.
+
+    `below`: only letters with lower ids; None: all.
+    """
     return rows.column(int, _PAGE_OF_LETTERS, {"group": group, "below": below, "limit": limit})
 
 
@@ -249,7 +256,7 @@ def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Return how many letters each of these groups has by state, and how many letters wait behind them in lanes."""
+    """Return, by group id, how many letters each group has by state, and how many letters wait behind them in lanes."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -260,7 +267,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 
 def letters_behind(group: int) -> list[int]:
-    """Return the ids of up to 1,001 letters that wait in lanes behind a group's letters."""
+    """Return the ids of up to 1,001 letters that wait, in the same lanes, behind letters of this group."""
     return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS})
 
 

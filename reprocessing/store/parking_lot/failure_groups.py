@@ -1,4 +1,4 @@
-"""Group letters by the cause of their failure, and set the status of a group."""
+"""Put letters into failure groups by the cause of their failure, and set the status of a group."""
 
 from __future__ import annotations
 
@@ -176,7 +176,10 @@ SELECT g.id, g.dlq_id, coalesce(nullif(g.name, ''), g.title) AS title, t.first_a
 
 @dataclass(frozen=True, slots=True)
 class UngroupedLetter:
-    """A letter without a failure group, and what is known about its failure. `body` None: too large, or deleted."""
+    """A letter that needs a failure group, and what is known about its failure.
+
+    `body` None: it is too large, or deleted.
+    """
 
     id: int
     dlq_id: int
@@ -198,7 +201,7 @@ class UngroupedLetter:
 
 @dataclass(frozen=True, slots=True)
 class LargestGroup:
-    """An open group, and how many of its letters are captured or parked."""
+    """An open failure group, and how many of its letters (`n`) are captured or parked."""
 
     id: int
     dlq_id: int
@@ -217,9 +220,10 @@ class _PutGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return up to `limit` letters, by id, that need a failure group: they have none, or were parked or reported since.
+    """Return up to `limit` letters, sorted by id, that need a failure group.
 
-    A letter whose payload cannot be opened has no body and no attributes.
+    They have none, or were parked, or reported as failed, since they got their group. A letter whose payload cannot be
+    decrypted has no body and no attributes.
     """
     found = rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
     readable, problems = content.opened_or_why(found)
@@ -231,7 +235,7 @@ def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
 
 
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
-    """Put each letter into the failure group of its cause, in the caller's transaction; return how many letters.
+    """Put each letter into the failure group of its cause, in the caller's transaction; return how many were put.
 
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
     captured or parked after the group was resolved.
@@ -259,12 +263,15 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
 
 
 def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
-    """Mark the letters of these failure reports (by digest) and attempts, so that they are put into groups again."""
+    """Mark the letters of these failure reports (given by digest) and attempts, to be put into failure groups again."""
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
 def record_release(letters: Collection[int]) -> None:
-    """Record in the failure groups of these letters that letters were released now. Lock the letters before."""
+    """Record, in the failure groups of these letters, that letters of the group are released now.
+
+    Lock the letters before.
+    """
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
@@ -272,9 +279,9 @@ def set_status(  # noqa: PLR0913  # each by its name
     group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str,
     to: str = "", seen_to: str = "",
 ) -> bool:  # fmt: skip
-    """Set a group's status, note and assignee `to`, with an audit log entry.
+    """Set a failure group's status, note and assignee (`to`), with an audit log entry.
 
-    Return False if one of these changed since the page was shown.
+    Return False, and change nothing, if one of the three differs from what the person saw (`seen_*`).
     """
     moves = status != seen_status
     values = {

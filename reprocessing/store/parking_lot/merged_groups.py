@@ -1,6 +1,7 @@
 """Merge failure groups, split a merged group, and rename a group; each with an audit log entry.
 
-Letters keep the group of their own fingerprint. A merged group is an alias, which names the group that it is a part of.
+A merged group stays in the database, and names the group that it is a part of. Letters stay in the group of their own
+fingerprint, so that a merge can be undone.
 """
 
 from __future__ import annotations
@@ -81,16 +82,16 @@ class _Locked:
 
 @dataclass(frozen=True, slots=True)
 class MergedGroup:
-    """A group that is a part of another group."""
+    """A failure group that is merged into another group."""
 
     id: int
     title: str
 
 
 def merge_groups(groups: Collection[int], *, into: int, by: str, reason: str) -> str:
-    """Merge groups of one DLQ into the group `into`, in one transaction; return why nothing was done, or "".
+    """Merge failure groups of one DLQ into the group `into`, in one transaction.
 
-    The times of a group are those of its parts: see `failure_group_pages`.
+    Return why nothing was done, as text for people; empty: the groups were merged.
     """
     chosen = {into, *groups}
     values = {"groups": sorted(chosen), "into": into, "by": by, "reason": reason}
@@ -110,7 +111,7 @@ def merge_groups(groups: Collection[int], *, into: int, by: str, reason: str) ->
 
 
 def split_group(group: int, parts: Collection[int], *, by: str, reason: str) -> int:
-    """Make these parts of a merged group groups of their own, as before the merge; return how many."""
+    """Undo the merge of the groups `parts` into the group `group`; return how many groups were split off."""
     values = {"groups": [group, *parts], "group": group, "parts": list(parts), "by": by, "reason": reason}
 
     def work() -> int:
@@ -122,10 +123,13 @@ def split_group(group: int, parts: Collection[int], *, by: str, reason: str) -> 
 
 
 def rename_group(group: int, name: str, *, seen: str, by: str, reason: str) -> bool:
-    """Set a group's name, which is shown instead of its title; empty: no name. Return False if it was renamed since."""
+    """Set a group's name, which is shown in place of its title; empty: no name.
+
+    Return False if its name differs from `seen`, the name that the person saw.
+    """
     return rows.execute(_RENAME, {"group": group, "name": name, "seen": seen, "by": by, "reason": reason}) == 1
 
 
 def merged_groups(group: int, *, limit: int) -> list[MergedGroup]:
-    """Return the groups that are parts of this group, those with the latest messages first."""
+    """Return up to `limit` groups that are merged into this group, those with the latest messages first."""
     return rows.fetch(MergedGroup, _PARTS, {"group": group, "limit": limit})

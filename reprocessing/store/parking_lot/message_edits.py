@@ -20,14 +20,14 @@ from reprocessing.store.routing.routing_decisions import BY_HAND
 
 @dataclass(frozen=True, slots=True)
 class EditableLetter:
-    """A letter as it would be sent, and values by which a page detects a change.
+    """A letter with the bytes that would be sent, and with values by which a page detects that the letter has changed.
 
     Attributes:
         revision: number of the revision that would be sent; 0: the captured bytes.
-        largest: most bytes that the target accepts, including attributes.
+        largest: highest number of bytes that the target accepts, including attributes.
         ordering_key: the key; None: the letter has no key, or no place in a lane yet.
         placed: whether the letter has a place in a lane; an edit does not change the place.
-        led: whether the letter's source queue is known; if not, the letter has no target yet.
+        led: whether the letter's source queue is known; if not, the letter has no target.
     """
 
     letter_id: int
@@ -189,7 +189,7 @@ def read_versions(letters: Collection[int]) -> dict[int, LetterVersion]:
 
 
 def lock_letter(letter: int) -> None:
-    """Lock a letter until the commit, its lane first."""
+    """Lock a letter until the commit; first lock its lane."""
     decisions.lock_letters([letter], need_lane=False)
 
 
@@ -222,5 +222,5 @@ def record_action(  # noqa: PLR0913  # each by its name
 
 
 def last_action(letter: int) -> LastAction | None:
-    """Return the last audit log entry of a letter; None: there is none. Entries of views and exports do not count."""
+    """Return the last audit log entry of a letter, except entries of views and exports; None: there is none."""
     return rows.first(LastAction, _LAST, {"letter": letter})

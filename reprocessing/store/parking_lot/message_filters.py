@@ -1,4 +1,4 @@
-"""Turn a message filter into SQL: lists, counts, previews, bulk actions and exports use the same WHERE clause.
+"""Turn a message filter into a SQL condition, which lists, counts, previews, bulk actions and exports use.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -27,7 +27,7 @@ from reprocessing.store.payloads.content import IS_SEALED
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
-#: Milliseconds after which a statement is stopped, because a person waits for its result.
+#: Milliseconds after which a query is stopped, because a person waits for its result.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
@@ -177,7 +177,7 @@ def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dic
     `seconds`: the time limit; None: no limit.
 
     Raises:
-        InvalidFilter: the search took longer than `seconds`.
+        InvalidFilter: the search took longer than `seconds` (None: there is no limit).
     """
     found = _plain_parameters(sieve)
     searches_sealed = sieve.text is not None and payload_keys.has_keys()
@@ -212,7 +212,10 @@ class LetterPage:
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page of letters that a filter matches, the last finished first. `below`: end of the page before."""
+    """Return a page of letters that a filter matches, the last finished first.
+
+    `below`: the last letter of the previous page; None: return the first page.
+    """
     with patiently():
         if sieve.reads_bodies:
             return _of_bodies(sieve, below, limit)
@@ -236,7 +239,7 @@ def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Return how many letters a filter matches, by DLQ, state and reason. At most 10,001 letters are counted in all."""
+    """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
     with patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
@@ -268,7 +271,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
     """Refuse a filter that reads bodies, and could match letters that are not searched, as they are not the newest.
 
     Raises:
-        InvalidFilter: `is_exhaustive` is false.
+        InvalidFilter: there are more letters that may have the text (see `is_exhaustive`).
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
@@ -278,7 +281,10 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to one DLQ (by index) if only one has letters of the reasons; None: no DLQ has any."""
+    """Return the filter, limited to a DLQ if only one has letters with the filter's reasons; None: no DLQ has any.
+
+    For a single DLQ, PostgreSQL can use an index.
+    """
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -321,7 +327,7 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Set a statement timeout of 5 seconds within the block. If it is exceeded, raise InvalidFilter."""
+    """Set a statement timeout of 5 seconds for queries in the block; a query that takes longer raises InvalidFilter."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -32,5 +32,5 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 
 
 def restore_letters(letters: Sequence[int]) -> set[int]:
-    """Park discarded letters again and free their idempotency keys; return the ids of their lanes."""
+    """Park discarded letters again, so that their idempotency keys become free; return the ids of their lanes."""
     return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

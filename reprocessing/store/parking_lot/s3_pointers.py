@@ -33,7 +33,7 @@ class PossiblePointer:
 
 
 def possible_pointers(run: int, *, among: int, most: int) -> list[PossiblePointer]:
-    """Return at most `most` of the first `among` letters of a run whose bodies may be pointers into S3."""
+    """Return up to `most` letters whose bodies may be pointers into S3, among the first `among` letters of a run."""
     values = {"run": run, "among": among, "most": most, "above": 0}
     pointing: list[PossiblePointer] = []
     while len(pointing) < most and (found := rows.fetch(PossiblePointer, _POINTING, values)):

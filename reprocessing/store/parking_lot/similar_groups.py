@@ -1,4 +1,4 @@
-"""Merge new groups whose bodies have similar keys into one group of their DLQ, when the groups are first seen."""
+"""Merge new failure groups of a DLQ whose messages have a similar shape (the set of keys of a JSON body)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprocessing.domain.parking_lot.failure_fingerprint import FailureCause
 from reprocessing.domain.parking_lot.similar_shapes import Shape, leaders
 from reprocessing.store import rows
 
-#: A new shape is compared with this many shapes of its DLQ, those of the latest messages.
+#: A new shape is compared with so many shapes of its DLQ: those with the latest messages.
 MOST: Final = 1_000
 
-# Two workers that saw similar new shapes at the same moment would each make a group: one DLQ's shapes wait for another.
-# A person's merge waits, too: a new group would join one that the merge is making a part of another.
+# Without this lock, two workers that see similar new shapes at the same moment would each make a group. A person's
+# merge takes the lock, too: else a new group might join a group that the merge is making a part of another group.
 _TURN = "SELECT pg_advisory_xact_lock(1381126739, dlq) FROM unnest(%(dlqs)b::int[]) AS s(dlq)"
 
 _KNOWN = """
@@ -56,9 +56,9 @@ class _There:
 
 
 def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
-    """Return for each new shape that joins another one's group, the digest of the other; lock the DLQs' shapes.
+    """Return, for each new shape, the digest of the similar shape whose group it joins; lock the shapes of the DLQs.
 
-    `causes`: the DLQ and the cause of each message.
+    `causes`: the DLQ's id and the failure cause of each message. Shapes without a similar shape are left out.
     """
     seen = Counter((dlq, cause.digest, cause.keys) for dlq, cause in causes if cause.keys)
     if not seen:
@@ -67,7 +67,7 @@ def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes
         return {}
     dlqs = sorted({dlq for dlq, _, _ in new})
     lock_shapes(dlqs)
-    new = _new(seen)  # another worker may have made them meanwhile
+    new = _new(seen)  # another worker may have stored some of them meanwhile
     known = defaultdict[int, list[Shape]](list)
     for row in rows.fetch(_Known, _KNOWN, {"dlqs": dlqs, "most": MOST}):
         known[row.dlq_id].append(Shape(bytes(row.fingerprint), tuple(row.keys), leads=row.leads, place=row.id))
@@ -80,12 +80,12 @@ def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes
 
 
 def lock_shapes(dlqs: Iterable[int]) -> None:
-    """Let no other transaction add or merge shapes of these DLQs until this transaction ends."""
+    """Keep other transactions from adding or merging shapes of these DLQs until this transaction ends."""
     rows.execute(_TURN, {"dlqs": [dlq % 2**31 for dlq in sorted(set(dlqs))]})
 
 
 def merge_similar(joined: Mapping[Placed, bytes]) -> None:
-    """Merge these new groups into those of the shapes that `similar_to` returned."""
+    """Merge the groups of new shapes into the groups of their similar shapes, as `similar_to` returned them."""
     if joined:
         values = {
             "dlqs": [dlq for dlq, _ in joined], "digests": [digest for _, digest in joined],

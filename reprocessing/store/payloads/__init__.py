@@ -1,1 +1,1 @@
-"""Store payloads sealed (encrypted) with data keys, open them for people, and rotate, shred and erase them."""
+"""Store payloads sealed (encrypted) with data keys, open (decrypt) them for people, and erase them."""

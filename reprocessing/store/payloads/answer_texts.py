@@ -1,4 +1,4 @@
-"""Seal the texts of targets that may quote a payload, and open them for a person."""
+"""Seal (encrypt) texts in a target's answers, because they may quote a payload, and open them for a person."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content, viewed_content
 from reprocessing.store.payloads.content import Sealer
 
-#: Stands for a text that could not be sealed. The outcome of the attempt is recorded all the same.
+#: Stored in place of a text that could not be sealed. The outcome of the attempt is recorded all the same.
 NOT_KEPT: Final = "the text was not kept, because payload keys were not available"
-#: Stands for a text that a page does not show yet.
+#: Shown in place of a text while a page does not show the payload.
 HIDDEN: Final = "its text may quote the payload, and is shown with it"
 _LONGEST: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """A target's text about a letter of a DLQ."""
+    """A text from a target's answer, about a letter of a DLQ."""
 
     dlq_id: int
     message_id: str
@@ -32,7 +32,10 @@ class AnswerText:
 
 
 def sealed(texts: Sequence[AnswerText]) -> list[str]:
-    """Return the texts, shortened, and sealed with the data keys of their DLQs. Call it outside a transaction."""
+    """Return the texts, cut to a maximal length, and sealed with the data keys of their DLQs.
+
+    Call it outside a transaction, because AWS KMS may be called.
+    """
     sealers = _sealers({answer.dlq_id for answer in texts})
     return [
         sealer.text(answer.text[:_LONGEST], Part.ANSWER, of=answer.message_id) if sealer else NOT_KEPT
@@ -42,10 +45,10 @@ def sealed(texts: Sequence[AnswerText]) -> list[str]:
 
 
 def detail_for(letter: Letter, detail: str, *, shown: bool, revealed: bool) -> str:
-    """Return a detail of the letter or of its attempt, for a person.
+    """Return the `detail` of the letter or of an attempt, as a person may read it.
 
-    A target's text is left out, unless the page shows the payload (`shown`). It is masked if the DLQ masks fields,
-    unless `revealed`: no rule finds a field's value in it.
+    A text of the target is left out, unless the page shows the payload (`shown`). If the DLQ masks fields, the whole
+    text is masked, unless `revealed`: masking rules cannot find a field's value in a text.
     """
     said, text = attempt_detail.split(detail)
     if not text:

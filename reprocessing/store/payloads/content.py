@@ -33,7 +33,7 @@ CONTENT_LENGTH: Final[LiteralString] = (
 
 
 class HasContent(Protocol):
-    """A row with content of a letter: it has `message_id`, and some of the fields that `CONTENT` names."""
+    """A row with parts of a letter's content: it has `message_id`, and some of the fields that `CONTENT` names."""
 
     @property
     def message_id(self) -> str:
@@ -41,7 +41,7 @@ class HasContent(Protocol):
 
 
 Row = TypeVar("Row", bound=HasContent)
-#: The fields of rows that may be sealed, each with the part of the letter that it holds.
+#: The fields of rows that may be sealed, each with the part of the letter's content that the field has.
 CONTENT: Final[Mapping[str, Part]] = {
     "body": Part.BODY, "attributes": Part.ATTRIBUTES, "original_body": Part.BODY,
     "original_attributes": Part.ATTRIBUTES,
@@ -60,15 +60,15 @@ class Sealer:
         return None if self.key is None else self.key.id
 
     def bytes(self, content: bytes, part: Part, *, of: str) -> bytes:
-        """Return the content sealed. `of`: id of its message, which must be given again to open it."""
+        """Return the content sealed. `of`: the letter's message id, which must be given again to open the content."""
         return content if self.key is None else sealing.seal(self.key, content, part=part, of=of)
 
     def text(self, text: str, part: Part, *, of: str) -> str:
-        """Return a text about the message `of`, sealed for a text column."""
+        """Return a text about the letter with message id `of`, sealed for a text column."""
         return text if self.key is None else sealing.to_text(self.bytes(text.encode(), part, of=of))
 
     def system(self, system: Mapping[str, str], *, of: str) -> dict[str, str]:
-        """Return SQS's own attributes, with those sealed that may identify people (`_SEALED_SYSTEM`)."""
+        """Return SQS's own attributes; attributes that may identify people (`_SEALED_SYSTEM`) are sealed."""
         secret = {name: value for name, value in system.items() if name in _SEALED_SYSTEM}
         if self.key is None or not secret:
             return dict(system)
@@ -98,7 +98,7 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows whose content can be decrypted, decrypted; and by message id why other rows cannot."""
+    """Return rows with their content decrypted; and, by message id, why other rows cannot be decrypted."""
     try:
         return opened(found), {}
     except PayloadUnreadable:
@@ -113,14 +113,14 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
-    """Return bytes decrypted; readable bytes are unchanged. `of`: id of their message. Raises PayloadUnreadable."""
+    """Return bytes decrypted; readable bytes are unchanged. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
 
 
 def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
-    """Return SQS's own attributes of the message `of`, with sealed attributes decrypted. Raises PayloadUnreadable."""
+    """Return SQS's own attributes, decrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (sealed := _sealed_system(system)) is None:
         return dict(system)
     key_id = sealing.key_id(sealed) or 0
@@ -134,7 +134,10 @@ def sealed_text(text: str, part: Part) -> str:
 
 
 def opened_text(text: str, part: Part, *, of: str = "") -> str:
-    """Return a text that `sealed_text`, or `Sealer.text` for the message `of`, returned. Raises PayloadUnreadable."""
+    """Return the text that `sealed_text` or `Sealer.text` sealed. `of`: as for `Sealer.text`.
+
+    Raises PayloadUnreadable.
+    """
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of=of).decode()
 

@@ -1,6 +1,6 @@
-"""Erase a value, such as a customer's number, from letters, key queues and history.
+"""Erase a value, such as a customer's number, from letters, key queues and all stored texts (history).
 
-An erasure is stored without the value, so that an interrupted erasure can be continued.
+An erasure is stored with a digest of the value, not the value itself, so that an interrupted erasure can be continued.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import installation_texts, removal
 from reprocessing.store.payloads.removal import Removed
 
-#: Stands in history for an erased value.
+#: Replaces an erased value in stored texts.
 ERASED: Final = "[erased]"
 #: Erases a letter's digests, keys and details. The redrive id stays: it recognises the letter if it comes back.
 _BLANK: Final[LiteralString] = """
@@ -101,22 +101,22 @@ SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one batch: ids of letters that were erased, and ids of letters in progress, which were not."""
+    """The result of one batch: ids of erased letters, and ids of letters in progress (`busy`), which are not erased."""
 
     erased: list[int]
     busy: list[int]
 
 
 def open_erasure(digest: bytes, *, by: str, reason: str) -> Erasure:
-    """Return the open erasure of the value with this digest; if there is none, begin one."""
+    """Return the unfinished erasure of the value with this digest; if there is none, begin an erasure."""
     rows.execute(_ADD, {"digest": digest, "by": by, "reason": reason})
     return Erasure.objects.get(digest=digest, finished_at=None)
 
 
 def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
-    """Erase the content and keys of letters, their attempts' details and claims, and their keys in key queues.
+    """Erase letters' content and keys, the details and claims of their attempts, and the keys of their key queues.
 
-    One transaction, with audit log entries. Letters in progress are left as they are.
+    All is one transaction, with an audit log entry for each letter. Letters in progress are not changed.
     """
 
     def work() -> Removed:
@@ -136,9 +136,9 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
 
 
 def erase_history(of: Erasure, value: str) -> None:
-    """Replace the value by `[erased]` in the columns that `HISTORY` names. Each table has its own transaction.
+    """Replace a value by `[erased]` in all columns named in `HISTORY`, and in the encrypted texts of filters.
 
-    Also in the encrypted texts of filters. Stored answers of the HTTP API that have the value are deleted.
+    Stored responses of the HTTP API that have the value are deleted. Each table has a transaction of its own.
 
     Raises:
         PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
@@ -158,7 +158,7 @@ def erase_history(of: Erasure, value: str) -> None:
 
 
 def count_history(value: str) -> dict[str, int]:
-    """Return how many rows of history hold the value, by table."""
+    """Return, by table, how many rows have the value in one of the columns that `HISTORY` names."""
     counts = {}
     for table, (texts, objects) in HISTORY.items():
         statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + _holds(texts, objects)  # noqa: S608  # constants
@@ -167,7 +167,7 @@ def count_history(value: str) -> dict[str, int]:
 
 
 def finish(of: Erasure) -> None:
-    """End the erasure, and write its certificate to the audit log: counts, digest, times and person; not the value."""
+    """End an erasure, and write its certificate to the audit log: counts, digest, times, person; not the value."""
     rows.execute(_FINISH, {"id": of.pk})
 
 

@@ -13,7 +13,7 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of texts. SQL: `table`, `text`: the text of a row `x`, and `change`: sets it to `s.becomes`."""
+    """SQL of a column with texts: its `table`; `text` reads the text of a row x; `change` sets the text."""
 
     part: Part
     table: LiteralString
@@ -95,7 +95,7 @@ def erase_filters(value: str, erased: str) -> int:
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield the texts of a column, sealed or readable, in batches."""
+    """Yield lists of the texts of a column that are sealed (`sealed`), or that are readable."""
     statement = _READ.format(table=column.table, text=column.text)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):

@@ -2,7 +2,7 @@
 
 A data key is stored wrapped: encrypted by a wrapping key, which may be in AWS KMS. Because KMS costs time and money, an
 unwrapped key is kept for some seconds. `use_ring` sets the function that returns the wrapping keys, since this layer
-calls no other system.
+does not call AWS KMS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ INSTALLATION: Final[Place] = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A data key as stored. `wrapped` None: a person destroyed the key; `wrapped_by`: the name of the wrapping key."""
+    """A stored data key: encrypted (`wrapped`) by the wrapping key `wrapped_by`.
+
+    `wrapped` None: a person destroyed it.
+    """
 
     id: int
     dlq_id: int | None
@@ -36,7 +39,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text that is bound to the wrapped key, so that nobody can exchange two rows' keys."""
+        """Return the text that must be given to unwrap the key, so that the keys of two rows cannot be exchanged."""
         return context_of((self.dlq_id, self.day))
 
 
@@ -108,24 +111,24 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the text that is bound to a wrapped key of this place; a key with another text cannot be unwrapped."""
+    """Return the text that must be given to unwrap a data key of this place; with another text, unwrapping fails."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day}"
 
 
 def use_ring(ring: Callable[[], tuple[KeyRing, float]]) -> None:
-    """Set the function that returns the wrapping keys, and for how many seconds unwrapped keys are kept."""
+    """Set the function that returns the wrapping keys, and the seconds for which unwrapped data keys stay in memory."""
     _unwrapped.ring = ring
     _unwrapped.clear()
 
 
 def forget_unwrapped() -> None:
-    """Delete the unwrapped keys of this process from memory."""
+    """Delete the unwrapped data keys from this process's memory."""
     _unwrapped.clear()
 
 
 def encrypts() -> bool:
-    """Return whether new payloads are sealed: there is a wrapping key."""
+    """Return whether new payloads are sealed (encrypted), because a wrapping key is configured."""
     return bool(_unwrapped.ring()[0].keys)
 
 
@@ -149,7 +152,7 @@ def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
 
 
 def current_key(place: Place) -> DataKey | None:
-    """Return the data key that seals new content of this place; make it if there is none. None: no encryption.
+    """Return the data key that seals new content of this place; create it if there is none. None: nothing is sealed.
 
     Call it outside a transaction, because AWS KMS may be called.
     """
@@ -167,7 +170,7 @@ def current_key(place: Place) -> DataKey | None:
 
 
 def try_first_key() -> None:
-    """Check the first wrapping key: wrap and unwrap a data key that is not stored. Raises PayloadKeyUnavailable."""
+    """Check that the first wrapping key works: wrap and unwrap a new secret. Raises PayloadKeyUnavailable."""
     ring, context = _unwrapped.ring()[0], context_of(INSTALLATION)
     ring.unwrap(*ring.wrap(new_secret(), context), context)
 
@@ -178,12 +181,15 @@ def is_live(key_id: int) -> bool:
 
 
 def not_wrapped_by_first(*, limit: int) -> list[StoredKey]:
-    """Return up to `limit` data keys that are not wrapped by the first wrapping key, the one for new data keys."""
+    """Return up to `limit` data keys that a former wrapping key wraps, not the first, which wraps new data keys."""
     return rows.fetch(StoredKey, _LEFT, {"first": _unwrapped.ring()[0].first, "limit": limit})
 
 
 def rewrap(some: Collection[StoredKey]) -> int:
-    """Wrap these data keys with the first wrapping key; return how many. A key that changed meanwhile is left out."""
+    """Wrap these data keys with the first wrapping key; return how many.
+
+    A data key that changed meanwhile is left out.
+    """
     ring = _unwrapped.ring()[0]
     wrapped = [ring.wrap(ring.unwrap(key.wrapped_by, key.wrapped or b"", key.context), key.context)[1] for key in some]
     values = {"ids": [key.id for key in some], "former": [key.wrapped for key in some], "wrapped": wrapped}
@@ -191,7 +197,7 @@ def rewrap(some: Collection[StoredKey]) -> int:
 
 
 def has_keys() -> bool:
-    """Return whether there are data keys, also destroyed keys: then some payloads may be sealed."""
+    """Return whether any data key exists or existed (destroyed keys count), so that payloads may be sealed."""
     return rows.value(bool, _ANY, {})
 
 

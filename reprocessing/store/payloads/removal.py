@@ -1,4 +1,4 @@
-"""Remove the content of letters for good: payloads, edits, and the texts of reports, in the caller's transaction.
+"""Remove the content of letters for ever: payloads, edits and texts of reports, in the caller's transaction.
 
 A letter whose content was removed is not sent any more: captured and parked letters are discarded. Letters that are
 queued or being sent are left out.
@@ -86,7 +86,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_o
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Ids of letters whose content was removed, ids of letters in progress, and how many rows were removed, by kind."""
+    """Ids of `letters` whose content was removed, ids of letters in progress (`busy`), and removed rows by kind."""
 
     letters: list[int] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
@@ -105,7 +105,8 @@ def remove_content(
 ) -> Removed:
     """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
 
-    Letters in progress are not changed. Each other letter gets an audit log entry; `after`: facts to add to it.
+    Letters in progress are not changed. For each other letter, an audit log entry (`act`) is written; `after`: values
+    to add to the entry.
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})

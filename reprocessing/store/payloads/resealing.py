@@ -1,4 +1,4 @@
-"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests and texts of targets."""
+"""Seal (encrypt) payloads, edits, digests and texts of targets that were stored before encryption was set up."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
 # Letters are read in the order of their ids.
-_DLQ = """
-SELECT l.dlq_id FROM redrive_letter l WHERE l.id > %(above)b::bigint ORDER BY l.id LIMIT 1
-"""
-
 _READABLE = f"""
 SELECT * FROM (
     SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system, l.body_hash,
@@ -129,16 +125,16 @@ class _Detail:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows one call sealed (encrypted), and the id of the last row; `last` 0: there are no more rows."""
+    """How many rows (`n`) a call sealed (encrypted), and the id of its last row; 0: no readable rows are left."""
 
     n: int
     last: int
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Encrypt (seal) up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
+    """Seal up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
 
-    `day`: the day of the data keys.
+    `day`: the day for which each DLQ's data key is used.
     """
     found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
     if not found:
@@ -147,9 +143,9 @@ def seal_payloads(above: int, day: date) -> Sealed:
     digests = content.digests(letter.body for letter in found)
     values = {
         "ids": [letter.id for letter in found],
-        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
-        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
-        "systems": [Jsonb(sealers[one.dlq_id].system(one.system, of=one.message_id)) for one in found],
+        "bodies": [sealers[row.dlq_id].bytes(row.body, Part.BODY, of=row.message_id) for row in found],
+        "attributes": [sealers[row.dlq_id].bytes(row.attributes, Part.ATTRIBUTES, of=row.message_id) for row in found],
+        "systems": [Jsonb(sealers[row.dlq_id].system(row.system, of=row.message_id)) for row in found],
     }
     former = [body_hash(letter.body) for letter in found]
 
@@ -165,9 +161,9 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Encrypt (seal) up to 20 readable edits with ids above `above`, in one transaction.
+    """Seal up to 20 readable edits with ids above `above`, in one transaction.
 
-    `day`: the day of the data keys.
+    `day`: the day for which each DLQ's data key is used.
     """
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
@@ -177,8 +173,8 @@ def seal_edits(above: int, day: date) -> Sealed:
     plain = [body_hash(edit.body) for edit in found]
     values = {
         "ids": [edit.id for edit in found],
-        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
-        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
+        "bodies": [sealers[row.dlq_id].bytes(row.body, Part.BODY, of=row.message_id) for row in found],
+        "attributes": [sealers[row.dlq_id].bytes(row.attributes, Part.ATTRIBUTES, of=row.message_id) for row in found],
         "digests": digests, "previous": _previous(found),
     }  # fmt: skip
 
@@ -195,7 +191,10 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_details(above: int, day: date) -> Sealed:
-    """Seal the next readable texts of targets in the details of attempts, as `seal_payloads` does."""
+    """Seal the readable texts of targets in up to 500 attempts with ids above `above`, in one transaction.
+
+    `day`: the day for which each DLQ's data key is used.
+    """
     found = rows.fetch(_Detail, _DETAILS, {"above": above})
     if not found:
         return Sealed(0, 0)
@@ -225,7 +224,7 @@ def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:
 
 
 def _all_live(sealers: Iterable[Sealer]) -> bool:
-    """Return whether all data keys still exist. Nobody can destroy the existing keys until the commit."""
+    """Return whether the data keys of all sealers still exist; until the commit, nobody can destroy them."""
     ids = sorted({sealer.key_id for sealer in sealers if sealer.key_id is not None})
     live = rows.column(int, _LIVE, {"ids": ids})
     if len(live) < len(ids):
@@ -234,7 +233,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return for each edit the digest of the body before it: the captured body, or the body of the edit before."""
+    """Return, for each edit, the digest of the body that was edited: the captured body, or that of the edit before."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

@@ -1,4 +1,4 @@
-"""Search sealed (encrypted) bodies for a text. PostgreSQL cannot read them, so this process opens them in chunks."""
+"""Search sealed (encrypted) bodies for a text. PostgreSQL cannot decrypt bodies, so this process does, in chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import IS_SEALED
 
-#: Bytes, and number, of letters that are opened at a time; a larger letter is a chunk by itself.
+#: Highest number of bytes, and of letters, that are decrypted at a time; a larger letter is a chunk by itself.
 CHUNK, LETTERS = 16 * 1024 * 1024, 1_000
 
 _WEIGHTS = """

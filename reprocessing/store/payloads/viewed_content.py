@@ -64,7 +64,7 @@ def view_edit(
 ) -> tuple[ViewedContent, ViewedContent] | None:
     """Return the captured content and the content of edit `no`, and record the view; None: one of them does not exist.
 
-    The arguments, permissions and errors are those of `view_content`.
+    For the arguments, the permissions to check and the errors, see `view_content`.
     """
     captured, edited = _read(letter, CAPTURED), _read(letter, no) if no > CAPTURED else None
     if captured is None or edited is None:
@@ -84,7 +84,7 @@ def has_masked_values(letter: Letter) -> bool:
 def public_document(letter: Letter) -> JsonValue | Unreadable:
     """Return a letter's body as JSON with masked values, or why it cannot be read; no view is recorded.
 
-    Use it only for fields that everybody may see.
+    Use it only to read the fields that the DLQ's setting `public_fields` names, which everybody may see.
     """
     held = _read(letter, TO_SEND)
     document = Unreadable("the payload was deleted") if held is None else json_view.read(held.body)
@@ -93,7 +93,7 @@ def public_document(letter: Letter) -> JsonValue | Unreadable:
 
 
 def rules_of(dlq: DeadLetterQueue) -> MaskRules:
-    """Return the masking rules of a DLQ: its own, and those of the settings."""
+    """Return the masking rules of a DLQ: its own rules, and the rules of the settings for all DLQs."""
     return mask_rules((*conf.current().masked_fields, *map(str, dlq.masked_fields)))
 
 
@@ -104,7 +104,7 @@ def masks_fields(dlq: int | None) -> bool:
 
 
 def masked(dlq: DeadLetterQueue, body: bytes, attributes: Attributes) -> MaskedContent:
-    """Return content of this DLQ with masked values, for lists and files whose views are recorded as a whole."""
+    """Return a letter's body and attributes with masked values, for lists and files; the caller records the view."""
     return masking.mask(body, attributes, rules_of(dlq))
 
 

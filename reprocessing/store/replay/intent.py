@@ -1,4 +1,4 @@
-"""Record, before letters are sent, that they are about to be sent (the intent). Only the returned letters are sent."""
+"""Record the intent: before letters are sent, commit that they are about to be sent. Only returned letters are sent."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 @dataclass(frozen=True, slots=True)
 class IntendedSend:
-    """A letter that may be sent now: its attempt is committed."""
+    """A letter that is to be sent now, with its attempt, which is committed."""
 
     attempt_id: int
     no: int
@@ -153,7 +153,7 @@ class IntendedSend:
     dlq_id: int
     attempts: int  #: attempts that count against `max_attempts`; `tries`: all since a person released the letter
     tries: int
-    standing: bool | None  #: the run is automatic: beat adds letters to it
+    standing: bool | None  #: the run is a standing run, to which beat adds letters
     not_sent: int
     epoch: int
     sequence: str
@@ -189,9 +189,9 @@ def intend(  # noqa: PLR0913  # each by its name
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
 ) -> list[IntendedSend]:
-    """Commit attempts for the first letters of these lanes, before they are sent; return the letters that may be sent.
+    """Commit attempts for the first letters of these lanes, before they are sent; return the letters to send.
 
-    A letter is not returned if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids it.
+    A letter is not returned if its lane, claim, run or place changed, or a breaker, wave or stop forbids the send.
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
     `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
@@ -211,7 +211,7 @@ def intend(  # noqa: PLR0913  # each by its name
 
 
 def _opened(intended: list[IntendedSend]) -> list[IntendedSend]:
-    """Return the letters with their payloads opened. Call it after the commit, because AWS KMS may be called."""
+    """Return the letters with their payloads decrypted. Call it after the commit, because AWS KMS may be called."""
     readable, problems = content.opened_or_why(intended)
     if not problems:
         return readable

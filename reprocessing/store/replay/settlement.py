@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts, and the changes of letters, claims (reserved idempotency keys) and copies."""
+"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies by them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAITS_FOR_COPY: Final = "its first message is not sent again, and is closed when
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The outcome of an attempt, and the next state of its letter."""
+    """The outcome of an attempt, and the state that its letter gets."""
 
     attempt_id: int
     letter_id: int
@@ -31,8 +31,8 @@ class Settlement:
     state: LetterState
     claim: str  #: the new state of the letter's claim: held, free, delivered
     sent_message_id: str | None = None
-    deadline: float | None = None  #: seconds from now in which the message may return, or be in its target
-    due: float | None = None  #: seconds from now until the letter may be tried again
+    deadline: float | None = None  #: seconds from now for which the message may come back, or be in its target
+    due: float | None = None  #: seconds from now until the letter may be sent again
     detail: str | None = None
     reason: ParkedReason | None = None
     counted: bool = True  #: the attempt counts against the DLQ's limit
@@ -157,14 +157,14 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record the results of open attempts on lanes that the caller leases; return copies that may be deleted."""
+    """Record the outcomes of open attempts, on lanes that the caller leases; return copies that may be deleted."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
 def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
     """Record the message ids that targets gave to attempts whose lanes the caller no longer leases.
 
-    By these ids the messages are recognised if they come back.
+    By its message id, a message is recognised if it comes back.
     """
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
@@ -172,8 +172,8 @@ def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> N
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
     """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
 
-    The FIFO target dropped the resend as a repetition, so no second message will come back. Lock the lanes before.
-    `sent`: the message id by attempt id.
+    Such a FIFO target dropped the resend as a repetition, so no second message will come back. Lock the lanes before.
+    `sent`: the message id that the target gave, by attempt id.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
@@ -190,11 +190,11 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Delay those of these waiting letters of which a sent copy may still come back; return their ids.
+    """Delay those of these waiting letters that were sent before and may still come back; return their ids.
 
-    Only copies at targets whose lanes wait for outcomes (`OUTLASTS`) count. Such letters keep lane and idempotency key,
-    and may be closed only when no copy can come back any more. Call it with the lanes locked. `owned`: the caller
-    leases the lanes; if false, letters of leased lanes are not changed.
+    This applies only to targets whose lanes wait for outcomes (`OUTLASTS`). A delayed letter keeps its lane and
+    idempotency key, and may be closed only when it can no longer come back. Call it with the lanes locked. `owned`: the
+    caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
@@ -210,8 +210,8 @@ def close_letters(
 
 
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts whose messages did not come back, and presume their letters delivered; return deletable copies.
+    """Close attempts whose messages did not come back, and presume their letters delivered.
 
-    Lock the lanes before.
+    Return the letters' copies in DLQs, which may be deleted. Lock the lanes before.
     """
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

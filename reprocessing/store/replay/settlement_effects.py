@@ -1,4 +1,4 @@
-"""SQL shared by statements that change letters: the effects on claims, copies and lanes.
+"""SQL that several statements use when they change letters: what then happens to claims, copies and lanes.
 
 A claim reserves an idempotency key at a target for one letter.
 """

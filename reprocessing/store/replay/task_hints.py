@@ -1,4 +1,4 @@
-"""Decide for how many lanes beat sends task hints, for how long hints are valid, and whether a sweep or purge is due.
+"""Decide for how many lanes beat sends task hints, how long hints are valid, and whether a sweep or purge is due.
 
 A task hint is a Celery task that names due lanes. A sweep finishes the work of killed workers; a purge deletes rows
 past their retention.
@@ -64,18 +64,18 @@ class _Untaken:
 
 @dataclass(frozen=True, slots=True)
 class HintRound:
-    """How many lanes to hint at now, and for how many seconds the hints are valid."""
+    """For how many lanes (`width`) beat sends hints now, and for how many seconds (`lifetime`) the hints are valid."""
 
     width: int
     lifetime: float
 
 
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
-    """Return for how many lanes to send hints now, and how long the hints are valid; width 0 if enough are pending.
+    """Return for how many lanes to send hints now (0: enough hints are pending), and how long the hints are valid.
 
-    While no worker takes hints, there are fewer hints, valid for longer. Lanes that killed workers leased always get a
-    hint. `most`: lanes of a full round. `least_life`: seconds for which a hint is valid while workers take hints;
-    `most_life`: at most so many seconds while they do not.
+    While no worker takes hints, fewer hints are sent, valid for longer. Lanes that killed workers leased always get a
+    hint. `most`: the most lanes in a round. `least_life`: seconds for which a hint is valid while workers take hints.
+    `most_life`: the most seconds for which a hint is valid while workers take none.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
@@ -84,5 +84,5 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether a `sweep` or `purge` (`what`) is due `every` seconds after the last. If so, record it as done."""
+    """Return whether the last sweep (or purge, by `what`) is `every` seconds ago. If so, record that one begins now."""
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

@@ -1,1 +1,1 @@
-"""Store rules and rate classes (rates and backoffs that rules assign), and write the rules' decisions about letters."""
+"""Store rules, and rate classes (a rate and a backoff that a rule gives to letters); write the rules' decisions."""

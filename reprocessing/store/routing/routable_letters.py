@@ -19,7 +19,7 @@ CHUNK = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RoutableLetter:
-    """A letter as rules see it."""
+    """A letter with the values that rules can read."""
 
     letter_id: int
     lane_id: int | None
@@ -88,9 +88,9 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB. `bodies`: load bodies, too.
+    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB of letters.
 
-    Letters that cannot be decrypted have a text in `unreadable`.
+    `bodies`: load bodies, too. A letter that cannot be decrypted has the reason in `unreadable`.
     """
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     found = rows.fetch(RoutableLetter, _LOAD, values)
@@ -98,14 +98,14 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
     if not problems:
         return readable
     opened = {letter.letter_id: letter for letter in readable}
-    return [opened.get(one.letter_id) or replace(one, unreadable=problems[one.message_id]) for one in found]
+    return [opened.get(letter.letter_id) or replace(letter, unreadable=problems[letter.message_id]) for letter in found]
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
-    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
-    all. `bodies`: load bodies, too.
+    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only letters of this DLQ;
+    None: of all DLQs. `bodies`: load bodies, too.
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))

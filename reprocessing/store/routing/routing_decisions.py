@@ -1,6 +1,6 @@
-"""Write the rules' decisions about letters, and find letters that former rules hold or delay.
+"""Write the rules' decisions about letters, and find letters that an outdated version of the rules holds or delays.
 
-Every change of the rules raises the rulebook's version. A letter has the version that decided about it.
+Every change of the rules raises the rulebook's version. A letter stores the version of the rules that decided about it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BY_HAND: Final = 9_000_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """What the rules decided about a letter."""
+    """A decision of the rules about one letter."""
 
     letter_id: int
     was: int  #: the rulebook version of the letter when it was loaded
@@ -146,8 +146,8 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
     """Write decisions about letters; return the letters that were written. Lock their lanes before.
 
     Letters that changed since they were loaded are left out. `version`: the rulebook version that decided; if there is
-    a newer version, nothing is written. `owned`: the caller leases the lanes; if false, letters of leased lanes are not
-    changed.
+    a newer version, nothing is written. `owned`: the caller leases the lanes; if false, letters of leased lanes are
+    left out, too.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
@@ -156,14 +156,14 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
     """Delay waiting letters that cannot be decrypted, so that no rule decided about them; return their ids.
 
-    Lock their lanes before. `owned`: see `write`.
+    Lock their lanes before. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     values = {"letters": list(letters), "lanes": list(lanes), "owned": owned, "seconds": UNREADABLE_SECONDS}
     return set(rows.column(int, _PUT_OFF_UNREADABLE, values))
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add these numbers of decisions and errors, by rule id, to the rules' counts; store each rule's last error."""
+    """Add numbers of decisions and errors, by rule id, to the counts of rules; store the latest error of each rule."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
@@ -175,7 +175,10 @@ def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], t
 
 
 def record_reasons(whys: Mapping[int, str]) -> None:
-    """Record for these lanes, by id, why a rule holds or delays them. Leased lanes are not changed."""
+    """Store the reason why a rule holds or delays lanes. `whys`: the reasons by lane id.
+
+    Leased lanes are not changed.
+    """
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
 
@@ -197,10 +200,10 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Let due lanes whose breaker permits no send be leased once, so that rulebook `version` decides about the head.
+    """Let due lanes whose breaker permits no send be leased once, so that the current rules decide about their heads.
 
-    Lanes about whose head this version has decided are left out. `rules`: whether any rules are in force; if not, lanes
-    about whose head no version has decided are left out, too.
+    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force;
+    if not, lanes are left out, too, if no version has ever decided about their head.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

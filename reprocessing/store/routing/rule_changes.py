@@ -41,7 +41,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """The result of saving a rule or rate class. `new`: it was created. Without differences, nothing was changed."""
+    """The result of saving a rule or rate class. `new`: it was created. `differences` empty: nothing was changed."""
 
     id: int
     new: bool
@@ -49,9 +49,9 @@ class RuleChange:
 
 
 def draft_rule(name: str, fields: Fields) -> Rule:
-    """Return the rule with these fields, not saved; an existing rule keeps its other fields.
+    """Return the rule with these fields, without saving it; an existing rule keeps its other fields.
 
-    Raise InvalidRule if the rule could not be evaluated.
+    Raises InvalidRule if the rule could not be evaluated or applied.
     """
     row = find_rule(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
@@ -66,7 +66,7 @@ def find_rule(name: str) -> Rule | None:
 
 
 def differences(name: str, fields: Fields) -> list[Difference]:
-    """Return what these fields would change; return all fields if the rule does not exist."""
+    """Return the fields of the rule that would change; if the rule does not exist, return all fields."""
     return _differences(name, find_rule(name), fields)
 
 
@@ -76,12 +76,13 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
-    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`.
+    """Create the rule, or change it; if its target is new, the target is saved, too.
 
-    A rule that was not enabled, and is not enabled now, decides about no message, so it needs no second person.
-    `approval`: see `guard.check`.
+    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the
+    `Parts` of an apply, or the id of the approval that is being executed; None: the person `by` acts alone.
 
     Raises:
+        InvalidRule: the rule could not be evaluated or applied.
         ApprovalNeeded: a second person is needed.
     """
     with transaction.atomic():
@@ -101,7 +102,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
             row.save(force_insert=True)
         else:
             Rule.objects.filter(pk=row.pk).update(
-                **{one.field: getattr(row, one.field) for one in changes}, trouble="", error_count=0
+                **{change.field: getattr(row, change.field) for change in changes}, trouble="", error_count=0
             )
         _record(row, changes, by, reason, new=new)
         rules.raise_version()
@@ -109,7 +110,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cover = None) -> bool:
-    """Enable or disable a rule; return whether the rule changed. Errors as in `check` and `save_rule`."""
+    """Enable or disable a rule; return whether it changed. `approval`, and ApprovalNeeded: as for `save_rule`.
+
+    Raises InvalidRule if a rule to be enabled could not be evaluated or applied.
+    """
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -125,7 +129,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cov
 
 
 def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
-    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`.
+    """Disable a rule that is to be deleted. After the commit, route its letters again, and call `erase`.
 
     Raises ApprovalNeeded if a second person is needed; one person may remove a rule that is not enabled.
     """
@@ -167,7 +171,7 @@ def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleC
 
 
 def differences_of_class(name: str, fields: Fields) -> list[Difference]:
-    """Return what these fields would change in a rate class; return all fields if the rate class does not exist."""
+    """Return the fields of a rate class that would change; if the rate class does not exist, return all fields."""
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
@@ -183,7 +187,7 @@ def check(row: Rule) -> None:
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
         raise InvalidRule(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)
-    if any(one is None for one in backoff) and any(one is not None for one in backoff):
+    if any(value is None for value in backoff) and any(value is not None for value in backoff):
         raise InvalidRule(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
 
 
@@ -196,7 +200,7 @@ _TITLES = {
 def _pass(  # noqa: PLR0913  # each by its name
     kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
 ) -> None:
-    """Check whether a change of rules in force needs a second person: it is about any number of the DLQ's messages."""
+    """Refuse a change of a rule in force that needs a second person; the rule may affect any number of messages."""
     messages = messages_of(row, before if before and before.enabled else row)
     about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
@@ -207,16 +211,19 @@ def _pass(  # noqa: PLR0913  # each by its name
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:
-    """Return for the approval check the DLQs of these rules, each with None: a change is about any number of messages.
+    """Return the `messages` for `guard.check`: the DLQs of these rules, each with None (any number of messages).
 
-    `{ALL: None}`: one of the rules is for all DLQs.
+    If one of the rules is for all DLQs, return `{ALL: None}`.
     """
     dlqs = {row.dlq_id for row in some}
     return {ALL: None} if None in dlqs else dict.fromkeys(dlq for dlq in dlqs if dlq)
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` a rule before and after a change, only if it is enabled there; empty: in neither case."""
+    """Return `messages_of` a rule as it was `before` a change, and as it is after; only where it is enabled.
+
+    Empty: it is disabled in both cases.
+    """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}
 
@@ -226,7 +233,7 @@ def _told(changes: list[Difference]) -> list[list[Any]]:
 
 
 def _known(target: Target) -> Target:
-    """Return the target; write its row if the target is new."""
+    """Return the stored target; if it is not stored yet, store it."""
     if not target._state.adding:  # noqa: SLF001 - as above
         return target
     known = Target.objects.filter(arn=target.arn).first()

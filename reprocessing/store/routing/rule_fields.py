@@ -1,4 +1,4 @@
-"""Write the columns of a rule as JSON, and read them again, so that a rule can wait for a second person's approval."""
+"""Turn the columns of a rule into JSON and back, so that a change of a rule can be stored until it is approved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that `write` wrote.
+    """Return the columns of a rule, from the JSON values that `write` returned.
 
     Raises:
         ObjectDoesNotExist: a DLQ, target or rate class was deleted since.

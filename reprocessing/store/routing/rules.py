@@ -49,9 +49,9 @@ def version() -> int:
 
 
 def in_force() -> InForce:
-    """Return the rules that are enabled and valid now, and the version, which is read first.
+    """Return the rules that are enabled and valid now, and the rulebook's version.
 
-    So if the rules change meanwhile, the version is an old one, and the new rules decide again.
+    The version is read first: if rules change meanwhile, the returned version is outdated, and rules decide again.
     """
     known = version()
     now = lanes.database_now()
@@ -62,7 +62,7 @@ def in_force() -> InForce:
 
 
 def rules_with_targets(dlq: int) -> list[Row]:
-    """Return the enabled rules for this DLQ, or for all, that name a target and whose validity has not ended."""
+    """Return the enabled rules for this DLQ, or for all DLQs, that name a target and have not expired."""
     found = Row.objects.filter(
         Q(valid_until=None) | Q(valid_until__gt=lanes.database_now()),
         Q(dlq=None) | Q(dlq=dlq),
@@ -121,7 +121,7 @@ def raise_version() -> None:
 
 
 def raise_version_if_due(now: datetime) -> bool:
-    """Raise the rulebook's version if a rule's validity began or ended since it was last raised; return whether."""
+    """Raise the rulebook's version if a rule became valid, or expired, since the last raise; return whether it did."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -144,7 +144,8 @@ class RuleStatus:
     name: str
     action: str
     dlq: str | None  #: the name of the rule's DLQ; None: all DLQs
-    #: how many letters the rule decided about; `stopped`: how many it holds or delays now, or could not evaluate
+    #: how many letters the rule decided about; `stopped`: letters that wait because the rule holds or delays them, or
+    #: failed
     match_count: int
     last_hit_at: datetime | None
     stopped: int
@@ -154,7 +155,7 @@ class RuleStatus:
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the share of errors is so high (1 %) that people are notified."""
+        """Return whether so many letters (1 %) could not be evaluated that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 

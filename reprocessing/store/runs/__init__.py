@@ -1,1 +1,1 @@
-"""Store runs: select their letters, plan them, put letters onto lanes, and read their progress."""
+"""Store runs: plan runs, select their letters, put the letters onto lanes, and read the progress."""

@@ -141,12 +141,12 @@ class _Found:
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, free: bool = False) -> Enlisted:
-    """Put the selected letters of a run onto their lanes, or park those that cannot be sent; return how many.
+    """Put the selected letters of a run onto their lanes, and park letters that cannot be sent; return how many.
 
-    The run also takes over unfinished letters of the DLQ's ended runs. Call it in one transaction, so that no letter
-    overtakes an earlier letter. `letters`: only these letters (None: all selected letters of the run); all
-    letters before them in their lanes must be enlisted already. `free`: these letters have no run yet, and the caller
-    has locked them.
+    The run also takes over (adopts) unfinished letters of the DLQ's ended runs. Call it in one transaction, so that no
+    letter overtakes an earlier letter. `letters`: only these letters, if all letters before them in their lanes are
+    enlisted already; None: all selected letters of the run. `free`: these letters have no run yet, and the caller has
+    locked them.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     steps = _STEPS_WITHOUT_RUN if free else _STEPS

@@ -1,4 +1,4 @@
-"""Put the letters of large plans, and of standing runs, onto lanes (enlist them), in batches of one transaction each.
+"""Put the letters of large plans, and of standing runs, onto lanes (enlist them), one batch per transaction.
 
 A batch takes the first remaining letters of each lane, so no letter overtakes an earlier letter (see `selection`). The
 letters of a standing run are selected in the transaction that enlists them; until then other runs may take them.
@@ -58,7 +58,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 @dataclass(frozen=True, slots=True)
 class FreeLetters:
-    """How many letters of a DLQ have a place in a lane and no run, and the highest id of these letters (0: none)."""
+    """How many letters of a DLQ have a place in a lane but no run, and the highest id of these letters (0: none)."""
 
     n: int
     newest: int
@@ -83,7 +83,10 @@ def next_batches(run: int) -> list[list[int]]:
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
-    """Return how many letters a standing run could take, only letters with ids up to `through` (None: all)."""
+    """Return how many letters of a DLQ a standing run could take.
+
+    `through`: only letters with ids up to it; None: all.
+    """
     return rows.fetch(FreeLetters, _FREE, {"dlq": dlq, "through": through})[0]
 
 
@@ -96,7 +99,10 @@ def takes_letters(run: int) -> bool:
 
 
 def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
-    """Return the letter ids of a standing run's next batches, in order, only letters with ids up to `through`."""
+    """Return the letter ids of a standing run's next batches, in the order in which to enlist them.
+
+    `through`: only letters with ids up to this one.
+    """
     return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 
 

@@ -1,7 +1,7 @@
 """Give the unfinished letters of ended runs to a run that is about to start, in batches of one transaction each.
 
-An aborted run may have left a million letters: too many for the transaction that starts the next run. The start adopts
-only letters that are left after the last batch (see `enlistment`).
+An aborted run may leave a million letters: too many for the transaction that starts the next run. So most letters
+change their run before, and the start itself takes over (adopts) only letters that came after the last batch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Left:
 
 
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs. They wait until the run starts.
+    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs, to wait until the run starts.
 
     Nothing is done if AWS redrives the DLQ, if the run is no longer a plan, or if the standing run's DLQ is not in mode
     automatic. `stop` is called after each batch; if it returns true, no further batch is begun.

@@ -16,8 +16,9 @@ class OpenRun:
     Attributes:
         unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
         why: who stopped the run, and why.
-        wave_size: letters of the open wave; None: all remaining letters.
-        touched: letters sent in the open wave; not counted (0) if `most` is given and the wave has all letters.
+        wave_size: how many letters the open wave has; None: all remaining letters.
+        touched: how many letters were sent in the open wave; 0 (not counted) if `most` is given and the wave has all
+            letters.
     """
 
     id: int
@@ -36,7 +37,10 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that is running or paused. `unfinished`: of a paused run, unfinished letters; of a running run, 0."""
+    """A run that is running or paused.
+
+    `unfinished`: number of unfinished letters of a paused run; 0 for a running run.
+    """
 
     id: int
     dlq_id: int

@@ -1,4 +1,4 @@
-"""Count the letters, lanes and targets of a planned run, and the letters that could not be sent, by reason."""
+"""Count the letters, lanes and targets of a planned run, and the letters that it could not send, by reason."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class PlanFigures:
     """Figures about the letters that a planned run would send; without a plan, about all captured letters of the DLQ.
 
     Attributes:
-        letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest lane.
-        objected: other letters, which a run would park without sending them.
+        letters: letters that can be sent, on `lanes` lanes; `longest`: number of letters on the longest lane.
+        objected: letters that cannot be sent, which the run would park.
         returned: unfinished letters of ended runs, which the run would take over (adopt).
         expires_at: when SQS deletes the first message of all these letters.
         now: the database's clock.
@@ -49,9 +49,9 @@ class TargetFigures:
         longest: letters of the longest lane.
         ramp: initial share of the rate; `ramp_every`: time between steps.
         tail: shortest time from sending to outcome; `tail_of_busy`: the same if the target is never empty.
-        round_trip: time from one letter of a lane to the next; 0: the next letter does not wait for an outcome.
-        watched_by: DLQ whose captures prove that no message came back; None: no such proof.
-        every: time between two captures of that DLQ; 0: a capture is always running.
+        round_trip: time between two letters of a lane, until the first has its outcome; 0: the second does not wait.
+        watched_by: DLQ whose captures show that no message came back; None: outcomes do not depend on captures.
+        every: time between two captures of `watched_by`; 0: a capture is always running.
         late: letters whose messages would expire before earlier letters of their lanes have an outcome.
         size: bytes of the letters.
         confirmed_fanout: subscribers that get each published letter again; None: not published.
@@ -80,7 +80,7 @@ class TargetFigures:
 
     @property
     def overtakes(self) -> int:
-        """How many later letters of an ordering key may be sent before a failed letter of the key is sent again."""
+        """How many later letters of a lane may be sent before a failed letter of the lane is sent again."""
         waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
         answered = self.proof == Proof.ACCEPTED and self.kind in SYNCHRONOUS
         return 0 if waits or answered else self.longest - 1

@@ -1,7 +1,7 @@
 """Create and delete plans: runs that are not started, with their selected letters.
 
-Planning has two transactions: store the plan, then select its letters. After a crash between them, planning again
-finishes it.
+Planning has two transactions: store the plan, then select its letters. After a crash between the two, a repeated
+request for the plan selects the letters.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: A plan that was not started is given up after so many seconds, because other runs cannot take its letters.
+#: A plan that was not started is aborted after so many seconds, because no other run can take its letters.
 PLAN_SECONDS: Final = 86_400.0
-#: A stored selection has this key if no person named the plan, so that the DLQ's next plan replaces the plan.
+#: A plan's stored selection has this key if no person named the plan; the DLQ's next plan then replaces the plan.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The parameters of a requested run.
+    """The parameters of a run that a person or program requests.
 
     Attributes:
         named: whether a person named the run. If not, the DLQ's next plan replaces it, unless it was started.
         in_waves: whether to send in waves; None: the DLQ's setting.
-        through: only letters up to this id.
+        through: only letters with ids up to this one; None: all letters.
     """
 
     name: str
@@ -105,7 +105,7 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
     """Select the letters of a plan in one transaction; return how many were selected.
 
     None: letters of the plan were selected before, or it is no longer a plan. Other plans of the DLQ that no person
-    named are given up. `through`: only letters with ids up to this one.
+    named are aborted. `through`: only letters with ids up to this one; None: all letters.
     """
 
     def work() -> SelectedCount | None:
@@ -135,7 +135,7 @@ def unselected_plans(dlq: int) -> list[Run]:
 
 
 def delete_plan(run: int) -> None:
-    """Delete a plan that nobody has seen; its letters can be selected by other runs again."""
+    """Delete a plan that nobody has seen, so that other runs can select its letters."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
@@ -145,7 +145,7 @@ def delete_plan(run: int) -> None:
 
 
 def give_up_old_plans() -> int:
-    """Give up plans that were not started within a day; return how many."""
+    """Abort plans that were not started within a day; return how many."""
     old = rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS})
     for run in old:
         reason = "It was not started within a day."

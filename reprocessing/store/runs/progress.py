@@ -102,12 +102,12 @@ class RunCounts:
 
     @property
     def is_least(self) -> bool:
-        """Return whether the true `percent` may be higher: false, since all letters were counted."""
+        """Return False: `percent` is exact, since all letters were counted. The subclass may return True."""
         return False
 
     @property
     def percent(self) -> int:
-        """Return the percentage of finished letters. If not all letters were counted, the true value may be higher."""
+        """Return the percentage of letters that are finished. If `is_least`, the true percentage may be higher."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -116,9 +116,10 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a large run, up to 50,000 letters in each state. Held letters and failed attempts are not counted.
+    """Counts of a large run, where at most 50,000 letters of each state are counted.
 
-    `delivered` includes presumed deliveries. `capped`: names of the fields whose true count may be higher.
+    Held letters and failed attempts are not counted (0). `delivered` includes letters that are presumed delivered.
+    `capped`: names of the fields whose true count may be higher.
     """
 
     capped: frozenset[str]
@@ -143,8 +144,8 @@ def count_letters(run: int) -> RunCounts:
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Return how many letters a run has in each state. In a large run, up to 50,000 letters of each state are counted.
 
-    `selected`: number of letters of the plan. If one state has more letters, its count is `selected` minus the other
-    counts.
+    `selected`: the number of letters that the plan selected. If only one state has more than 50,000 letters, its count
+    is `selected` minus the counts of the other states.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:

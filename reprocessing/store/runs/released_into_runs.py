@@ -37,7 +37,10 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class ReleaseIntoRun:
-    """A release of letters into a run by a person. `operation`: the bulk action; None: none, or it was deleted."""
+    """A person released letters into a run.
+
+    `operation`: id of the bulk action; None: no bulk action, or it was deleted.
+    """
 
     by: str
     reason: str

@@ -1,4 +1,4 @@
-"""Count the letters of a run that are left for each target, and estimate the shortest time that they take."""
+"""Count the unfinished letters of a run for each target, and estimate the shortest time until they are finished."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TargetRemainder:
 
     @property
     def seconds(self) -> float:
-        """Return the shortest time until the last letter has finished, if nothing fails."""
+        """Return the shortest time (s) until all these letters are finished, if nothing fails."""
         climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
             letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
@@ -66,6 +66,10 @@ class TargetRemainder:
 
 
 def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
-    """Return for each target the letters of a run that are left. `known_in`: by target id, seconds to the outcomes."""
+    """Return the unfinished letters of a run for each target.
+
+    `known_in`: by target id, the shortest time (s) until the outcomes of sent letters are known; None: unknown.
+    `count_lag`: seconds by which SQS's message counts may be late.
+    """
     found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
     return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]

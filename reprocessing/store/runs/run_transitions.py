@@ -27,7 +27,7 @@ _ACTS = {RunState.PAUSED: AuditAct.PAUSED, RunState.ABORTED: AuditAct.ABORTED}
 
 @dataclass(frozen=True, slots=True)
 class RunBefore:
-    """A run before a change of state: its state, who had stopped it, and why."""
+    """A run before its state was changed: the former state, and who (`by`) had paused or aborted the run, and why."""
 
     state: str
     by: str
@@ -70,14 +70,14 @@ _TO_BE_SENT: Final[LiteralString] = (
 
 
 def page_stamp(run: Run) -> str:
-    """Return a text that a page stores to detect changes: every change of the run's state changes the text."""
+    """Return a text that differs after every change of the run's state, so that a page can detect a change."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
 def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Call `move` in one transaction, and return its result, if the run is unchanged since a page showed it; else None.
+    """Call `move` with the run, in a transaction; return its result, or None if the run changed since a page showed it.
 
-    `seen`: the page's `page_stamp`.
+    `seen`: the `page_stamp` of the run when the page was shown.
     """
 
     def work() -> Done | None:
@@ -146,7 +146,7 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
 
 
 def count_to_send(run: int) -> int:
-    """Return how many messages of a run are still to be sent."""
+    """Return how many messages of a run are not sent yet."""
     return rows.value(int, _TO_BE_SENT, {"run": run})
 
 
@@ -155,7 +155,7 @@ def _is_in(run: int, state: RunState) -> bool:
 
 
 def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
-    """Check whether a run that a person starts or continues needs a second person. A standing run is not checked."""
+    """Refuse to start or continue a run that needs a second person's approval. A standing run is not checked."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
@@ -172,8 +172,8 @@ def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
     """Abort a run; return its state before. None: the run had ended already.
 
-    Sent letters still get an outcome, and another run may adopt queued letters. If the run was only a plan, other runs
-    can select its letters again. `stop_dlq`: also stop the DLQ's sends, unless the run was only a plan.
+    Sent letters still get an outcome, and the next run may take over queued letters. If the run was only a plan, other
+    runs can select its letters. `stop_dlq`: also stop all sends of the DLQ, unless the run was only a plan.
     """
 
     def work() -> RunBefore | None:

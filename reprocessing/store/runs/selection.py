@@ -12,7 +12,10 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class SelectedCount:
-    """How many letters were selected. `behind`: how many were not, since earlier letters of their lanes were not."""
+    """How many letters were selected.
+
+    `behind`: how many were left out, since an earlier letter of their lane was left out.
+    """
 
     selected: int
     behind: int
@@ -106,7 +109,7 @@ SELECT l.id FROM redrive_letter l
 
 
 def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> SelectedCount:
-    """Select, in the caller's transaction, the letters that a run asks for and that no other run has; return how many.
+    """Select, in the caller's transaction, the letters that a run requests and that no other run has; return how many.
 
     A letter is selected only with all captured letters before it in its lane, and only if it has a place in a lane.
     `through`: only letters with ids up to this one; None: all.
@@ -121,13 +124,16 @@ def lock_selection(dlq: int) -> None:
 
 
 def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """Return the ids of the first `most` letters that a run could select, in order; only ids up to `through`."""
+    """Return the ids of the next `most` letters that a run could select, in order.
+
+    `through`: only ids up to this one.
+    """
     values = {**_values(dlq, run, ALL_LETTERS), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
 def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Lock and return (by id) those of these letters that have no run, and that overtake no letter outside `run`.
+    """Lock, and return by id, those of these letters that have no run and that would overtake no letter outside `run`.
 
     Until the caller's transaction ends, no other run can select them.
     """
@@ -138,7 +144,7 @@ def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
 def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
     """Return up to `most` message ids of requested letters that are behind letters which were not requested.
 
-    They cannot be selected, since they would overtake those letters of their lanes.
+    Such messages cannot be selected, since they would be sent before earlier messages of their ordering key.
     """
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 

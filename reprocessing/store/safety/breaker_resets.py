@@ -60,10 +60,11 @@ def reset(  # noqa: PLR0913  # each by its name
     seconds: float | None = None,
     rate_class: int | None = None,
 ) -> list[BreakerStatus]:
-    """Close or open by hand all breakers of these targets, or only those of one rate class; return the new states.
+    """Close or open, for a person, the circuit breakers of these targets; return their new states.
 
-    For a closed breaker, earlier outcomes no longer count, and its ramp-up restarts. An opened breaker stays open for
-    `seconds`, by default for the cooldown; then a canary is sent as usual.
+    `rate_class`: only breakers of this rate class; None: all. When a breaker is closed, earlier outcomes no longer
+    count, and its ramp-up restarts. When a breaker is opened, it stays open for `seconds` (None: for its cooldown);
+    then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)
@@ -72,9 +73,9 @@ def reset(  # noqa: PLR0913  # each by its name
 def reset_one(
     seen: BreakerStatus, *, to: State, by: str, reason: str, seconds: float | None = None
 ) -> BreakerStatus | None:
-    """Set one breaker's state by hand; return the new state, or None if the breaker changed since it was `seen`.
+    """Set the state of one breaker for a person; return the new state, or None if it changed since the person saw it.
 
-    With the state half open, the next letter is a canary, and nothing else is sent.
+    `seen`: the breaker as the person saw it. In state half open, the next letter is a canary, and nothing else is sent.
     """
     it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
     done = _reset({"targets": [seen.target_id], "class": None, **it}, to, by, reason, seconds)

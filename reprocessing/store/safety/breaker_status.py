@@ -33,7 +33,10 @@ _BEARINGS = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # no
 
 @dataclass(frozen=True, slots=True)
 class BreakerStatus:
-    """The state of a breaker; `name` is the target's name, with the rate class."""
+    """The state of a circuit breaker.
+
+    `name`: the name of its target, followed by that of its rate class if it has one.
+    """
 
     breaker_id: int
     target_id: int
@@ -48,12 +51,12 @@ class BreakerStatus:
     canary_until: datetime | None  #: until when a half-open breaker waits for its canary's outcome
     ramp: float  #: the share of the rate that is allowed while the breaker is closed
     ramp_reason: str  #: why `ramp` has this value; empty if there is no ramp-up
-    rate: float | None  #: the target's letters a second; `class_rate`: the rate class's, at all targets; None: no limit
+    rate: float | None  #: the target's rate limit (letters/s); `class_rate`: that of the rate class; None: no limit
     class_rate: float | None
 
     @property
     def allowed(self) -> float | None:
-        """Return the letters a second that are allowed now, apart from canaries; None: no limit."""
+        """Return how many letters per second may be sent now, apart from canaries; None: no limit."""
         if self.state != BreakerState.CLOSED:
             return 0.0
         ramped = None if self.rate is None else self.rate * self.ramp

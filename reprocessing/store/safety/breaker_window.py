@@ -1,6 +1,7 @@
-"""Read a breaker's attempts of its present epoch, to decide about the breaker and its ramp-up.
+"""Read the outcomes of a circuit breaker's newest attempts, which decide about its state and its ramp-up.
 
-An epoch begins when the breaker changes its state, and with each canary.
+Only attempts of the breaker's present epoch count. An epoch begins when the breaker changes its state, and with a
+canary.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The outcomes of a breaker's attempts in its epoch."""
+    """The outcomes of a breaker's newest attempts in its present epoch."""
 
     breaker_id: int
     sends: list[bool | None]  #: whether each attempt failed, in the order of sending; None: not known
     settled_at: datetime | None  #: when the latest attempt was settled, among the epoch's newest `ATTEMPTS_READ`
-    sent: bool  #: the epoch has an attempt; the fields below describe the newest (the canary if half open)
-    failed: bool | None  #: counted as in `sends`
+    sent: bool  #: the epoch has an attempt; the fields below describe its newest attempt (if half open: the canary)
+    failed: bool | None  #: whether the newest attempt failed; None: not known
     closed: bool  #: only a return can change the newest attempt
     awaited_until: datetime | None  #: until when the newest attempt's message may return, if the target took it
 
@@ -82,8 +83,8 @@ def windows(
 ) -> dict[int, Window]:
     """Return by breaker id the outcomes of the newest attempts in the breaker's epoch (its window).
 
-    `sizes`: the highest number of attempts in each window. A window ends with the newest failure; with `settled`, it
-    ends with the newest settled attempt.
+    `ids`, `epochs`: the breakers and their present epochs. `sizes`: the highest number of attempts in each window. A
+    window ends with the newest failure; if `settled`, with the newest settled attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

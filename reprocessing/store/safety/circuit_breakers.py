@@ -1,6 +1,7 @@
-"""Open and close circuit breakers by the outcomes of attempts. A call may be repeated; the next replaces a lost call.
+"""Open and close circuit breakers by the outcomes of attempts.
 
-A canary is a single letter that is sent to test the target after the cooldown.
+A repeated call changes nothing; a call that is lost with its process is made up for by the next call. A canary is a
+single letter that is sent to test the target after the cooldown.
 
 Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
 not changed since it was read (compare and set).
@@ -32,7 +33,10 @@ _LOOKS = 3
 
 @dataclass(frozen=True, slots=True)
 class MovedBreaker:
-    """A breaker whose state this call changed; `target`: the target's name, with the rate class."""
+    """A circuit breaker whose state was changed.
+
+    `target`: the target's name, followed by the rate class if it has one.
+    """
 
     breaker_id: int
     target: str
@@ -87,7 +91,7 @@ class _Row(Policy):
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A breaker's next state. `why` None: keep the stored reason; `rest`: cooldown in seconds."""
+    """The next state of a breaker. `why`: the reason; None: keep the stored reason. `rest`: the cooldown (s)."""
 
     row: _Row
     state: BreakerState
@@ -150,7 +154,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
     """Delay the next canary until the outcome of a canary that the target accepted can be known. None: no change."""
-    until = awaited_until and awaited_until + circuit_breaker.PATIENCE
+    until = awaited_until and awaited_until + circuit_breaker.CANARY_OVERDUE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
     return _Move(row, BreakerState.HALF_OPEN, row.rest, row.successes, until=until)
@@ -185,7 +189,7 @@ def _follow(moved: Sequence[_Move]) -> None:
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
-    """Open breakers after a wave failed, or after a message used up its attempts; return the opened breakers.
+    """Open circuit breakers, because a wave failed or a message used up its attempts; return the opened breakers.
 
     `failures`: breakers that are not open, each with the epoch of its failed attempts (an epoch begins when the breaker
     changes its state). A breaker that has another epoch by now is skipped.
@@ -216,6 +220,9 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Call `move_breakers` for all breakers, in case a worker was killed before its call, and reset idle ramps."""
+    """Call `move_breakers` for all breakers, in case a worker was killed before it did, and reset idle ramp-ups.
+
+    Return the breakers that were opened or closed.
+    """
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

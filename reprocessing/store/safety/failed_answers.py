@@ -1,4 +1,4 @@
-"""Find the most common failure among the newest attempts of runs."""
+"""Find out why the newest attempts of runs fail: the most common outcome, or answer of the target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SELECT r.dlq_id, f.outcome, f.said, count(*) AS n FROM failed f JOIN redrive_run
 
 @dataclass(frozen=True, slots=True)
 class CommonFailure:
-    """The most common answer among the newest failed attempts, and how many of them had it."""
+    """The most common answer of targets to the newest failed attempts, and how many of these attempts got it."""
 
     answer: str
     attempts: int
@@ -54,7 +54,7 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
-    """Return, for this DLQ (None: for each DLQ), the most common failure of its unfinished runs."""
+    """Return, by the DLQ's id, the most common failure of its unfinished runs. `dlq`: only this DLQ; None: all."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 

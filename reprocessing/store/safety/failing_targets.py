@@ -150,7 +150,7 @@ class _Failing(FailingTarget):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The runs that were paused, and the copies of parked messages, which may be deleted."""
+    """The runs that were paused, and copies of messages that were parked, which may be deleted from their DLQ."""
 
     paused: tuple[PausedRun, ...]
     deletable: tuple[Deletable, ...]

@@ -19,7 +19,7 @@ _LONGEST_DETAIL: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CheckQuestion:
-    """The kind of a health check, and the values that it needs."""
+    """The definition of a health check: its kind, and the values that this kind needs."""
 
     kind: CheckKind
     subject: str = ""  #: the URL, or the alarm's name; empty for depth and age
@@ -29,7 +29,7 @@ class CheckQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCheck:
-    """A health check that only the caller runs now. `began`: since when, by the database's clock."""
+    """A due health check that the caller alone runs now. `began`: when the caller got it, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -48,8 +48,8 @@ class CheckStatus:
     """A health check and its latest result.
 
     Attributes:
-        age: seconds since that result; None: no result yet.
-        counts: the result is not older than `max_age`.
+        age: seconds since the latest result; None: there is no result yet.
+        counts: the latest result is not older than `max_age` seconds, so it is valid.
     """
 
     check_id: int
@@ -183,12 +183,12 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Return whether any health check is due for whose target letters wait."""
+    """Return whether letters wait for a target that has a due health check."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
-    """Return up to `limit` due checks of targets for which letters wait: letters of `dlq`, or (None) of any DLQ.
+    """Return up to `limit` due health checks of targets that letters of `dlq` (None: of any DLQ) wait for.
 
     The returned checks are due again after their interval (`every`), so that no other worker runs them now.
     """
@@ -196,12 +196,12 @@ def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
 
 
 def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
-    """Return all checks of these targets, due or not. They are due again after their interval (`every`)."""
+    """Return all health checks of these targets, due or not; each is due again after its interval (`every`)."""
     return rows.fetch(ClaimedCheck, _ALL + _TAKE, {"targets": list(targets)})
 
 
 def record_results(found: Sequence[tuple[ClaimedCheck, HealthResult]]) -> int:
-    """Record results; return how many were recorded. An older result does not replace a newer result."""
+    """Record the results of health checks; return how many. An older result does not replace a newer result."""
     if not found:
         return 0
     checks = [check for check, _ in found]

@@ -1,9 +1,10 @@
-"""Mark attempts of automatic runs that failed because the target was down: they do not use up `max_attempts`.
+"""Mark attempts of automatic runs that failed because their target was down, so that they do not use up `max_attempts`.
 
-An attempt is spared when its failure opened the circuit breaker, and no other message that was sent between the attempt
-and the opening succeeded (docs/adr/0030). A canary is spared whenever it fails. The letter's `spared` says how many of
-its attempts since a person released it do not count. Outcomes may become known only after the breaker opened: if a
-message sent between the attempt and the opening succeeded, the attempt counts again before its letter is sent again.
+Such an attempt is *spared*: it does not count. An attempt is spared when its failure opened the circuit breaker, and no
+other message that was sent between the attempt and the opening succeeded (docs/adr/0030). A canary is spared whenever
+it fails. The letter's `spared` says how many of its attempts since a person released it do not count. Outcomes may
+become known only after the breaker opened: if a message sent between the attempt and the opening succeeded, the attempt
+counts again before its letter is sent again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pause a run in the name of the service: with its reason, an audit log entry, and an incident."""
+"""Pause a run because the service itself decides so: store the reason, an audit log entry and an incident."""
 
 from __future__ import annotations
 

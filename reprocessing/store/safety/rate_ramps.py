@@ -1,6 +1,6 @@
-"""Raise or lower the allowed share of the rate (the ramp-up) by the outcomes of attempts.
+"""Raise or lower the share of a target's rate that is allowed (the ramp-up), by the outcomes of attempts.
 
-Calls may be repeated; a later call replaces a lost call.
+A repeated call changes nothing; a call that is lost with its process is made up for by the next call.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class _Due(Ramp):
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Set the next share of the rate of breakers whose step is due, if an attempt was settled since the last step.
+    """Do the next ramp-up step of those of these breakers whose step is due, if an attempt was settled since the last.
 
-    Return how many breakers got a new step.
+    A step sets the share of the rate that is allowed. Return how many breakers got a step.
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:
@@ -84,9 +84,9 @@ def _pace(row: _Due, seen: Window) -> RampStep | None:
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
-    """Reset the idle ramps of these breakers (None: of all) to their start; return how many. Call it before sending.
+    """Reset the idle ramp-ups of these breakers (None: of all) to their start; return how many. Call it before sends.
 
-    A ramp is idle if it had no step for 5 minutes (`IDLE_SECONDS`), or for two step intervals if that is longer.
+    A ramp-up is idle if it had no step for 5 minutes (`IDLE_SECONDS`), or for two step intervals if these are longer.
     """
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

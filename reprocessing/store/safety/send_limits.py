@@ -1,4 +1,4 @@
-"""SQL and functions that tell which letters may not be sent: circuit breakers, health checks and full waves."""
+"""SQL and functions that limit sends: by circuit breakers, health checks, and full waves."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ ON CONFLICT (target_id, rate_class_id) DO NOTHING
 
 @dataclass(frozen=True, slots=True)
 class SendLimit:
-    """The limits that one breaker and its target set now."""
+    """The limits on sends that one circuit breaker and its target set now."""
 
     breaker_id: int
     target_id: int
     rate_class_id: int | None
     state: str
     epoch: int
-    unwell: str | None  #: why the target is not healthy; None: healthy
+    unwell: str | None  #: why the target is not healthy; None: it is healthy, or has no health check
     unsettled: int  #: letters that the target accepted and whose outcome is open; 0 if acceptance is the outcome
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
@@ -134,12 +134,12 @@ class SendLimit:
 
     @property
     def on_trial(self) -> bool:
-        """Return whether only one letter at a time may be sent (a canary), because the breaker is not closed."""
+        """Return whether only canaries (single letters) may be sent, because the breaker is not closed."""
         return self.state != "closed"
 
     @property
     def why_shut(self) -> str:
-        """Return why no letter may be sent; empty: sends are permitted."""
+        """Return, as text for people, why no letter may be sent; empty: letters may be sent."""
         if self.unwell is not None:
             return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
@@ -154,12 +154,12 @@ def read_limits(targets: Collection[int]) -> list[SendLimit]:
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Lock, before the intent to send these letters, the breakers and waves that count them, and the lanes."""
+    """Lock, before the intent to send these letters, the breakers and waves that limit the sends, and the lanes."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
 def make_breakers(places: Collection[tuple[int, int]]) -> None:
-    """Create missing breakers for these pairs of ids (target, rate class)."""
+    """Create the circuit breakers that are missing, for these pairs of ids (target, rate class)."""
     some = sorted(places)
     rows.execute(
         _BREAKERS, {"targets": [target for target, _ in some], "classes": [rate_class for _, rate_class in some]}

@@ -1,6 +1,6 @@
 """Stop and resume the sends of a DLQ, of a lane, or of all DLQs. The same statement writes the audit log entry.
 
-What is stopped is neither leased nor sent: the statements read `active_runs.ACTIVE_RUNS` and a lane's `stopped_at`.
+Lanes under a stop are not leased, so nothing is sent: leases read `active_runs.ACTIVE_RUNS` and a lane's `stopped_at`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Stop:
     since: datetime
     by: str
     reason: str
-    new: bool  #: whether this call changed something: stopped or resumed the sends
+    new: bool  #: whether the call that returned this stop began or lifted it
     restored: bool = False  #: the stop is the hold after a restore, which only `after_restore` lifts
 
 
@@ -112,7 +112,7 @@ _HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redri
 
 
 def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this DLQ (None: of all DLQs); return the stop. An existing stop is kept (`new` is false)."""
+    """Stop all sends of this DLQ (None: of all DLQs); return the stop. If a stop exists, return it (`new` is false)."""
     found = rows.first(Stop, _HALT if dlq is None else _STOP, {"id": dlq, "by": by, "reason": reason})
     if found is None:
         raise DeadLetterQueue.DoesNotExist(f"no DLQ has the id {dlq}")
@@ -134,7 +134,7 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
 
 
 def stop_of(dlq: int | None) -> Stop | None:
-    """Return the stop of this DLQ itself (argument None: the stop of all DLQs); None if there is none."""
+    """Return the stop of this DLQ alone (`dlq` None: the stop of all DLQs); None: there is no such stop."""
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
@@ -158,7 +158,7 @@ def refuse_while_held() -> None:
 
 
 def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this lane; return the stop. An existing stop is kept (`new` is false)."""
+    """Stop all sends of this lane; return the stop. If a stop of the lane exists, return it (`new` is false)."""
     found = rows.first(Stop, _STOP_LANE, {"id": lane, "by": by, "reason": reason})
     if found is None:
         raise Lane.DoesNotExist(f"no lane has the id {lane}")
@@ -174,5 +174,5 @@ def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None
 
 
 def stop_of_lane(lane: int) -> Stop | None:
-    """Return the stop of this lane itself; None if there is none."""
+    """Return the stop of this lane alone, not that of its DLQ; None if there is none."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

@@ -1,4 +1,4 @@
-"""Read when the attempts of messages with no attempts left failed, and whether their target worked since."""
+"""For messages that used up their attempts: read when the attempts failed, and whether the target worked since."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
-Calls may be repeated; a later call replaces a lost call. A transaction that changes a run and its waves locks the run
-first (FOR NO KEY UPDATE, so that an intent that has locked the wave need not wait), then the wave.
+A repeated call changes nothing; a call that is lost with its process is made up for by the next call. A transaction
+that changes a run and its waves locks the run first (FOR NO KEY UPDATE, so that an intent that has locked the wave need
+not wait), then the wave.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def begin(run_id: int) -> None:
 
 
 def close(run_id: int) -> None:
-    """Close the run's open wave without judging it. Call it in a transaction, with the run locked."""
+    """Close the run's open wave, whatever its outcomes are. Call it in a transaction, with the run locked."""
     rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
@@ -231,7 +232,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
-    return wave_progression.judge_wave(wave, success=wave.success, heals=wave.standing)
+    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.standing)
 
 
 def _move(run: int) -> PausedRun | None:

@@ -33,16 +33,17 @@ def find_targets(arns: Iterable[str]) -> dict[str, Target]:
 
 
 def names_in_metrics() -> dict[int, str]:
-    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if two targets share it."""
+    """Return, by id, the names of targets in metrics and alarms: the short name, or the ARN if two targets share it."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(resource_name(arn) for arn in arns.values())
     return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}
 
 
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
-    """Return what these fields would change; return all fields if the target does not exist.
+    """Return the fields of a target that would change; if the target does not exist, return all fields.
 
-    In `fields`, `watched_by` is the ARN of the target's DLQ. `BREAKER_FIELDS` are set on the target's breakers.
+    `row`: the stored target. In `fields`, `watched_by` is the ARN of the target's DLQ; `BREAKER_FIELDS` are stored on
+    the target's circuit breakers.
     """
     return changed_fields(resource_name(arn), _values(row, fields) if row else {}, fields)
 
@@ -57,7 +58,7 @@ def write_target(arn: str, fields: Fields) -> Target:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
     target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
     _keep_policy(target)
-    _write_brakes(target, fields)
+    _write_breakers(target, fields)
     return target
 
 
@@ -79,14 +80,14 @@ def save_target(
                 target=write_target(arn, fields),
                 by=by,
                 reason=reason,
-                before={one.field: one.before for one in changes} if row else {},
-                after={one.field: one.after for one in changes},
+                before={change.field: change.before for change in changes} if row else {},
+                after={change.field: change.after for change in changes},
             )
         return changes
 
 
-def _write_brakes(target: Target, values: Fields) -> None:
-    """Write the settings of the target's breakers. A ramp-up at its start gets the new start; others continue."""
+def _write_breakers(target: Target, values: Fields) -> None:
+    """Write the settings of the target's circuit breakers. A ramp-up that is at its start gets the new start value."""
     said = {its: values[name] for name, its in BREAKER_FIELDS.items() if name in values}
     if not said:
         return
@@ -110,9 +111,9 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 
 
 def _keep_policy(target: Target) -> None:
-    """Add the health check of the redrive policy to a Celery target; remove it from a target of another kind.
+    """Give a Celery target the health check that its queue has a redrive policy; remove the check from other targets.
 
-    If its queue has no redrive policy, a Celery worker deletes the messages that it rejects.
+    A Celery worker deletes the messages that it rejects if the queue has no redrive policy.
     """
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:

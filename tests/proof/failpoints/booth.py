@@ -30,7 +30,7 @@ def shorten() -> None:
     settings.REDRIVE = {**settings.REDRIVE, **SETTINGS}
     capture.LEASE, capture.CHUNK = float(LEASE), 10
     tasks.RECOVER_EVERY = 0.5
-    failure_cause.PATIENCE = 2.0  # type: ignore[misc]  # for this process, and those that it forks
+    failure_cause.OUTCOMES_AWAITED = 2.0  # type: ignore[misc]  # for this process, and those that it forks
 
 
 def main() -> None:

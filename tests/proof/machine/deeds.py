@@ -145,7 +145,7 @@ class Deeds(RuleBasedStateMachine):
         return str(sent["MessageId"])
 
     def _capture(self) -> None:
-        feed_run.take_turn(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
+        feed_run.poll_dlq(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
 
     def _sweep(self) -> None:
         resolve_outcomes.resolve_letters(conf=self.ground.policy.conf, dice=lambda: 0.0)

@@ -19,8 +19,8 @@ class _Halted(Exception):
     """The intent is committed, and nothing is on the wire yet."""
 
 
-def fresh(ground: Ground, serial: int) -> replay_slice.Turn:
-    return replay_slice.Turn(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
+def fresh(ground: Ground, serial: int) -> replay_slice.Slice:
+    return replay_slice.Slice(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Turn:
         outcomes: what the wire said.
     """
 
-    slice: replay_slice.Turn
+    slice: replay_slice.Slice
     leases: dict[int, int] = field(default_factory=dict)
     intended: Sequence[IntendedSend] = ()
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)

@@ -105,7 +105,7 @@ class Cast:
             only = lanes.hint(limit=view.lanes_per_task, lifetime=5.0) or None
         strictly = only is not None and view.lanes_per_task == 1
         owner = f"{mine.actor and mine.actor.name}:{self.stage.dice.getrandbits(48):x}"
-        turn = replay_slice.Turn(
+        turn = replay_slice.Slice(
             owner=owner, conf=view, rates=self.rates, dice=self.stage.dice.random, only=only, strictly=strictly
         )
         turn.run(seconds=view.slice.total_seconds())
@@ -113,7 +113,7 @@ class Cast:
     def capture(self) -> None:
         dlq = DeadLetterQueue.objects.select_related("default_source").get(pk=self.dlq)
         if feed_run.is_wanted(dlq):
-            feed_run.take_turn(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
+            feed_run.poll_dlq(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
 
     def sweep(self) -> None:
         resolve_outcomes.resolve_letters(conf=self.plot.conf, dice=self.stage.dice.random)

@@ -43,7 +43,7 @@ def _capture(bench: Workbench, heard: Callable[[], object], **options: Any) -> c
         heard()
 
     values = {"conf": bench.conf, "seconds": 10, "receivers": 1, **options}
-    return capture.letters(bench.dlq, dice=lambda: 0.0, heard=tell, **values)
+    return capture.letters(bench.dlq, dice=lambda: 0.0, on_progress=tell, **values)
 
 
 def _freezes(

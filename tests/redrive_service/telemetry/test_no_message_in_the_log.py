@@ -40,9 +40,9 @@ def drained(bench: Workbench) -> None:
     hands = drain.DrainContext(
         conf=bench.conf, rates=Rates.at(settings.REDIS_URL), dice=lambda: 0.0, owner="a drain", stop=lambda: False
     )
-    drain.capture_dlq(bench.dlq, hands, heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, hands, on_progress=lambda _: None, seconds=10)
     run = drain.start_run(bench.dlq, name="run", asked_by="anna")
-    drain.replay_run(run, hands, told=lambda _: None)
+    drain.replay_run(run, hands, on_progress=lambda _: None)
 
 
 def unpolled(bench: Workbench, patch: pytest.MonkeyPatch) -> None:

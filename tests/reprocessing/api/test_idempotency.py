@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.http import HttpResponse
+from pytest_django import Settings
 
 from reprocessing import conf
 from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Run
@@ -52,6 +53,14 @@ def test_a_key_belongs_to_one_request() -> None:
         said = problem(caller.post(path, key="k1", confirm=True, **more), 422)
         assert said == "Nothing was done: this Idempotency-Key belongs to another request. Send a new UUID."
     assert stopped() == 1
+
+
+def test_without_the_secret_key_no_guessed_body_matches_a_stored_request(settings: Settings) -> None:
+    caller = program()
+    dlq("orders")
+    told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))
+    settings.SECRET_KEY = "another key"
+    problem(caller.post("/dlqs/orders/stop", key="k1", confirm=True), 422)
 
 
 def test_an_error_is_not_kept_since_nothing_was_done() -> None:

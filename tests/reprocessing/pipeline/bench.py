@@ -29,7 +29,7 @@ from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.replay import replay_slice, send_batches
 from reprocessing.pipeline.replay.replay_slice import Report
 from reprocessing.pipeline.runs import feed_run, plan
-from reprocessing.pipeline.runs.feed_run import TurnResult
+from reprocessing.pipeline.runs.feed_run import PollResult
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.runs import enlistment, selection
@@ -169,8 +169,8 @@ class Workbench:
         _passed(time.time_ns() // MILLISECOND)
         return str(sent["MessageId"])
 
-    def capture(self, seconds: float = 10) -> TurnResult:
-        return feed_run.take_turn(
+    def capture(self, seconds: float = 10) -> PollResult:
+        return feed_run.poll_dlq(
             DeadLetterQueue.objects.get(pk=self.dlq.pk), conf=self.conf, dice=lambda: 0.0, seconds=seconds
         )
 
@@ -215,7 +215,7 @@ class Workbench:
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
-        return replay_slice.Turn(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
+        return replay_slice.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
         """Run a turn whose worker is killed between intent and settlement, after sending or before."""
@@ -228,7 +228,7 @@ class Workbench:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(send_batches, "letters", dying)
-            patch.setattr(replay_slice.Turn, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
+            patch.setattr(replay_slice.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
             with pytest.raises(Killed):
                 self.replay()
 
@@ -289,7 +289,7 @@ class Workbench:
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
 
-    def take_back(self, sent: dict[str, Any]) -> TurnResult:
+    def take_back(self, sent: dict[str, Any]) -> PollResult:
         """Let a delivered message die into the DLQ again, and capture it."""
         self.come_back(sent)
         return self.capture()

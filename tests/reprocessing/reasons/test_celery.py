@@ -82,7 +82,7 @@ def test_a_failed_task_is_reported_with_its_message_and_its_reason_when_its_proc
     assert (said["message_id"], said["redrive_id"]) == ("m-1", ATTRIBUTES["RedriveId"]["StringValue"])
     assert (said["verdict"], said["type"], said["message"]) == ("failed", "ValueError", "no stock")
     assert len(said["fingerprint"]) == 16
-    assert desk.reporter.counts == Counts(taken=1, heard=1, nameless=1)
+    assert desk.reporter.counts == Counts(taken=1, accepted=1, nameless=1)
     assert other.reporter.counts == Counts()  # the task is another app's
 
 
@@ -113,7 +113,7 @@ def test_a_task_that_the_main_process_ends_is_known_by_its_id(desk: Desk) -> Non
     for task_id in ("task-1", "task-2"):
         signals.task_failure.send(sender=task, task_id=task_id, exception=error, args=[], kwargs={}, traceback=None)
     assert [(one["message_id"], one["verdict"]) for one in desk.said()] == [("m-1", "retrying")]
-    assert desk.reporter.counts == Counts(taken=1, heard=1, nameless=1)
+    assert desk.reporter.counts == Counts(taken=1, accepted=1, nameless=1)
 
 
 def test_only_the_last_thousand_received_tasks_are_remembered(desk: Desk) -> None:

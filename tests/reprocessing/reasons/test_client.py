@@ -82,7 +82,7 @@ def test_reports_are_sent_in_batches_and_in_order(stub: Stub) -> None:
     assert max(first, *others) == 100
     assert len(others) <= 3
     assert [one["message_id"] for one in stub.reports] == [f"m-{number}" for number in range(250)]
-    assert reporter.counts == Counts(taken=250, heard=250)
+    assert reporter.counts == Counts(taken=250, accepted=250)
 
 
 def test_a_batch_is_smaller_than_the_endpoint_accepts(stub: Stub) -> None:
@@ -107,11 +107,11 @@ def test_refused_reports_are_counted_and_given_up_and_an_unreadable_answer_refus
 ) -> None:
     stub.status, stub.answer = status, answer
     reporter.report("delivered", Names("m-1"))
-    eventually(lambda: reporter.counts.refused + reporter.counts.heard, within=10)
+    eventually(lambda: reporter.counts.refused + reporter.counts.accepted, within=10)
     stub.status, stub.answer = 200, b"{}"
     reporter.report("delivered", Names("m-2"))
-    eventually(lambda: reporter.counts.refused + reporter.counts.heard == 2, within=10)
-    assert reporter.counts == Counts(taken=2, refused=refused, heard=2 - refused)
+    eventually(lambda: reporter.counts.refused + reporter.counts.accepted == 2, within=10)
+    assert reporter.counts == Counts(taken=2, refused=refused, accepted=2 - refused)
     assert [one["message_id"] for one in stub.reports] == ["m-1", "m-2"]
 
 
@@ -124,7 +124,7 @@ def test_a_batch_that_was_not_accepted_is_sent_again_without_following_redirects
     reporter.report("delivered", Names("m-1"))
     eventually(lambda: len(stub.asked) >= 2, within=10)
     stub.status = 200
-    eventually(lambda: reporter.counts.heard, within=10)
+    eventually(lambda: reporter.counts.accepted, within=10)
     assert {one["path"] for one in stub.asked} == {"/reports"}
     assert len({json.dumps(one["body"]) for one in stub.asked}) == 1
 
@@ -164,7 +164,7 @@ def test_a_closed_reporter_sends_waiting_reports_and_takes_no_more(stub: Stub) -
     reporter.close(within=10)
     reporter.report("delivered", Names("m-2"))
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
-    assert reporter.counts == Counts(taken=1, heard=1, dropped=1)
+    assert reporter.counts == Counts(taken=1, accepted=1, dropped=1)
 
 
 def test_close_ends_a_backoff_with_one_more_try(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_close_ends_a_backoff_with_one_more_try(stub: Stub, monkeypatch: pytest.
     eventually(lambda: rests, within=10)
     stub.status = 200
     reporter.close(within=10)
-    assert reporter.counts == Counts(taken=1, heard=1)
+    assert reporter.counts == Counts(taken=1, accepted=1)
 
 
 def test_reports_that_cannot_be_sent_at_the_end_are_counted_and_nothing_without_a_url(stub: Stub) -> None:
@@ -246,7 +246,7 @@ def test_a_forked_process_sends_its_own_reports_once(stub: Stub) -> None:
         with suppress(BaseException):
             reporter.report("delivered", Names("child"))
             reporter.close(within=10)
-        os._exit(0 if reporter.counts == Counts(taken=1, heard=1) else 1)
+        os._exit(0 if reporter.counts == Counts(taken=1, accepted=1) else 1)
     _, status = os.waitpid(child, 0)
     reporter.close(within=10)
     assert os.waitstatus_to_exitcode(status) == 0
@@ -312,7 +312,7 @@ def test_the_end_of_a_block_is_reported_and_its_error_raised(
     names = ("message_id", "redrive_id", "verdict", "message")
     assert [tuple(one.get(name) for name in names) for one in stub.reports] == reported
     has_ids = options.get("message", MESSAGE) or options.get("redrive_id")
-    assert reporter.counts == Counts(taken=len(reported), heard=len(reported), nameless=0 if has_ids else 1)
+    assert reporter.counts == Counts(taken=len(reported), accepted=len(reported), nameless=0 if has_ids else 1)
 
 
 @pytest.mark.parametrize("foreign", [{"StringValue": "17"}, {"BinaryValue": b"17"}, {}, None])

@@ -31,7 +31,7 @@ def test_a_consumers_reports_are_applied_to_its_letter(stock: Stock, live_server
         pass
     reporter.report("delivered", Names("m-1", "not a redrive id"))
     reporter.close(within=10)
-    assert reporter.counts == Counts(taken=3, heard=2, refused=1)
+    assert reporter.counts == Counts(taken=3, accepted=2, refused=1)
     said = list(Report.objects.order_by("happened_at").values_list("verdict", "type", "message", "attempt_no"))
     assert said == [("retrying", "ValueError", "no stock", 1), ("delivered", "", "", 1)]
     assert Letter.objects.get().state == "delivered"

@@ -55,7 +55,7 @@ HAPPENS: Final = {
 }  # fmt: skip
 #: What they read is bounded otherwise.
 EXEMPT: Final = {
-    "store.capture.capture_lease.delete_finished_copies": "a thousand held copies, whatever there is",
+    "store.capture.capture_lease.mark_finished_copies": "a thousand held copies, whatever there is",
     "store.safety.redrive_loops.pause_looping_runs": "20,000 letters at most, of a run that looks like a loop",
     "store.capture.capture_lease.count_held": "counts held copies, which the custody limit bounds; once a capture",
     "store.capture.capture_lease.count_invisible": "the same, where a capture ran dry and SQS has some in flight",

@@ -54,7 +54,7 @@ def test_a_drain_stops_itself_after_eleven_letters_says_why_and_goes_on_when_it_
         broken.mended.set()
         call_command("resume_run", "the-run", **WHO)
         run = Run.objects.get()
-        work = begin(lambda: drain.replay_run(run, hands(bench), told=lambda _: None))
+        work = begin(lambda: drain.replay_run(run, hands(bench), on_progress=lambda _: None))
         tally = work.result(timeout=200)
     assert (tally.presumed, tally.open, Run.objects.get().state) == (letters, 0, "finished")
     _is_clean(witness, bench, letters)

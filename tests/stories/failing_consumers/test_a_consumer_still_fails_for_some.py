@@ -46,11 +46,11 @@ def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_ag
         assert (tally.presumed, tally.open, Run.objects.get().state) == (1, 0, "finished")
         bench.come_back(consumer.done[0])  # it had lain in a queue that nobody saw
         dlq = DeadLetterQueue.objects.get()
-        assert feed_run.take_turn(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
+        assert feed_run.poll_dlq(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
         letter = bench.letter()
         assert (letter.state, letter.presumed, letter.attempts) == ("waiting", False, 1)
         run = drain.start_run(dlq, name="the run", asked_by="a test")
-        tally = drain.replay_run(run, hands(bench), told=lambda _: None)
+        tally = drain.replay_run(run, hands(bench), on_progress=lambda _: None)
     assert (tally.presumed, tally.open) == (1, 0)
     assert bench.history() == [(1, "absent", 0), (2, "absent", 1)]
     assert [one["Body"] for one in consumer.done] == ["late", "late"]

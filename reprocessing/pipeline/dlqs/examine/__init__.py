@@ -1,4 +1,4 @@
-"""Examine a DLQ before it is added or changed: read its queues' attributes, compute its row, and find problems."""
+"""Examine a DLQ before it is added or changed: read its queues' attributes, propose its settings, and find problems."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings about a DLQ, and the rows that would be written.
+    """The result of an examination: the findings about a DLQ, and the values that would be stored (`proposal`).
 
-    `passed`: the checks without findings, as sentences (the first lines of the checks' docstrings).
+    `passed`: the checks without findings, as sentences: the first lines of the docstrings of these checks.
     """
 
     observed: Observed
@@ -57,16 +57,16 @@ class Examination:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a finding forbids adding the DLQ, so that something must be fixed first."""
+        """Return whether a finding forbids adding the DLQ, until its problem is solved."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
 
 def dlq(wanted: Wanted, conf: Conf) -> Examination:
-    """Examine a DLQ with the options that a person gave. Return the findings. Nothing is received, sent or written.
+    """Examine a DLQ with the options that a person gave; return the result. Nothing is received, sent or written.
 
     Raises:
         QueueUnreachable: SQS did not answer about the DLQ, a source or the parking queue.
-        InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
+        InvalidSelector: an option switches off a key that is always needed, such as the idempotency key.
     """
     wanted = policy_values.with_policy(wanted)
     sight = observe(wanted)

@@ -19,7 +19,8 @@ _OF_TASKS = {
 def tasks(case: Case) -> Iterator[Finding]:
     """Queues of Celery workers have a redrive policy, and only task messages are changed.
 
-    Yield a finding for each target queue where this is not so, and a warning for FIFO queues.
+    This check yields a finding for each target queue of Celery workers that has no redrive policy, each option that
+    changes tasks for a target without Celery workers, and each FIFO queue.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:

@@ -1,4 +1,4 @@
-"""Find the default target of each source: the queue, function or endpoint that failed to process the message."""
+"""Find the default target of a source: the queue, function or endpoint that failed to process the messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SAY_WHERE: Final = "Set the target of its messages: --to TARGET."
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """A source to which messages cannot be redriven: why, and what to do (`cure`)."""
+    """The reason (`why`) why messages cannot be redriven to a source, and what to do (`cure`)."""
 
     source: str
     why: str
@@ -78,7 +78,7 @@ def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool =
 
 
 def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoTarget:
-    """Return the default target of messages that this resource failed to process; or why there is none.
+    """Return the default target of messages that this resource failed to process; or `NoTarget`, with the reason.
 
     The target may have no row yet.
 
@@ -97,7 +97,7 @@ def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoT
 
 
 def _nowhere(arn: Arn) -> NoTarget:
-    """Return why messages cannot be redriven to a topic, a bus, a rule or another resource, and what to do."""
+    """Return the reason why messages cannot be redriven to a topic, bus, rule or other resource, and what to do."""
     name = resource_name(arn.text)
     match arn.named:
         case ResourceKind.TOPIC:
@@ -114,7 +114,7 @@ def _nowhere(arn: Arn) -> NoTarget:
 
 
 def _subscriber(arn: Arn, role: str) -> DescribedQueue | Target | NoTarget:
-    """Return the queue, function or endpoint to which a subscription delivers; or why it cannot be a target."""
+    """Return the queue, function or endpoint to which a subscription delivers; or `NoTarget`: it cannot be a target."""
     said = subscription(arn.text, role)
     if said.protocol in {"http", "https"}:
         return _target(TargetKind.HTTP, said.endpoint)
@@ -136,12 +136,12 @@ class SourceTargets:
 
     Attributes:
         to: the target that a person gave; None: none.
-        takes_back: whether messages go back to their source, though another target was set before.
-        meant: the sources to which `to` and `takes_back` apply; empty: all.
+        takes_back: messages go back to their source, even if another target is stored for the source.
+        meant: the sources to which `to` and `takes_back` apply; empty: all sources.
         role: the ARN of the role to assume.
         known: the targets of stored sources, by the source's ARN.
         ways: the result: the ARN of each source's target, by the source's ARN.
-        nowhere: the result: the sources to which messages cannot be redriven.
+        nowhere: the result: the sources to which messages cannot be redriven, with the reasons.
         queues: the targets that are queues, by ARN.
         others: the targets that are no queues, by ARN.
     """
@@ -157,10 +157,9 @@ class SourceTargets:
     others: dict[str, Target] = field(default_factory=dict)
 
     def trace(self, queues: Sequence[DescribedQueue], failed: Sequence[Arn]) -> None:
-        """Find the target of each source, and store it in this object.
+        """Find the target of each source, also of each stored source; put the results into this object.
 
-        `queues`: the source queues. `failed`: the other sources that a person named. Stored sources are
-        included.
+        `queues`: the source queues. `failed`: the other sources that a person named.
 
         Raises:
             QueueUnreachable: AWS did not answer about a queue or a subscription.
@@ -198,10 +197,7 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the stored target of a source.
-
-        Do not ask SQS about a queue that is not named in this call: it may be deleted.
-        """
+        """Return the stored target of a source. SQS is not asked about its queue, which may be deleted."""
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 

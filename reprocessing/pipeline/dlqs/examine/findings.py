@@ -16,7 +16,7 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 class Severity(StrEnum):
-    """How serious a finding is."""
+    """How serious a finding about a DLQ or target is."""
 
     REFUSE = "refuse"  #: nothing is written until the problem is fixed
     WARN = "warn"  #: the DLQ or target is written all the same
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the checks of a DLQ examine: the DLQ as AWS and PostgreSQL show it, and the values that would be stored."""
+    """What the checks of a DLQ examine: the DLQ's state in AWS and PostgreSQL, and the values that would be stored."""
 
     observed: Observed
     proposal: DlqProposal
@@ -52,12 +52,15 @@ class Case:
         return self.observed.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the DLQ's row would have; `default` if a new DLQ has no value for it."""
+        """Return the value that a field of the DLQ will have after the change; `default` if it has none."""
         held = getattr(self.observed.row, field) if self.observed.row else default
         return self.proposal.dlq.get(field, held)
 
     def of_target(self, target: DescribedQueue | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of a target will have once the change is made. `target`: a queue, or an ARN."""
+        """Return the value that a field of a target will have after the change.
+
+        `target`: a queue, or the target's ARN.
+        """
         arn = target if isinstance(target, str) else target.facts.arn
         row = self.observed.targets.get(arn)
         return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)

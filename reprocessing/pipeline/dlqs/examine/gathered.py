@@ -40,12 +40,12 @@ class Observed:
         other_targets: the targets that are no queues, by ARN; they may have no row.
         moves: AWS's own redrives in progress; None: SQS did not say.
         parking: the parking queue; None: none was given.
-        unknown: the facts that SQS did not return, and why.
+        unknown: what SQS did not return, with the reasons.
         now: PostgreSQL's time.
-        row: the DLQ's stored row; None: the DLQ is new.
-        targets: rows of existing targets, by ARN.
+        row: the stored DLQ; None: the DLQ is new.
+        targets: stored targets, by ARN.
         dlqs: every watched DLQ, by ARN.
-        on_lanes: number of unfinished letters that belong to a run.
+        on_lanes: number of the DLQ's unfinished letters that belong to a run.
         unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
         prospect: figures of the letters that a run would send; None: the DLQ is new.
         shares: the same figures for each target.
@@ -81,14 +81,14 @@ class Wanted:
         url: the DLQ's URL; None: the stored URL.
         sources: URLs of source queues that SQS does not name, or ARNs of other sources (a function, a rule).
         to: the target of messages of `sources`, or of all sources if `sources` is empty; None: no target was given.
-        takes_back: whether messages go back to their source, though another target was set before.
+        takes_back: messages go back to their source, even if another target is stored for the source.
         dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
         target: values by field for the targets of all sources of the DLQ.
         teams: names of the groups whose members see the DLQ; None: no change.
         targets: values by field for single targets, by ARN.
         ways: the targets of single sources, by the source's ARN. They replace the stored targets.
         default_source: ARN of the source of messages that do not name their source.
-        names_default: whether a single source in `sources` becomes the default source.
+        names_default: if `sources` has a single source, this source becomes the default source.
     """
 
     name: str
@@ -156,7 +156,7 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
 
 
 def _on_lanes(dlq: int) -> int:
-    """Return the number of letters of runs: on lanes, or selected by a run that puts them onto lanes later.
+    """Return the number of unfinished letters that a run has: on lanes, or selected, to be put onto lanes later.
 
     The stored counts are read instead of the letters: PostgreSQL's planner expects few letters on lanes, and would
     read all letters.

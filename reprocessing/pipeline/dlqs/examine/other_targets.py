@@ -1,4 +1,4 @@
-"""Check targets other than the source queue."""
+"""Check targets that are not the source queue of their messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 def unreachable_sources(case: Case) -> Iterator[Finding]:
     """Messages of every source have a target.
 
-    Yield a refusal for each source without a target.
+    This check yields a refusal for each source without a target.
     """
     for dead_end in case.observed.without_target:
         yield refuse(dead_end.why, dead_end.cure)
@@ -26,8 +26,8 @@ def unreachable_sources(case: Case) -> Iterator[Finding]:
 def circles(case: Case) -> Iterator[Finding]:
     """No target is a watched DLQ.
 
-    Yield a refusal for each rule or source that sends messages to a watched DLQ, which would capture them as
-    failed.
+    This check yields a refusal for each rule or source that sends messages to a watched DLQ, which would capture them
+    as failed.
     """
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
@@ -54,8 +54,8 @@ def circles(case: Case) -> Iterator[Finding]:
 def evidence(case: Case) -> Iterator[Finding]:
     """Only queues use the outcome absence.
 
-    Yield a refusal for each target that is no queue and has this outcome, unless a watched DLQ gets its failed
-    messages.
+    This check yields a refusal for each target that is no queue and has this outcome, unless a watched DLQ gets its
+    failed messages.
     """
     for arn, target in case.observed.other_targets.items():
         watched = case.of_target(arn, "watched_by")
@@ -69,7 +69,8 @@ def evidence(case: Case) -> Iterator[Finding]:
 def unnamed_failures(case: Case) -> Iterator[Finding]:
     """Messages that do not name what failed have one possible source.
 
-    Yield a warning if the DLQ has several sources, some of which do not name themselves, and no default source.
+    This check yields a warning if the DLQ has several sources, some of which do not name themselves, and no default
+    source.
     """
     mute = [
         source
@@ -89,7 +90,7 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
 def published(case: Case) -> Iterator[Finding]:
     """No message is published again.
 
-    Yield a warning for each topic or bus that is a target, and in mode automatic a refusal.
+    This check yields a warning for each topic or bus that is a target, and in mode automatic a refusal.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind in _PUBLISHED:
@@ -110,7 +111,7 @@ def published(case: Case) -> Iterator[Finding]:
 def changed_targets(case: Case) -> Iterator[Finding]:
     """No source has a new target.
 
-    Yield a note for each source whose messages will go to another target than before.
+    This check yields a note for each source whose messages will go to another target than before.
     """
     row = case.observed.row
     before = {source.arn: source for source in row.sources.select_related("target")} if row else {}

@@ -19,7 +19,8 @@ from reprocessing.store.dlqs.registration import PLACE_KEYS
 def outcome(case: Case) -> Iterator[Finding]:
     """The outcome absence can be proved.
 
-    Yield a refusal for each target queue whose failed messages do not come to a watched DLQ that is captured.
+    This check yields a refusal for each target queue whose failed messages do not come to a watched DLQ that is
+    captured.
     """
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
@@ -41,7 +42,8 @@ def outcome(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    For each target with this outcome, yield a refusal if no time limit is set, else a note about the limit.
+    For each target with outcome acknowledged, yield a refusal if no time limit for reports is set; else a note about
+    it.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
@@ -63,8 +65,8 @@ def acknowledged(case: Case) -> Iterator[Finding]:
 def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names.
 
-    Yield a refusal for each target queue whose redrive policy names another DLQ than before, while messages that
-    were sent to it wait for captures of the former DLQ.
+    This check yields a refusal for each target queue whose redrive policy names another DLQ than before, while messages
+    that were sent to it wait for captures of the former DLQ.
     """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)
@@ -82,7 +84,8 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one.
 
-    In mode observe, a DLQ is not captured. So yield a refusal for each target, or message, that needs its captures.
+    In mode observe, a DLQ is not captured. So yield a refusal for each target whose outcome, and for sent messages
+    whose outcome, only captures of the DLQ can show.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
@@ -102,8 +105,8 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
 def order(case: Case) -> Iterator[Finding]:
     """The order of each key is kept up to the consumer.
 
-    Yield a warning for each setting, or target queue, with which messages of a key may be processed in another
-    order.
+    This check yields a warning for each setting, or target queue, with which messages of a key may be processed in
+    another order.
     """
     keyed = case.policy.ordering.source is not SelectorSource.NONE
     if case.observed.dlq.facts.fifo and not keyed:
@@ -130,7 +133,8 @@ def order(case: Case) -> Iterator[Finding]:
 def keys(case: Case) -> Iterator[Finding]:
     """Keys are unambiguous, and do not change while messages are in progress.
 
-    Yield a warning for content-hash as idempotency key, and a refusal for each setting of keys that would change.
+    This check yields a warning for content-hash as idempotency key, and a refusal for each setting of keys that would
+    change.
     """
     if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
@@ -153,7 +157,7 @@ def keys(case: Case) -> Iterator[Finding]:
 def backoff_problem(base: float, cap: float) -> Finding | None:
     """Return a finding if the initial backoff `base` is longer than the longest backoff `cap`; else None.
 
-    Both in seconds.
+    Both are seconds.
     """
     if base > cap:
         return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
@@ -163,7 +167,8 @@ def backoff_problem(base: float, cap: float) -> Finding | None:
 def pace(case: Case) -> Iterator[Finding]:
     """Backoff, rate and schedule are sound.
 
-    Yield a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused schedule.
+    This check yields a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused
+    schedule.
     """
     if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
         yield found
@@ -177,7 +182,7 @@ def pace(case: Case) -> Iterator[Finding]:
 def time(case: Case) -> Iterator[Finding]:
     """The longest key queue is done before the DLQ deletes its messages.
 
-    Else yield a warning, or a refusal in mode automatic. Yield a note about how long a key queue may be.
+    If not, yield a warning; in mode automatic, a refusal. Also yield a note about how long a key queue may be.
     """
     facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {

@@ -18,8 +18,8 @@ _SCHEDULES: Final = frozenset({"interval", "crontab"})
 def with_policy(wanted: Wanted) -> Wanted:
     """Return the options, with the settings of the DLQ's policy added.
 
-    A new policy sets all its settings, except the given options. The DLQ's own settings (`own_settings`) are the
-    given options, and stored settings that the new policy does not have and that differ from their defaults.
+    The policy's settings apply where a person gave no option. The result also lists the DLQ's own settings
+    (`own_settings`): the given options, and stored settings that the policy does not have and that are not defaults.
 
     Raises:
         InvalidPolicy: no policy has this name.

@@ -1,4 +1,4 @@
-"""Propose the values to store for a DLQ: the values that a person gave, else defaults from its queues."""
+"""Propose the values to store for a DLQ: the values that a person gave, or else defaults by its queues' attributes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _only(named: list[str]) -> str | None:
 
 
 def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
-    """Return where the DLQ's letters will have their ordering key, sequence and idempotency key.
+    """Return from which parts of a letter its ordering key, sequence and idempotency key will be read.
 
     Raises:
         InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
@@ -67,7 +67,7 @@ def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
 
 
 def mode(wanted: Wanted, sight: Observed) -> Mode:
-    """Return the mode that the DLQ will have."""
+    """Return the mode that the DLQ will have after the change."""
     return Mode(wanted.dlq.get("mode", sight.row.mode if sight.row else Mode.MANUAL))
 
 
@@ -100,7 +100,7 @@ def _new_dlq(wanted: Wanted, sight: Observed) -> dict[str, Any]:
 
 
 def must_delete_at_capture(sight: Observed) -> bool:
-    """Return whether copies must not stay in the DLQ: copies block FIFO groups, or a redrive policy would move them."""
+    """Return whether copies cannot stay in the DLQ: they would block FIFO groups, or a redrive policy moves them."""
     return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
 
 
@@ -152,7 +152,7 @@ def _proof(wanted: Wanted, sight: Observed, watching: str | None) -> Proof:
 
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
-    """Return `accepted` if the target keeps the order of a lane itself, or no order is wanted; else `settled`."""
+    """Return `accepted` if the target itself keeps the order of a lane, or no order is wanted; else `settled`."""
     if keyed.source is SelectorSource.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

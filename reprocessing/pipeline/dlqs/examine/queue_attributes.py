@@ -20,8 +20,8 @@ class DescribedQueue:
     def window(self) -> timedelta:
         """Return how long a message that fails can take to reach the queue's DLQ; at most 14 days.
 
-        SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides the
-        message for the visibility timeout. The consumer may be busy for as long before its next receive.
+        SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides the message for
+        the visibility timeout, and the consumer may be busy for another visibility timeout before its next receive.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
         return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=MAX_SECONDS))

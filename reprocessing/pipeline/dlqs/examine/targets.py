@@ -1,4 +1,4 @@
-"""Examine a target before messages are sent to it: find its kind, compute its row, and find problems."""
+"""Examine a target before it is added or changed: find its kind, propose its settings, and find problems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target and its findings. `row`: its stored row; None: the target is new. `fields`: the values to store."""
+    """A target and the findings about it. `row`: the stored target; None: it is new. `fields`: the values to store."""
 
     arn: str
     kind: TargetKind
@@ -55,16 +55,16 @@ class TargetCase:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a finding forbids adding the target, so that something must be fixed first."""
+        """Return whether a finding forbids adding the target, until its problem is solved."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the target will have once the change is made."""
+        """Return the value that a field of the target will have after the change."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 
 def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
-    """Examine a target, and return its findings. Nothing is sent or written.
+    """Examine a target; return the target with the findings about it. Nothing is sent or written.
 
     Args:
         text: a URL, an ARN, or the name of a stored target.
@@ -120,7 +120,7 @@ def queue_target(text: str) -> Target:
 
 
 def unknown_target(text: str, known: Iterable[str]) -> str:
-    """Return a sentence for people: no target has this name, and these targets exist."""
+    """Return a sentence for people that says that no target has this name, and which targets (`known`) exist."""
     return (
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or the name of a known target: {', '.join(sorted(known)) or 'none'}."
@@ -203,7 +203,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
-    """Return a warning about an endpoint without TLS. Messages are sent to it only if its network is allowed."""
+    """Return a warning about an HTTP endpoint without TLS. Only an endpoint in an allowed network gets messages."""
     said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
@@ -256,7 +256,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 
 
 def _others(case: TargetCase) -> int | str:
-    """Return how many other receivers would get a message again; or, as a text, why the number is unknown."""
+    """Return how many receivers of a topic or bus would get a message again; or, as text, why this is unknown."""
     try:
         return max(count_other_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueUnreachable as error:

@@ -13,8 +13,8 @@ from reprocessing.store.dlqs import visible_dlqs
 def groups(case: Case) -> Iterator[Finding]:
     """Every team is a group.
 
-    Yield a refusal for each team that is not, and a warning if no DLQ had a team before: people then see fewer
-    DLQs.
+    This check yields a refusal for each team that is no group, and a warning if no DLQ had a team before, because
+    people then see fewer DLQs.
     """
     wanted = case.proposal.teams or ()
     known = list(Group.objects.order_by("name").values_list("name", flat=True)) if wanted else []
@@ -31,7 +31,7 @@ def groups(case: Case) -> Iterator[Finding]:
 
 
 def nobody(case: Case) -> Iterator[Finding]:
-    """Its team sees it."""
+    """A team sees the DLQ."""
     if case.observed.row is None and not case.proposal.teams and visible_dlqs.has_teams():
         yield warn(
             f"{case.name} has no team: only people with the permission view_all_dlqs see it.",

@@ -1,4 +1,4 @@
-"""Check everything on which the service depends. Nothing is changed, and no message is received."""
+"""Check everything that the service depends on (redrive_doctor). Nothing is changed, and no message is received."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Step:
 
 
 def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterator[CheckResult]:
-    """Run every check, and yield the results. `begins` is called with the title of each check before the check.
+    """Run all checks, and yield their results. `begins`: called before each check, with the title of the check.
 
     A check that fails does not stop the others.
     """

@@ -1,4 +1,4 @@
-"""Check that beat sends tasks and workers take them. That a process runs does not prove this."""
+"""Check that beat sends tasks, and that workers take the tasks. A process may run and do neither."""
 
 from __future__ import annotations
 
@@ -61,10 +61,7 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
 
 
 def _ahead(found: BeatStatus) -> DoctorFinding:
-    """Return a finding about beat's clock, compared with PostgreSQL's.
-
-    A clock that is ahead makes its ticks seem newer.
-    """
+    """Return a finding: beat's clock is ahead of PostgreSQL's, so that beat's ticks seem newer than they are."""
     return clock_finding(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
 
 

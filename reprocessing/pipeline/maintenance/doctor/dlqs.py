@@ -55,7 +55,7 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings of all checks of a DLQ; one finding that all is correct if there are only notes."""
+    """Yield the findings of all checks of a DLQ. If there are only notes, also yield a finding that all is correct."""
     found = [
         *poll_history.remarks(row, conf),
         *configuration.remarks(row, conf),
@@ -95,7 +95,7 @@ def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Yield the permissions that the service lacks on the DLQ and on its target queues."""
+    """Yield a finding for each permission that the service lacks on the DLQ or on a target queue."""
     if row.mode == Mode.OBSERVE:
         return
     for address, rights in ((_address(row), TAKING), *((_queue, SENDING) for _queue in _queues(row).values())):

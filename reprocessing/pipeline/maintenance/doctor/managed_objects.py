@@ -1,4 +1,4 @@
-"""Find drift: objects managed by a configuration file that people changed after the last apply, or unlocked."""
+"""Find drift: objects of a configuration file that people changed, or unlocked, after the last apply of the file."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Yield findings about the DLQ's polls, captures, stop, redrive by AWS, and messages that SQS will soon delete."""
     now = lanes.database_now()
     yield from _schedule(row, now)
-    yield from _turn(row, now)
+    yield from _polls(row, now)
     if row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
         yield error_finding(
             row.name, f"Its last capture failed: {row.trouble}", "None of its messages is captured.", _look(row)
@@ -78,11 +78,8 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
         yield say(row.name, what, why, "See the findings about beat and workers above.")
 
 
-def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Yield a finding if scheduled polls do not run.
-
-    Each poll first records the DLQ's depth, so the record's age shows it.
-    """
+def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
+    """Yield a finding if scheduled polls do not run: the DLQ's depth, which each poll records, is too old."""
     if (
         row.crontab is not None
         or row.depth_at is None

@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yield a finding for each of these permissions that SQS refuses. The finding says what cannot be done without it.
+    """Yield a finding for each of these permissions that this process lacks on a queue, with what it cannot do.
 
     Raises:
         QueueUnreachable: SQS did not answer.

@@ -259,8 +259,8 @@ a-failed-wave-opens-no-breaker: test_while_a_target_is_down_each_cooldown_sends_
 -            _open_breakers(run, verdict.why)  # first, so that nothing is sent between this wave and the next
 +            pass
 a-standing-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
--success=wave.success, heals=wave.standing)
-+success=wave.success, heals=False)
+-success=wave.success, is_automatic=wave.standing)
++success=wave.success, is_automatic=False)
 @tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
 a-wave-waits-for-what-cannot-go: test_a_wave_goes_on_when_an_earlier_letter_arrives
 -           WHEN l.id = (SELECT h.id FROM redrive_letter h

@@ -91,7 +91,7 @@ nobody-asks-before-lanes-are-leased: test_what_aws_did_not_move_goes_at_once
 +
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-breaker-that-is-new-is-not-looked-at: test_a_new_breaker_delays_no_letter
--        return breakers <= brakes.keys() and targets <= {
+-        return breakers <= limits.keys() and targets <= {
 +        return breakers is not None and targets <= {
 
 @reprocessing/pipeline/replay/send.py

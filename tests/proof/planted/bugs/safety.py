@@ -14,7 +14,7 @@ rests-of-a-breaker-without-a-cap: test_the_rest_grows_to_its_cap_and_never_beyon
 @reprocessing/domain/safety/failure_cause.py
 @tests/reprocessing/domain/safety/test_failure_cause.py
 nobody-waits-for-what-others-tell: test_a_message_is_at_fault_when_others_went_well_beside_it
--    if failures.seconds_ago < PATIENCE:
+-    if failures.seconds_ago < OUTCOMES_AWAITED:
 +    if failures.seconds_ago < 0:
 
 @reprocessing/domain/safety/give_up.py

@@ -83,8 +83,8 @@ an-id-left-out-is-taken: test_a_letter_that_the_answer_does_not_name_has_an_unkn
 -    return Unknown("the answer of SQS does not name it")
 +    return Taken("")
 another-digest-is-taken: test_a_letter_that_the_answer_does_not_name_has_an_unknown_fate
--md5(letter.departure.body, usedforsecurity=False).hexdigest():
-+md5(letter.departure.body, usedforsecurity=False).hexdigest() and not entry:
+-md5(letter.message.body, usedforsecurity=False).hexdigest():
++md5(letter.message.body, usedforsecurity=False).hexdigest() and not entry:
 
 @reprocessing/management/commands/drain_dlq.py
 @tests/reprocessing/commands/runs/test_drain_dlq.py

@@ -323,15 +323,15 @@ def test_enqueued_letters_are_the_workers_once_it_is_confirmed(ask: Ask) -> None
 @pytest.fixture
 def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Signals arrive, twice, when the first slice is over."""
-    run = replay_slice.Turn.run
+    run = replay_slice.Slice.run
 
-    def running(turn: replay_slice.Turn, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
         report = run(turn, seconds=seconds)
         for _ in range(2):
             os.kill(os.getpid(), request.param)
         return report
 
-    monkeypatch.setattr(replay_slice.Turn, "run", running)
+    monkeypatch.setattr(replay_slice.Slice, "run", running)
 
 
 @pytest.mark.usefixtures("_interrupt")
@@ -586,14 +586,14 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
 ) -> None:
     bench = Workbench(target_fields={"rate": 100.0})
     bench.bury("letter")
-    run = replay_slice.Turn.run
+    run = replay_slice.Slice.run
 
-    def running(turn: replay_slice.Turn, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
         report = run(turn, seconds=min(seconds, 0.5))
         os.kill(os.getpid(), signal.SIGINT)
         return report
 
-    monkeypatch.setattr(replay_slice.Turn, "run", running)
+    monkeypatch.setattr(replay_slice.Slice, "run", running)
     with nobody() as port:
         settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
         assert "1 message unfinished" in refusal("drain_dlq", bench.name, "--confirm")

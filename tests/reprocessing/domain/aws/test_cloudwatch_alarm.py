@@ -71,13 +71,13 @@ def test_an_alarm_on_visible_messages_alone_differs_because_a_capture_hides_mess
 
 def test_the_request_for_each_alarm() -> None:
     """`alarms.jsonl` has what CloudWatch is asked to put, an alarm a line."""
-    found = [{"dlq": one.of, **one.request(("arn:a",))} for one in every()]
+    found = [{"dlq": one.dlq, **one.request(("arn:a",))} for one in every()]
     assert found == [json.loads(line) for line in (FOLDER / "alarms.jsonl").read_text().splitlines()]
 
 
 def test_a_dlq_of_fifo_keeps_a_message_for_its_whole_retention() -> None:
     alarms = list(cloudwatch_alarm.alarms_of_dlq("o", "o.fifo", (), namespace="Redrive", retention=1_209_600))
-    assert "within about 4 days. A message" in alarms[1].means
+    assert "within about 4 days. A message" in alarms[1].description
 
 
 def test_a_metric_that_is_not_published_has_no_alarm() -> None:
@@ -92,7 +92,7 @@ def test_every_alarm_is_on_a_published_metric() -> None:
         if one.cloudwatch
     }
     for one in EVERY:
-        for stream in one.streams:
+        for stream in one.metrics:
             if stream.namespace == "Redrive":
                 assert {name for name, _ in stream.dimensions} <= ours[stream.name]
     assert len(BY_NAME) == len(EVERY)

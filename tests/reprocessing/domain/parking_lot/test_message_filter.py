@@ -104,7 +104,6 @@ def test_every_condition_is_told_in_words() -> None:
     assert every.sentence(covered=True) == told.format("", " and whose body contains a text")
     assert every.recorded()["text"] == "(a text in their bodies)"
     assert MessageFilter().recorded() == {"states": ["parked"]}
-    assert (every.is_narrow, MessageFilter(states=("delivered",)).is_narrow) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reprocessing.domain.runs.forecast import (
     Forecast,
     RateClimb,
     duration_in_words,
-    seconds_to_next_turn,
+    next_multiple,
     seconds_to_send,
 )
 from reprocessing.domain.safety import rate_ramp, wave_progression
@@ -95,13 +95,13 @@ def test_the_waves_before_the_last_letter_are_counted(letters: int, waves: int) 
 @given(seconds=some.floats(0, 10**6), every=some.floats(1, 10**5))
 @example(seconds=0.9999999999999999, every=1.0)
 def test_the_next_turn_is_the_first_that_begins_later(seconds: float, every: float) -> None:
-    turn = seconds_to_next_turn(seconds, every)
+    turn = next_multiple(seconds, every)
     assert seconds < turn <= (seconds + every) * (1 + 1e-9)
     assert turn / every == pytest.approx(round(turn / every))
 
 
 def test_with_continuous_turns_the_next_one_is_due_at_once() -> None:
-    assert seconds_to_next_turn(61.5, 0) == 61.5
+    assert next_multiple(61.5, 0) == 61.5
 
 
 def test_the_first_letter_of_a_lane_may_have_a_shorter_round_trip() -> None:

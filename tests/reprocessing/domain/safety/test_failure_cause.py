@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.safety.failure_cause import (
-    PATIENCE,
+    OUTCOMES_AWAITED,
     FailureCause,
     LastFailures,
     MessageFails,
@@ -20,10 +20,10 @@ from reprocessing.domain.safety.failure_cause import (
     [
         (None, MessageFails()),
         (LastFailures(0, success_since_first=True, success_since_last=True), MessageFails()),
-        (LastFailures(PATIENCE - 1, success_since_first=True, success_since_last=False), NotKnownYet()),
-        (LastFailures(PATIENCE - 1, success_since_first=False, success_since_last=False), NotKnownYet()),
-        (LastFailures(PATIENCE, success_since_first=True, success_since_last=False), MessageFails()),
-        (LastFailures(PATIENCE, success_since_first=False, success_since_last=False), TargetFails()),
+        (LastFailures(OUTCOMES_AWAITED - 1, success_since_first=True, success_since_last=False), NotKnownYet()),
+        (LastFailures(OUTCOMES_AWAITED - 1, success_since_first=False, success_since_last=False), NotKnownYet()),
+        (LastFailures(OUTCOMES_AWAITED, success_since_first=True, success_since_last=False), MessageFails()),
+        (LastFailures(OUTCOMES_AWAITED, success_since_first=False, success_since_last=False), TargetFails()),
     ],
 )
 def test_a_message_is_at_fault_when_others_went_well_beside_it(

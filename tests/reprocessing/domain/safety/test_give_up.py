@@ -19,13 +19,13 @@ def test_a_run_pauses_when_messages_of_several_keys_failed_for_long_enough() -> 
     assert give_up(DEAD) == PauseRun(
         "No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys; the last one: "
         "503: Service Unavailable.",
-        told="No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys.",
+        public_why="No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys.",
     )
 
 
 def test_a_run_of_one_key_pauses_when_more_messages_wait() -> None:
     why = "No message to orders succeeded: 150 attempts in 24 h failed, for 1 ordering key."
-    assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(why, told=why)
+    assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(why, public_why=why)
 
 
 def test_the_only_message_of_a_run_is_parked() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.safety.token_bucket import PATIENCE, TOKEN_LIFE, Bucket, capacity
+from reprocessing.domain.safety.token_bucket import LONGEST_WAIT, TOKEN_LIFE, Bucket, capacity
 
 SECOND = 1_000_000
 
@@ -58,7 +58,13 @@ def test_a_changed_rate_applies_from_now_on() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "rate", "wanted", "seconds"),
-    [(0.0, 0.2, 10, 5.0), (0.5, 1.0, 1, 0.5), (0.0, 100.0, 5, 0.05), (0.0, 100.0, 50, PATIENCE), (2.0, 1.0, 1, 0.0)],
+    [
+        (0.0, 0.2, 10, 5.0),
+        (0.5, 1.0, 1, 0.5),
+        (0.0, 100.0, 5, 0.05),
+        (0.0, 100.0, 50, LONGEST_WAIT),
+        (2.0, 1.0, 1, 0.0),
+    ],
 )
 def test_the_wait_is_for_one_token_and_for_many_that_come_soon(
     tokens: float, rate: float, wanted: int, seconds: float

@@ -60,7 +60,9 @@ def test_a_failed_letter_is_followed_by_another_and_three_in_a_row_stop_the_run(
 
 @pytest.mark.parametrize("tries", [0, 1, 3, 4])
 def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison(tries: int) -> None:
-    verdicts = [judge_wave(WaveCounts(1, 1, 0, 1, 0, tries, poison), success=0.8, heals=True) for poison in (0, 1)]
+    verdicts = [
+        judge_wave(WaveCounts(1, 1, 0, 1, 0, tries, poison), success=0.8, is_automatic=True) for poison in (0, 1)
+    ]
     assert isinstance(verdicts[0], OpenBreakers)
     assert verdicts[1] == RestartWaves()
 
@@ -68,7 +70,7 @@ def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_th
 @pytest.mark.parametrize("tries", [2, 5])
 def test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison(tries: int) -> None:
     """A target that refuses everything is broken, and its messages must not be parked at full speed."""
-    verdict = judge_wave(WaveCounts(1, 1, 0, 1, 0, tries, 1), success=0.8, heals=True)
+    verdict = judge_wave(WaveCounts(1, 1, 0, 1, 0, tries, 1), success=0.8, is_automatic=True)
     assert verdict == OpenBreakers("3 waves of one message failed in a row")
 
 

@@ -39,7 +39,7 @@ def adapted(body: bytes, wanted: TaskChanges) -> bytes | Unchangeable:
 
 
 def leaves(body: bytes, wanted: TaskChanges = TaskChanges(), **said: Any) -> bytes | Refused:  # noqa: B008, ANN401
-    return body_to_send(body, wanted, **{"now": NOW, "died_in": "shop", "goes_to": "shop", **said})
+    return body_to_send(body, wanted, **{"now": NOW, "source_queue": "shop", "target_queue": "shop", **said})
 
 
 def changes(before: bytes, after: bytes | Unchangeable | Refused) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def test_a_repeated_name_is_not_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "died_in", "routing_key", "name"),
+    ("queue", "source_queue", "routing_key", "name"),
     [
         ("other", "shop", "shop", "other"), ("live-other", "live-shop", "shop", "other"),
         ("live-other", "live-my-shop", "my.shop", "other"), ("other", "live-shop", "shop", "other"),
@@ -149,22 +149,22 @@ def test_a_repeated_name_is_not_changed() -> None:
     ],
 )  # fmt: skip
 def test_a_queue_has_the_name_that_its_workers_probably_use(
-    queue: str, died_in: str, routing_key: str, name: str
+    queue: str, source_queue: str, routing_key: str, name: str
 ) -> None:
-    assert celery_name(queue, died_in=died_in, routing_key=routing_key) == name
+    assert celery_name(queue, source_queue=source_queue, routing_key=routing_key) == name
 
 
 def test_a_message_for_its_source_queue_is_unchanged() -> None:
     body = envelopes.task(**TIMED)
     assert leaves(body) is body
-    assert leaves(body, died_in="live-shop", goes_to="live-shop") is body
-    assert leaves(body, died_in="", goes_to="other") is body
+    assert leaves(body, source_queue="live-shop", target_queue="live-shop") is body
+    assert leaves(body, source_queue="", target_queue="other") is body
 
 
 def test_a_diverted_message_names_its_new_queue() -> None:
     body = envelopes.task(**TIMED)
-    assert changes(body, leaves(body, goes_to="other")) == WHERE
-    assert changes(body, leaves(body, died_in="live-shop", goes_to="live-other")) == WHERE
+    assert changes(body, leaves(body, target_queue="other")) == WHERE
+    assert changes(body, leaves(body, source_queue="live-shop", target_queue="live-other")) == WHERE
 
 
 def refused(reason: ParkedReason, why: str) -> Refused:
@@ -178,7 +178,7 @@ EXPIRED = refused(ParkedReason.EXPIRED, "it expired at 2026-11-22 00:00:00 UTC."
 def test_an_expired_message_is_sent_without_its_expiry_or_not_at_all(released: bool) -> None:
     body = envelopes.task(**{**TIMED, "expires": NOW})
     assert leaves(body, released=released) == EXPIRED
-    assert leaves(body, goes_to="other", released=released) == EXPIRED
+    assert leaves(body, target_queue="other", released=released) == EXPIRED
     assert leaves(body, now=NOW - timedelta(seconds=1), released=released) is body
     stripped = leaves(body, TaskChanges(strips_expires=True), released=released)
     assert changes(body, stripped) == {"headers.expires": None, "properties.expiration": "gone"}

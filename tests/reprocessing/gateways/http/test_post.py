@@ -201,7 +201,7 @@ def test_nothing_of_a_letter_is_kept_or_logged(
         call = post(there.port, f"/broken?{SECRET}", body=SECRET.encode(), headers=(("X", SECRET),))
         become(posts, call, post(there.port, f"/200?{SECRET}"))
         assert SECRET not in repr(call) + repr(posts) + caplog.text + "".join(capfd.readouterr())
-        assert {one.turn.post.body for one in posts._idle} == {b""}
+        assert {one.queued.post.body for one in posts._idle} == {b""}
 
 
 def test_posts_that_are_forgotten_close_what_they_had_open() -> None:

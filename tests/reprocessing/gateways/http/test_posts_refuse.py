@@ -105,13 +105,13 @@ def test_a_connection_to_an_address_that_was_not_judged_is_shown_nothing() -> No
         made = request.Request(None, posts.clock, lambda _address, _port: False)
         place = ResolvedTarget(("127.0.0.1",), (), ())
         made.prepare(QueuedPost(post(there.port), asked, always), place)
-        assert made._released("127.0.0.1", "127.0.0.1", there.port, 1) == 1
+        assert made._may_send_now("127.0.0.1", "127.0.0.1", there.port, 1) == 1
         made.handle.close()
 
 
 @pytest.mark.soak
 def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dns, "PATIENCE", 1.0)
+    monkeypatch.setattr(dns, "TIMEOUT", 1.0)
     over = threading.Event()
 
     def resolve(host: str, _port: int) -> Sequence[str]:

@@ -26,7 +26,7 @@ def test_loads_of_a_standard_queue_fit_and_hold_everything_once(letters: list[tu
     made = batch_chains(parcels(letters), fifo=False, largest=largest)
     loads = [load for chain in made for load in chain]
     assert all(len(chain) == 1 for chain in made)  # nothing waits for anything
-    assert [one.departure.attempt for load in loads for one in load] == list(range(len(letters)))
+    assert [one.message.attempt for load in loads for one in load] == list(range(len(letters)))
     for load in loads:
         assert 1 <= len(load) <= 10
         assert sum(one.size for one in load) <= LARGEST
@@ -38,7 +38,7 @@ def test_loads_of_a_fifo_queue_keep_each_group_in_one_chain_and_in_order(
     letters: list[tuple[int, str]], largest: int
 ) -> None:
     made = batch_chains(parcels(letters), fifo=True, largest=largest)
-    orders = [[one.departure for load in chain for one in load] for chain in made]
+    orders = [[one.message for load in chain for one in load] for chain in made]
     assert Counter(one.attempt for order in orders for one in order) == Counter(range(len(letters)))
     for group in "abcde":
         chains_of_group = [[one.attempt for one in order if one.group_id == group] for order in orders]

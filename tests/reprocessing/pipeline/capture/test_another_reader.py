@@ -168,7 +168,13 @@ def test_no_absence_when_a_reader_leaves_during_the_capture() -> None:
     found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
     polls: list[capture.Captured] = []
     captured = capture.letters(
-        found, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=polls.append, alone=lambda: bool(polls)
+        found,
+        conf=bench.conf,
+        dice=lambda: 0.0,
+        seconds=10,
+        receivers=1,
+        on_progress=polls.append,
+        alone=lambda: bool(polls),
     )
     assert (captured.drained, bench.promote(), bench.states()["sent"]) == (True, 0, "awaiting")
 

@@ -314,7 +314,7 @@ def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reconcile.decide({"unknown": RestoreDecision.REPLAY}, dlq=None, **WHY, heard=interrupt)
+        reconcile.decide({"unknown": RestoreDecision.SEND_AGAIN}, dlq=None, **WHY, on_progress=interrupt)
     assert (found(), say(unknown="replay"), found()) == ({"hidden": 1}, 1, {})
     assert AuditEntry.objects.filter(act="changed").count() == 3
 

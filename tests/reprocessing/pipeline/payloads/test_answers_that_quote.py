@@ -96,7 +96,7 @@ def test_shredding_removes_the_text_and_keeps_the_code(encrypted: Rings) -> None
 def test_who_has_the_database_cannot_open_it_after_the_keys_are_destroyed(encrypted: Rings) -> None:
     letter = refused()
     before = Letter.objects.get(pk=letter.pk)
-    shred.shred_dlq(letter.dlq, by="ann", reason="the customer left", told=lambda _: None)
+    shred.shred_dlq(letter.dlq, by="ann", reason="the customer left", on_progress=lambda _: None)
     assert "destroyed" in answer_texts.detail_for(before, before.detail, shown=True, revealed=True)
 
 

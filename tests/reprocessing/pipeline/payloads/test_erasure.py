@@ -64,7 +64,7 @@ def _bench() -> Workbench:
 
 def _erase(sieve: MessageFilter | None = None) -> erase.Erased:
     chosen = sieve or MessageFilter(states=(), key=PERSON)
-    return erase.erase(chosen, by="eva", reason="request 17", told=lambda _: None)
+    return erase.erase(chosen, by="eva", reason="request 17", on_progress=lambda _: None)
 
 
 def _everywhere(text: str) -> list[str]:
@@ -118,7 +118,7 @@ def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
     _bench()
     told = mock.Mock(side_effect=[None, Killed])
     with mock.patch.object(erase, "BATCH", 1), pytest.raises(Killed):
-        erase.erase(MessageFilter(states=(), key=PERSON), by="eva", reason="request 17", told=told)
+        erase.erase(MessageFilter(states=(), key=PERSON), by="eva", reason="request 17", on_progress=told)
     assert Payload.objects.count() == 2
     done = _erase()
     assert (done.counts["messages"], done.counts["payloads"], _everywhere(PERSON)) == (3, 3, [])

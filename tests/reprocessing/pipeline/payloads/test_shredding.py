@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def _shred(bench: Workbench) -> shred.Shredded:
-    return shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", told=lambda _: None)
+    return shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", on_progress=lambda _: None)
 
 
 def test_a_dlq_whose_keys_are_destroyed_has_no_readable_payload_left() -> None:
@@ -125,5 +125,5 @@ def test_one_person_alone_shreds_no_more_messages_than_the_limit() -> None:
     with pytest.raises(ApprovalRefused, match=f"Shredding {bench.name} needs a second person"):
         _shred(bench)
     with pytest.raises(ApprovalRefused, match="Erasing these messages needs a second person"):
-        erase.erase(about, by="ann", reason="the customer left", told=lambda _: None)
+        erase.erase(about, by="ann", reason="the customer left", on_progress=lambda _: None)
     assert (Payload.objects.count(), PayloadKey.objects.filter(dlq=bench.dlq, destroyed_at=None).count()) == (2, 1)

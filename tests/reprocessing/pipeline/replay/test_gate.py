@@ -10,7 +10,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
-from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
+from reprocessing.domain.safety.failure_cause import OUTCOMES_AWAITED, LastFailures
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.ordering.lane_state import LaneState
@@ -87,7 +87,7 @@ def test_a_brake_holds_a_head_back(brake: dict[str, Any], canary_out: bool, verd
     assert gate.judge_head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
 
 
-LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=False)
+LONG_AGO = LastFailures(OUTCOMES_AWAITED, success_since_first=False, success_since_last=False)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
 def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
-    judged = gate.judge_heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
+    judged = gate.judge_heads(some, send_limits={1: on_trial}, room=Counter({1: 9}), failures={})
     assert [head.letter_id for head in judged.going] == [1]
     assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 

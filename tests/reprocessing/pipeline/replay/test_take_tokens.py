@@ -71,7 +71,7 @@ def _metered(some: list[LaneState], rates: Rates, *, burst: float | None = None,
         CLASSED: _brake(CLASSED, ramps.get("classed", 1.0)),
         BANKED: _brake(BANKED),
     }
-    return take_tokens.take_for_heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
+    return take_tokens.take_for_heads(some, targets=targets, send_limits=brakes, rates=rates)  # type: ignore[arg-type]
 
 
 def test_heads_go_with_tokens_and_until_these_expire() -> None:

@@ -109,6 +109,6 @@ def test_a_preview_loads_chunks_and_reports_its_progress(monkeypatch: pytest.Mon
     monkeypatch.setattr(routable_letters, "CHUNK", 8)
     mine = rule("mine", "discard", "body:n exists", enabled=False)
     told: list[int] = []
-    found = preview.letters(_as_if(mine), since=lanes.database_now() - timedelta(days=1), told=told.append)
+    found = preview.letters(_as_if(mine), since=lanes.database_now() - timedelta(days=1), on_progress=told.append)
     assert (found.letters, found.shares[0].acts) == (5, 5)
     assert told == [1, 2, 3, 4, 5]

@@ -31,9 +31,9 @@ def _hands(bench: Workbench) -> drain.DrainContext:
 
 
 def _drained(bench: Workbench, limit: int | None = None) -> Run:
-    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, _hands(bench), on_progress=lambda _: None, seconds=10)
     run = drain.start_run(bench.dlq, name="run", asked_by="anna", selection=Selection(limit=limit))
-    drain.replay_run(run, _hands(bench), told=lambda _: None)
+    drain.replay_run(run, _hands(bench), on_progress=lambda _: None)
     return run
 
 
@@ -52,9 +52,9 @@ def test_a_drain_finds_the_outcome_of_letters_that_a_rule_sends_elsewhere() -> N
     other.judge_by_absence(window=0)
     rule("elsewhere", "divert", target=other.target)
     bench.bury("letter")
-    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, _hands(bench), on_progress=lambda _: None, seconds=10)
     run = drain.start_run(bench.dlq, name="run", asked_by="anna")
-    drain.replay_run(run, _hands(bench), told=lambda _: consumed.extend(other.delivered()))
+    drain.replay_run(run, _hands(bench), on_progress=lambda _: consumed.extend(other.delivered()))
     letter = bench.letter()
     assert [one["Body"] for one in consumed] == ["letter"]
     assert (letter.state, letter.presumed, Run.objects.get(pk=run.pk).state) == ("delivered", True, "finished")
@@ -74,7 +74,7 @@ def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     run, turns = bench.letter().run, list[object]()
     assert run is not None
-    drain.replay_run(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
+    drain.replay_run(run, replace(_hands(bench), stop=lambda: len(turns) > 100), on_progress=turns.append)
     assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])
 
 
@@ -95,7 +95,7 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
         bench.target.pk, CheckQuestion(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why"
     )
     bench.bury("letter")
-    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, _hands(bench), on_progress=lambda _: None, seconds=10)
     run = drain.start_run(bench.dlq, name="run", asked_by="anna")
     looks = 0
 
@@ -104,7 +104,7 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
         looks += HealthCheck.objects.filter(checked_at__isnull=False).exists()
         return looks > 2
 
-    drain.replay_run(run, replace(_hands(bench), stop=seen), told=lambda _: None)
+    drain.replay_run(run, replace(_hands(bench), stop=seen), on_progress=lambda _: None)
     assert (bench.states(), bench.history(), bench.delivered()) == ({"letter": "waiting"}, [], [])
 
 
@@ -134,6 +134,6 @@ def test_collecting_sends_parks_and_discards_nothing() -> None:
     bench = Workbench(fields=KEYED)
     bench.bury("keyless")
     bench.bury("keyed", key="a", n="1")
-    drain.capture_dlq(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    drain.capture_dlq(bench.dlq, _hands(bench), on_progress=lambda _: None, seconds=10)
     assert set(bench.states().values()) == {"captured"}
     assert (bench.delivered(), bench.history(), bench.left()) == ([], [], 2)

@@ -10,7 +10,7 @@ from reprocessing.models import DeadLetterQueue, Letter, Run, Wave
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, feed_run, plan
-from reprocessing.pipeline.runs.feed_run import TurnResult
+from reprocessing.pipeline.runs.feed_run import PollResult
 from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import Workbench
@@ -35,7 +35,7 @@ def _switch_off(mode: str = "manual") -> None:
     DeadLetterQueue.objects.update(mode=mode)
 
 
-def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> TurnResult:
+def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> PollResult:
     with monkeypatch.context() as patch:
         happens_after(patch, capture, "letters", lambda: _switch_off(mode))
         gathered = bench.capture()

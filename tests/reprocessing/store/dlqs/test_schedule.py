@@ -32,11 +32,11 @@ def _next(dlq: int) -> datetime | None:
     return DeadLetterQueue.objects.get(pk=dlq).next_poll_at
 
 
-def _take(dlq: int, now: datetime) -> schedule.PollTurn | None:
-    return schedule.begin_turn(DeadLetterQueue.objects.get(pk=dlq), now=now)
+def _take(dlq: int, now: datetime) -> schedule.OpenPoll | None:
+    return schedule.begin_poll(DeadLetterQueue.objects.get(pk=dlq), now=now)
 
 
-def _taken(dlq: int, now: datetime) -> schedule.PollTurn:
+def _taken(dlq: int, now: datetime) -> schedule.OpenPoll:
     turn = _take(dlq, now)
     assert turn is not None
     return turn
@@ -44,7 +44,7 @@ def _taken(dlq: int, now: datetime) -> schedule.PollTurn:
 
 def _have(dlq: int, now: datetime) -> datetime | None:
     """Have the turn that was given; when the dlq is due again."""
-    schedule.end_turn(_taken(dlq, now))
+    schedule.end_poll(_taken(dlq, now))
     return _next(dlq)
 
 
@@ -90,7 +90,7 @@ def test_a_poll_given_to_two_workers_runs_once() -> None:
 def test_a_running_poll_is_due_again_a_minute_after_its_time_limit() -> None:
     dlq = _dlq(interval=_every(10))
     _due(NOON)
-    schedule.extend_turn(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
+    schedule.extend_poll(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert (_take(dlq, NOON), _due(NOON + 4 * MINUTE - SECOND)) == (None, [])
     assert _due(NOON + 4 * MINUTE) == [dlq]
 
@@ -98,7 +98,7 @@ def test_a_running_poll_is_due_again_a_minute_after_its_time_limit() -> None:
 def test_a_running_poll_does_not_delay_the_next_scheduled_one() -> None:
     dlq = _dlq(interval=_every(2))
     _due(NOON)
-    schedule.extend_turn(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
+    schedule.extend_poll(_taken(dlq, NOON), until=NOON + 3 * MINUTE)
     assert _next(dlq) == NOON + 2 * MINUTE
 
 
@@ -108,8 +108,8 @@ def test_the_end_of_a_poll_does_not_delay_what_became_due_meanwhile(due_at: date
     _due(NOON)
     turn = _taken(dlq, NOON)
     DeadLetterQueue.objects.filter(pk=dlq).update(next_poll_at=due_at)  # another schedule; or letters, and so at once
-    schedule.extend_turn(turn, until=NOON + MINUTE)
-    schedule.end_turn(turn)
+    schedule.extend_poll(turn, until=NOON + MINUTE)
+    schedule.end_poll(turn)
     assert _next(dlq) == due_at
 
 

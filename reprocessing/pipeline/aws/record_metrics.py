@@ -1,4 +1,4 @@
-"""Add the duration, errors and attempts of one replay or capture to the stored metrics, in one statement at its end."""
+"""Measure one replay or capture, and add its duration, errors and attempts to the stored metrics at its end."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Turn:
-    """Counts of one replay or capture.
+class WorkCounts:
+    """What is counted of one replay or capture.
 
-    `idle`: there was no work, so it is counted only if it failed. `attempts`: number of attempts by target id.
+    `idle`: there was nothing to do, so it is added to the metrics only if it `failed`. `attempts`: how many, by target
+    id.
     """
 
     idle: bool = False
@@ -32,13 +33,13 @@ class Turn:
 
 
 @contextmanager
-def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
-    """Measure the block: add its duration in seconds to the metric `lasting`, and an exception to the metric `failing`.
+def measured_work(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[WorkCounts]:
+    """Measure the block: add its duration (s) to the metric `lasting`; if it fails, add 1 to the metric `failing`.
 
     `place`: the id of the DLQ; 0: none. The block is not counted if its process is killed, or if PostgreSQL cannot
     store the counts, which is logged.
     """
-    counted, began = Turn(), time.monotonic()
+    counted, began = WorkCounts(), time.monotonic()
     try:
         yield counted
     except Exception:
