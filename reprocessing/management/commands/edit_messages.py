@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +16,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.errors import InvalidPatch
-from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
+from reprocessing.domain.parking_lot.bulk_edit import BulkEdit, operations_of
 from reprocessing.domain.parking_lot.json_patch import LONGEST_PATCH, JsonPatch
 from reprocessing.domain.parking_lot.message_filter import MOST_SELECTED, MessageFilter
 from reprocessing.domain.parking_lot.selection_mark import MICROSECOND, selection_mark
 from reprocessing.management.console import find_dlq
-from reprocessing.management.output import edit_output
 from reprocessing.management.shared import parking_selection
 from reprocessing.management.shared.approval_text import approval_text
 from reprocessing.management.shared.parking_command import ParkingCommand
@@ -28,6 +28,7 @@ from reprocessing.management.shared.parking_selection import Parked, filter_opti
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import preview_edit, run_bulk_actions
+from reprocessing.pipeline.parking_lot.preview_edit import EditPreview
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 
@@ -121,12 +122,12 @@ class Command(ParkingCommand):
             progress=lambda n: telling.line_if_due(lambda: f"{n:,} of {total:,} checked{pace.add(n, total - n)}"),
         )  # fmt: skip
         if options["json"]:
-            self.report({"dlq": dlq.name, **edit_output.in_json(found, None, wanted), "selection": mark})
+            self.report({"dlq": dlq.name, **_in_json(found, None, wanted), "selection": mark})
             return
         lines = [*selection_lines(dlq, self.state, chosen)]
         if chosen:
             lines += approval_text({dlq.pk: total}, by=options["by"])
-            lines += edit_output.preview_lines(found, wanted, {one.id: one.message_id for one in chosen})
+            lines += _preview_lines(found, wanted, {one.id: one.message_id for one in chosen})
             lines += [
                 "This was a dry run: nothing is edited. To edit exactly these:",
                 self.acting_command(options, mark),
@@ -149,9 +150,9 @@ class Command(ParkingCommand):
                 returncode=130,
             ) from None
         if options["json"]:
-            self.report(edit_output.in_json(None, row, wanted))
+            self.report(_in_json(None, row, wanted))
         else:
-            self.say("\n".join(edit_output.result_lines(row)))
+            self.say("\n".join(_result_lines(row)))
         if row.done < row.asked:
             raise CommandError(f"{row.asked - row.done:,} of {row.asked:,} are not edited: reasons above.")
 
@@ -205,3 +206,47 @@ def _sieve(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str, An
         dlq=dlq.pk, reasons=tuple(options["parked_for"] or ()), key=options["key"], letters=letters,
         finished_before=None if options["older_than"] is None else newest + MICROSECOND,
     )  # fmt: skip
+
+
+def _preview_lines(found: EditPreview, wanted: BulkEdit, ids: Mapping[int, str]) -> Iterable[str]:
+    """Yield lines about a dry run: the operations, how many messages they fit, and why they do not fit others.
+
+    `ids`: the message id of each letter.
+    """
+    yield from (f"  {operation}" for operation in operations_of(wanted.patch))
+    after = "are released" if wanted.release else "stay parked"
+    yield f"The patch fits {found.fits:,} of {found.checked:,}. After it, they {after}."
+    for why, n, letter in found.unfit:
+        yield f"  {n:,} not changed, since {why}: {ids.get(letter, letter)}{' …' if n > 1 else ''}"
+    for sentence, n in found.touched:
+        yield f"  {n:,}: {sentence}{'' if wanted.changes_keys else ' They are skipped. To edit them: --changes-keys'}"
+
+
+def _result_lines(row: BulkAction) -> Iterable[str]:
+    """Yield lines about an ended bulk edit: how many messages were edited, and why others were not."""
+    yield f"{row.done:,} of {row.asked:,} {'is' if row.asked == 1 else 'are'} edited."
+    if row.state == BulkActionState.ABORTED:
+        yield f"{row.aborted_by} aborted it: {row.why}"
+    told = Counter(row.refusals.values())
+    yield from (f"{n:,} skipped, since {why}" for why, n in told.most_common())
+    if row.letters_skipped > sum(told.values()):
+        more = row.letters_skipped - sum(told.values())
+        yield f"{more:,} more were skipped; only the first reasons are kept."
+    if row.state == BulkActionState.DONE and (gone := row.asked - row.done - row.letters_skipped) > 0:
+        yield f"{gone:,} changed after the dry run, and were left as they are."
+
+
+def _in_json(found: EditPreview | None, row: BulkAction | None, wanted: BulkEdit) -> dict[str, Any]:
+    """Return a dry run, or an ended bulk edit, as a JSON object."""
+    told: dict[str, Any] = {"dry_run": row is None, "operations": operations_of(wanted.patch)}
+    if found is not None:
+        told |= {
+            "checked": found.checked, "fits": found.fits, "unfit": {why: n for why, n, _ in found.unfit},
+            "changes_keys": dict(found.touched),
+        }  # fmt: skip
+    if row is not None:
+        told |= {
+            "bulk_action": row.pk, "state": row.state, "messages": row.asked, "edited": row.done,
+            "skipped": row.letters_skipped, "skipped_because": dict(Counter(row.refusals.values())),
+        }  # fmt: skip
+    return told

@@ -31,18 +31,20 @@ SELECT l.id, l.message_id, l.dlq_id, l.first_sent_at, coalesce(v.body, p.body) A
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
 """
 
-# A text is in a body as it is, or the body has an escape sequence such as \\u0041.
-_MAY_HAVE: Final[LiteralString] = f"""
+# A text, or the digits of an integer, are in a body as they are, or the body has an escape sequence such as \u0041, or
+# a number with an exponent such as 4.2e1.
+_MAY_HAVE: Final[LiteralString] = rf"""
 SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id
   CROSS JOIN LATERAL (SELECT coalesce(v.body, p.body) AS body) b
  WHERE l.id = ANY(%(letters)b::bigint[])
    AND ({IS_SEALED.format("b.body")} OR position(%(text)b::bytea IN b.body) > 0
-        OR position(%(escape)b::bytea IN b.body) > 0)
+        OR position('\x5c75'::bytea IN b.body) > 0
+        OR (%(number)b::bool AND encode(b.body, 'escape') ~ '[:,[[:space:]]-?[0-9]+(\.[0-9]+)?[eE]'))
 """  # noqa: S608  # the inserted text is a constant
-_PLAIN: Final = re.compile(
-    r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+"
-)  # is in a body as it is; a number may be written otherwise
+_INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
+#: A text that is in a body as it is. A number with a fraction may be written in several ways.
+_PLAIN: Final = re.compile(r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,11 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
 def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Sequence[int]:
     """Return those of these letters that can have the value; PostgreSQL finds them without reading the JSON."""
     is_read = wanted.source is SelectorSource.BODY and jmespath_query.is_path(wanted.name)
-    if not is_read or value is None or not _PLAIN.fullmatch(value):
+    if not is_read or value is None or not (_PLAIN.fullmatch(value) or _INTEGER.fullmatch(value)):
         return among
-    return rows.column(int, _MAY_HAVE, {"letters": list(among), "text": value.encode(), "escape": b"\\u"})
+    is_number = bool(_INTEGER.fullmatch(value))
+    text = value.removeprefix("-") if is_number else value
+    return rows.column(int, _MAY_HAVE, {"letters": list(among), "text": text.encode(), "number": is_number})
 
 
 def _with(group: ValueGroup | None, value: FieldValue, one: _Content) -> ValueGroup:

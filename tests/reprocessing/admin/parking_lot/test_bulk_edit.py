@@ -7,6 +7,7 @@ import re
 from html import unescape
 
 import pytest
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from reprocessing.admin.parking_lot import edit_examples
@@ -207,8 +208,6 @@ def test_a_changed_key_is_confirmed_apart(ann: Client) -> None:
 
 
 def test_messages_of_another_team_are_not_found() -> None:
-    from django.contrib.auth.models import Group, Permission, User  # noqa: PLC0415  only this test
-
     source, theirs = dlq(), dlq("theirs")
     team = Group.objects.create(name="payments")
     source.dlq.teams.add(team)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from reprocessing.admin.parking_lot import group_by
@@ -71,6 +73,13 @@ def test_each_value_has_its_number_and_a_link_to_exactly_its_messages(ann: Clien
     assert {value: _listed(ann, link) for value, link in links.items() if link} == {
         "FR": 3, "7": 2, "no value": 2, "DE": 1, "a b&c": 1,
     }  # fmt: skip
+
+
+def test_a_number_is_found_however_it_is_written(ann: Client) -> None:
+    source = dlq()
+    for body in (b'{"c": 42}', b'{"c":"42"}', b'{"c": 42.0}', b'{"c":4.2e1}', b'{"c": 420E-1}', b'{"c": 43}'):
+        parked(source, body=body)
+    assert [_listed(ann, f"{LIST}?field=body:c&value={value}") for value in ("42", "43", "4", "42.0")] == [5, 1, 0, 0]
 
 
 def test_a_group_has_its_oldest_message_as_example(ann: Client) -> None:
@@ -152,8 +161,6 @@ def test_messages_of_another_team_are_not_counted() -> None:
     client = person("ann", *READS)
     source = dlq()
     parked(source, body=b'{"c": "FR"}')
-    from django.contrib.auth.models import User  # noqa: PLC0415
-
     User.objects.get().user_permissions.remove(*User.objects.get().user_permissions.filter(codename="view_all_dlqs"))
     assert _rows(post(client, ADDRESS, query="", by="body:c")) == []
 
@@ -161,8 +168,6 @@ def test_messages_of_another_team_are_not_counted() -> None:
 def test_a_bulk_action_on_a_value_changes_exactly_its_messages(encrypted: Rings) -> None:
     _mixed()
     sieve = MessageFilter(field="body:c", value="FR")
-    from uuid import uuid4  # noqa: PLC0415
-
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="a note")
     operation = BulkAction.objects.get()
     assert "FR" not in str(operation.filter)

@@ -23,6 +23,7 @@ from reprocessing.models import (
     DeadLetterQueue,
     Letter,
     Payload,
+    PayloadKey,
     Revision,
     Run,
     Source,
@@ -291,6 +292,26 @@ def test_revision_patch_and_filter_are_sealed_on_an_encrypted_dlq(encrypted: Rin
     assert stand
     assert bytes(stand.body) == b'{"country": "canary"}'
     assert payload_keys.encrypts()
+
+
+def test_nothing_is_written_with_a_key_that_somebody_destroys_meanwhile(
+    encrypted: Rings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parked(dlq(), body=b'{"country": "FR"}')
+    operation = _asked()
+    digests = content.digests
+
+    def meanwhile(bodies: list[bytes]) -> list[bytes]:
+        monkeypatch.setattr(content, "digests", digests)
+        gone = {"wrapped": None, "destroyed_at": database_now(), "destroyed_by": "zoe", "destroy_reason": "asked"}
+        PayloadKey.objects.exclude(dlq=None).update(**gone)
+        return digests(bodies)
+
+    monkeypatch.setattr(content, "digests", meanwhile)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 1, 0, 1)
+    assert list(operation.refusals.values()) == ["a person destroyed the key of its payload"]
+    assert not Revision.objects.exists()
 
 
 def test_a_message_whose_body_was_deleted_is_left_alone() -> None:
