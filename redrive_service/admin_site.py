@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from reprocessing.admin_site import RedriveAdminSite
 
 
-class DeskSite(RedriveAdminSite):
+class ServiceAdminSite(RedriveAdminSite):
     """The app's admin with this service's sign-in and sign-out. It imports `redrive_service.oidc` only when needed."""
 
     login_template = "redrive_service/login.html"

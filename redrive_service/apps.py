@@ -29,10 +29,12 @@ class RedriveServiceConfig(AppConfig):
             tracing.start()
         if settings.OIDC:
             from redrive_service.oidc import checks  # noqa: F401, PLC0415  it registers checks of the sign-in settings
-        connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")
+        connection_created.connect(
+            _limit_idle_transactions, dispatch_uid="redrive_service: idle_in_transaction_session_timeout"
+        )
 
 
-def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
+def _limit_idle_transactions(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
     """Set `IDLE_AT_MOST` on a new connection, by a statement: a pooler may refuse it as a connection option."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
@@ -44,10 +46,10 @@ class CommandsConfig(AppConfig):
     name = "redrive_service"
 
 
-class DeskConfig(AdminConfig):
+class ServiceAdminConfig(AdminConfig):
     """Django's admin, with this service's sign-in form."""
 
-    default_site = "redrive_service.admin_site.DeskSite"
+    default_site = "redrive_service.admin_site.ServiceAdminSite"
 
     def ready(self) -> None:
         super().ready()

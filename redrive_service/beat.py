@@ -81,7 +81,10 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim a due tick in its row; return the entry with this run counted. TickWasTaken: the row has changed."""
+        """Claim a due tick: count it in its row.
+
+        Return the entry with the new count. TickWasTaken: the row has changed.
+        """
         runs = entry.model.total_run_count
         following = next(entry)
         self._doubtful = following
@@ -95,7 +98,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return following
 
     def apply_entry(self, entry: ModelEntry, producer: BeatValue = None) -> None:
-        """Send a claimed tick. A tick that cannot be sent is retried at the next check."""
+        """Send the task of a claimed tick. If this fails, the next check sends it."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:  # noqa: BLE001  # the broker's errors are of any class
@@ -108,7 +111,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         for entry in list(self._owed.values()):
             self.apply_entry(entry, producer=self.producer)
 
-    # Knowing the schedule.
+    # Reading the schedule.
 
     def setup_schedule(self) -> None:
         """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""
@@ -131,7 +134,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
-        """Return whether the schedule's tables changed since the last call. The local clock plays no part."""
+        """Return whether the schedule's tables changed since the last call, whatever the local clock says."""
         last_change = self.Changes.last_change()
         changed: bool = last_change != self._last_timestamp
         self._last_timestamp = last_change

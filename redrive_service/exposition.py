@@ -26,7 +26,7 @@ from reprocessing.pipeline.aws import collect_metrics
 
 
 class _Samples(Collector):
-    """Gives Prometheus's client the samples as metric families. The samples of one metric must be adjacent."""
+    """Passes samples to Prometheus's client as metric families. The samples of one metric must be adjacent."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples = samples

@@ -103,7 +103,10 @@ def redis_answers() -> bool:
 
 
 class _Hasty(psycopg.Connection[tuple[Any, ...]]):
-    """A connection to PostgreSQL with one deadline, `until`, for all its waits. libpq itself waits for ever."""
+    """A connection to PostgreSQL with one deadline, `until`, for all its waits.
+
+    Without it, libpq would wait for ever.
+    """
 
     until: float
 

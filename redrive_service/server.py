@@ -52,7 +52,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
     parser_class = _Parser
 
     def is_busy(self) -> bool:
-        """Return whether a request of this connection is being answered, or an answer is still being sent."""
+        """Return whether this connection's request is being answered, or its answer is still being sent."""
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:

@@ -25,7 +25,7 @@ INSTALLED_APPS = [
     "redrive_service.apps.RedriveServiceConfig",
     "reprocessing.apps.ReprocessingConfig",  # before the admin, to override some of its templates
     "reprocessing.idempotency",
-    "redrive_service.apps.DeskConfig",
+    "redrive_service.apps.ServiceAdminConfig",
     *OTHER_APPS,
 ]
 

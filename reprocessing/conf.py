@@ -50,7 +50,8 @@ class Conf:
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
         hints_per_slot: max hints (replay tasks) that wait in the task queue, for each of 8 worker slots.
-        hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
+        hint_life: time until a waiting hint is replaced; it doubles while workers take no hint.
+        hint_life_cap: the longest time to which `hint_life` doubles.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         discover_every: interval at which beat repeats discoveries of DLQs; 0: never.
         approval_life: time in which a second person can approve a requested action; then the request expires.
@@ -62,7 +63,8 @@ class Conf:
             32 bytes in base64, or the ARN of a KMS key. Empty: payloads are stored readable. Keys are never shown.
         payload_key_cache: time that a process keeps a decrypted data key in memory.
         masked_fields: names of fields, and JMESPath expressions of body fields, that are masked in all DLQs.
-        place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
+        place: name of the environment, shown on every page of the admin.
+        colour: background of this name: red, amber, green, blue, violet or grey.
         own_queues: URLs of the SQS queues of the service's own tasks. `provision_queues --own` gives them DLQs.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
@@ -75,7 +77,8 @@ class Conf:
         traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
         trace_messages: send messages with the `traceparent` of their attempt's span, which replaces an earlier
             `traceparent`.
-        price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
+        price_standard: US dollars for a million requests to standard queues.
+        price_fifo: US dollars for a million requests to FIFO queues.
     """
 
     lease: timedelta = timedelta(seconds=8)

@@ -154,7 +154,7 @@ class Channel(SettlingChannel):
         return pause
 
     def _size(self, queue: str) -> int:
-        # kombu asks for this at every declaration, also at start, but does not need the answer. SQS may be down then.
+        # kombu asks for the size at each declaration of the queue, but does not need it. SQS may be down then.
         try:
             return super()._size(queue)
         except Exception as error:  # noqa: BLE001  # an exception would keep the worker from starting

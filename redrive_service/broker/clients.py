@@ -1,4 +1,4 @@
-"""The SQS clients of a channel: all have timeouts, and all of a queue are replaced after repeated failures."""
+"""The SQS clients of a channel. All have timeouts. After repeated failures of a queue, its clients are replaced."""
 
 from __future__ import annotations
 

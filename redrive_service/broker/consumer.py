@@ -15,8 +15,8 @@ logger = logging.getLogger("redrive.broker")
 class Consumer(CeleryConsumer):
     """A consumer that does not delete messages that are no tasks of this service, and logs only their ids.
 
-    SQS shows the message again, and dead-letters it. Celery logs it with body and headers, and deletes it if it
-    cannot be decoded: a letter that was moved to the wrong queue would be lost, and its content would be in a log.
+    SQS shows such a message again, and dead-letters it. Celery's own consumer would log its body and headers, and
+    delete it if it cannot be decoded. A letter that was moved to the wrong queue would be lost, and its content logged.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:

@@ -16,7 +16,10 @@ _LONGEST_NAME = 255
 
 
 class EnvelopeIsUnusable(ValueError):
-    """A message is not a Celery task of this service. The error names the invalid part, never its content."""
+    """A message is not a Celery task of this service.
+
+    The error names the invalid part of the message, without its content.
+    """
 
 
 def check(message: KombuValue) -> None:

@@ -1,4 +1,4 @@
-"""Describes a failed receive for the log by status and error code, without payloads and credentials."""
+"""Describes a failed receive of messages for the log: HTTP status and error code, without payloads and credentials."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:
-        """Return the failure in an HTTP answer, without the answer's message: it can quote a signed request."""
+        """Return the failure in an HTTP answer, without the text of SQS's error, which can quote a signed request."""
         code = f"curl-{curl_error}" if curl_error else _error_code(answer.read())
         return cls(status=answer.status, code=code)
 

@@ -1,4 +1,4 @@
-"""Deletes a message whose task is done. SQS shows every other message again."""
+"""Delete messages of the service's own queues whose tasks are done. Other messages become visible in SQS again."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Self
 FASTEST_POLL = 0.1  # seconds; kombu polls without any pause when it is 0
 
 
-class PatienceIsMistaken(ValueError):
+class TimeoutsAreInvalid(ValueError):
     """The transport option `timeouts` has an unknown name, or a value that is not above zero."""
 
 
@@ -32,19 +32,19 @@ class Timeouts:
     longest_pause: float = 10.0
     """Low enough to recover soon, high enough that a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
-    """Added to a receive's deadline. After this time no answer is expected, and the queue is polled again."""
+    """Added to the deadline of a receive. If the answer is still missing then, the queue is polled again."""
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Read the transport option `timeouts`. PatienceIsMistaken: a name is unknown, or a value is not above zero."""
+        """Read the transport option `timeouts`. TimeoutsAreInvalid: a name is unknown, or a value is not above zero."""
         known = {field.name for field in fields(cls)}
         for name, seconds in options.items():
             if name not in known:
-                raise PatienceIsMistaken(
-                    f"The broker knows no wait named {name!r}. It knows {', '.join(sorted(known))}."
+                raise TimeoutsAreInvalid(
+                    f"The option timeouts has no wait named {name!r}. It knows {', '.join(sorted(known))}."
                 )
             if seconds <= 0:
-                raise PatienceIsMistaken(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")
+                raise TimeoutsAreInvalid(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")
         return cls(**options)  # type: ignore[arg-type]  # `call_attempts` is the one whole number among the seconds
 
     def receive(self, *, long_poll: float) -> float:

@@ -11,9 +11,9 @@ from kombu.transport import SQS
 
 from redrive_service.broker.channel import Channel
 from redrive_service.broker.timeouts import FASTEST_POLL
-from redrive_service.broker.version import KombuValue, require_proved_kombu
+from redrive_service.broker.version import KombuValue, require_tested_kombu
 
-require_proved_kombu(version("kombu"))
+require_tested_kombu(version("kombu"))
 
 
 class Transport(SQS.Transport):

@@ -1,30 +1,32 @@
-"""Checks kombu's version: the transport overrides private methods, so it runs only on the tested version."""
+"""Check kombu's version.
+
+The SQS transport overrides private methods of kombu, so it runs only on the tested version.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-PROVED = "5.7.0"
+TESTED = "5.7.0"
 KombuValue: TypeAlias = Any
 """A value from kombu or botocore whose type their stubs do not give."""
 
 
-class KombuIsUnproved(RuntimeError):
+class UntestedKombu(RuntimeError):
     """The installed kombu is not the version that this package was tested with."""
 
 
-def require_proved_kombu(installed: str) -> None:
-    """Refuse to start on any kombu but the tested one.
+def require_tested_kombu(installed: str) -> None:
+    """Refuse to start with a version of kombu that was not tested.
 
-    A transport that overrides private methods fails silently when they are renamed: the worker runs but no longer
-    consumes. An error at start is better.
+    If kombu renamed these private methods, the worker would run, but consume no tasks. An error at start is better.
 
     Raises:
-        KombuIsUnproved: `installed` is not the tested version.
+        UntestedKombu: `installed` is not the tested version.
     """
-    if installed != PROVED:
-        raise KombuIsUnproved(
-            f"kombu {installed} is installed, but the SQS transport of this service is tested on kombu {PROVED} only. "
-            f"Install kombu=={PROVED}, or run tests/broker on {installed} and, when it passes, name that version in "
+    if installed != TESTED:
+        raise UntestedKombu(
+            f"kombu {installed} is installed, but the SQS transport of this service is tested on kombu {TESTED} only. "
+            f"Install kombu=={TESTED}, or run tests/broker on {installed} and, when it passes, name that version in "
             f"redrive_service/broker/version.py (docs/adr/0001-celery-and-kombu-version.md says how)."
         )

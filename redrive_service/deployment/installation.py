@@ -1,4 +1,4 @@
-"""The values in which installations differ: image, AWS account, variables and the names of secrets."""
+"""The values in which installations of the service differ: image, AWS account, variables, and names of secrets."""
 
 from __future__ import annotations
 

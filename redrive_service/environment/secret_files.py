@@ -16,7 +16,10 @@ _LARGEST: Final = 65_536  # bytes of a secret file
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the variable contains a secret. URLs of notification destinations contain secrets, too."""
+    """Return whether the variable of this name has a secret.
+
+    URLs of notification destinations count as secrets, too.
+    """
     return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""Signing out at the provider, too (OpenID Connect RP-Initiated Logout 1.0)."""
+"""Sign a person out at the OpenID provider, too (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from __future__ import annotations
 

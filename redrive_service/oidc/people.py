@@ -17,7 +17,9 @@ logger = logging.getLogger("redrive.sign_in")
 
 
 def admitted(issuer: str, claims: Claims, oidc: Oidc) -> User:
-    """Return the person's user, with names and groups from the claims. A person without access there loses it here.
+    """Return the person's user, with names and groups from the claims.
+
+    If the provider gives no access, the user loses it.
 
     Raises:
         SignInRefused: the person has no access at the provider, or the user was disabled here.

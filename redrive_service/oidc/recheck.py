@@ -18,7 +18,7 @@ from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import UNCONFIRMED
 from redrive_service.oidc.views import ENDS_AT, RECHECK_AT, page
 
-#: Seconds for which an unconfirmed session may still submit forms: their pages were opened before it was due.
+#: Seconds after the due time for which an unconfirmed session may still submit forms that were opened before.
 GRACE: Final = 600.0
 _ROOT: Final = "/admin/"
 
@@ -37,7 +37,7 @@ class RecheckMiddleware:
         here = request.path_info.startswith(_ROOT) and request.path_info != reverse("admin:logout")
         if not here or request.session.get(BACKEND_SESSION_KEY) != BACKEND:
             return None
-        now = time.time()  # noqa: TID251  a door
+        now = time.time()  # noqa: TID251  where a request gets its time
         if now >= request.session.get(ENDS_AT, 0):
             logout(request)
             return None

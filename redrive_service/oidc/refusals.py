@@ -1,4 +1,4 @@
-"""Why a sign-in was refused: a page for the person, and the reason for the log."""
+"""Say why a sign-in was refused: a page for the person, and a reason for the log."""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # mozilla-dj
     get_settings = staticmethod(setting)
 
     def get_extra_params(self, request: HttpRequest) -> dict[str, str]:
-        """Return `prompt` for the provider: `silent` in the query asks for no page, `other` for the sign-in page."""
+        """Return the parameter `prompt` for the provider.
+
+        The query parameter `silent` asks for no page, `other` for the sign-in page.
+        """
         if "silent" in request.GET and request.user.is_authenticated:
             return {"prompt": "none"}
         return {"prompt": "login"} if "other" in request.GET else {}
@@ -68,7 +71,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
     def login_success(self) -> HttpResponse:
         """Sign in, or confirm the session of the same person."""
         answer: HttpResponse = super().login_success()
-        ends_at = time.time() + settings.SESSION_COOKIE_AGE  # noqa: TID251  a door
+        ends_at = time.time() + settings.SESSION_COOKIE_AGE  # noqa: TID251  where a request gets its time
         self.request.session.setdefault(ENDS_AT, ends_at)
         return answer
 

@@ -45,7 +45,9 @@ class Demo:
             servers = [self._start(unwinding, name, command) for name, command in self._commands().items()]
             web, worker, replayer, beat = servers
             for server in servers:
-                unwinding.callback(server.ask_to_stop)  # all are asked to stop before the first is waited for
+                unwinding.callback(
+                    server.ask_to_stop
+                )  # ask all servers to stop before waiting for the first, so that they stop at the same time
             web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
             replayer.await_ready(lambda: " ready." in replayer.log_since_start())

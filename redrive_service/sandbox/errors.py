@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class SandboxError(Exception):
-    """The sandbox cannot do what was asked; the message says why and what to do."""
+    """The sandbox cannot do what the user asked. The error's text says why, and what to do."""
 
 
 class SandboxIsRunning(SandboxError):

@@ -57,7 +57,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedSettings:
-    """What a folder keeps between starts, so that an exported environment stays valid."""
+    """The settings that a folder keeps between starts, so that an exported environment stays valid."""
 
     ports: Ports
     secrets: Secrets

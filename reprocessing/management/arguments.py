@@ -28,32 +28,41 @@ _LONGEST_NAME = 100
 
 def add_name(parser: CommandParser) -> None:
     """Add the argument NAME, which names a DLQ."""
-    parser.add_argument("name", metavar="NAME", help="name of the DLQ")
+    parser.add_argument("name", metavar="NAME", help="name of the DLQ, as given to add_dlq")
 
 
 def add_json(parser: CommandParser) -> None:
-    """Add --json."""
+    """Add the option --json, with which a command prints JSON."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def add_confirm(parser: CommandParser) -> None:
-    """Add --confirm."""
+    """Add the option --confirm, without which a command changes nothing."""
     parser.add_argument(
-        "--confirm", action="store_true", help="make the change; without it, only show what would change"
+        "--confirm",
+        action="store_true",
+        help="execute the command; without --confirm, only show what the command would do",
     )
 
 
 def add_by(parser: CommandParser) -> None:
-    """Add --by."""
+    """Add the option --by, the user's name for the audit log."""
     parser.add_argument(
-        "--by", default=current_user(), type=person, metavar="WHO", help="your name, for the audit log (%(default)s)"
+        "--by",
+        default=current_user(),
+        type=person,
+        metavar="WHO",
+        help="your name, for the audit log (default: %(default)s)",
     )
 
 
 def add_run_reason(parser: CommandParser) -> None:
     """Add --reason to a command that starts a run. It is required only if a second person must approve the run."""
     parser.add_argument(
-        "--reason", type=not_empty, metavar="WHY", help="reason; required if a second person must approve"
+        "--reason",
+        type=not_empty,
+        metavar="WHY",
+        help="reason, for the audit log; required if a second person must approve the run",
     )
 
 
@@ -84,7 +93,7 @@ def not_empty(text: str) -> str:
 
 
 def person(text: str) -> str:
-    """Return the name of one person. Refuse a text such as "ann, approved by bob", which the audit log uses for two."""
+    """Return the name of one person. Refuse "ann, approved by bob", with which the audit log names two people."""
     name = not_empty(text)
     if not is_one_name(name):
         raise ArgumentTypeError(f"{text!r} is not the name of one person")

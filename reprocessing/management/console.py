@@ -130,7 +130,7 @@ class Console(BaseCommand):
         )
 
     def reason_of(self, options: dict[str, Any]) -> str:
-        """Return the reason that is stored if this command requests an approval."""
+        """Return the reason of the request for approval that this command makes if a second person is needed."""
         return options.get("reason") or ""
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -161,7 +161,8 @@ class Console(BaseCommand):
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
         """Print one JSON object on one line, with one large member that is never in memory as a whole.
 
-        The member has the value `PIECES` in `found`. It is printed as the joined pieces, all lists or all dicts.
+        The member has the value `PIECES` in `found`. The pieces, all lists or all dicts, are joined and printed in its
+        place.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""

@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
                     "act",
                     models.TextField(
                         choices=[
-                            ("release", "replay"),
+                            ("release", "release"),
                             ("discard", "discard"),
                             ("restore", "restore to the parking lot"),
                             ("assign", "assign"),

@@ -109,7 +109,7 @@ class GroupHour(models.Model):
 class BulkActionKind(models.TextChoices):
     """What a bulk action does to each letter."""
 
-    RELEASE = "release", "replay"
+    RELEASE = "release", "release"
     DISCARD = "discard", "discard"
     RESTORE = "restore", "restore to the parking lot"
     ASSIGN = "assign", "assign"

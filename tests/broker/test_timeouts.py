@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from redrive_service.broker.timeouts import PatienceIsMistaken, Timeouts
+from redrive_service.broker.timeouts import Timeouts, TimeoutsAreInvalid
 
 
 @pytest.mark.parametrize("options", [{"conect": 1}, {"connect": 0}, {"receive_margin": -1}])
 def test_a_wait_that_cannot_be_kept_is_refused_by_name_and_others_change_no_other(options: dict[str, float]) -> None:
     assert Timeouts.of({"connect": 1.5}) == Timeouts(connect=1.5)
-    with pytest.raises(PatienceIsMistaken, match=next(iter(options))):
+    with pytest.raises(TimeoutsAreInvalid, match=next(iter(options))):
         Timeouts.of(options)
 
 

@@ -61,5 +61,5 @@ def test_on_a_phone_the_table_scrolls_beneath_the_actions(window: Opening) -> No
     assert ann.ask(f"{frame}.scrollWidth > {frame}.clientWidth")
     place = "document.querySelector('tbody button').getBoundingClientRect()"
     assert ann.ask(f"{place}.right <= innerWidth && {place}.left >= 0")
-    ann.press("Replay all…")
+    ann.press("Release all…")
     ann.sees("parked message")

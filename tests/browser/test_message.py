@@ -73,12 +73,12 @@ def test_an_edit_is_looked_at_before_it_is_made(window: Opening) -> None:
 def test_of_two_reviewers_one_wins_and_the_other_is_told_in_the_page(window: Opening) -> None:
     letter = parked(dlq())
     ann, ben = window("ann", OPERATOR), window("ben", OPERATOR)
-    for one, deed in ((ann, "Replay…"), (ben, "Discard…")):
+    for one, deed in ((ann, "Release…"), (ben, "Discard…")):
         one.open(lot(letter))
         one.press(deed)
         one.write("Reason", f"{deed} it is")
-    ann.press("Replay")
-    ann.sees("1 message queued for replay")
+    ann.press("Release")
+    ann.sees("1 message released")
     ben.press("Discard")
     ben.sees(f"Message {letter.message_id} was skipped: it is no longer parked: it is waiting.")
     letter.refresh_from_db()

@@ -37,17 +37,17 @@ def test_all_that_match_are_discarded_and_watched_until_they_are(window: Opening
     assert set(Letter.objects.values_list("state", flat=True)) == {"discarded"}
 
 
-def test_on_a_phone_without_scripts_one_letter_is_replayed_and_the_other_reviewer_is_told(window: Opening) -> None:
+def test_on_a_phone_without_scripts_one_letter_is_released_and_the_other_reviewer_is_told(window: Opening) -> None:
     letter = parked(dlq("shop"))
     ann, ben = window("ann", OPERATOR, size=PHONE, javascript=False), window("ben", OPERATOR, size=PHONE)
     for one in (ann, ben):
         one.open(LOT)
         one.tick("input[name=pick]")
-        one.press("Replay…")
+        one.press("Release…")
         one.write("Reason", "the shop is mended")
-    ann.press("Replay")
-    ann.sees("1 message queued for replay")
-    ben.press("Replay")
+    ann.press("Release")
+    ann.sees("1 message released")
+    ben.press("Release")
     ben.sees("Nothing was done.")
     ben.sees("Last action: released by ann")
     letter.refresh_from_db()

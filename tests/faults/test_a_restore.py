@@ -64,13 +64,13 @@ def test_after_a_restore_only_what_the_report_named_is_sent_twice(tmp_path: Path
         eventually(lambda: _told()["not_in_sight"] == [], within=180, every=1)
         told = _told()
         assert len(bench.arrivals()) == len(before)
-        named = {one["message_id"] for one in told["letters"] if one["class"] != "finished"}
+        named = {one["message_id"] for one in told["messages"] if one["class"] != "finished"}
         _ask("resolve", "--finished", "delivered", "--unfinished", "replay", "--unknown", "replay", *SAID, "--confirm")
         assert len(bench.arrivals()) == len(before)
         _ask("release", *SAID, "--confirm")
         eventually(lambda: _delivered() == LETTERS, within=120, every=0.5)
     _judge(bench, len(before), named)
-    classes = Counter(one["finding"] for one in told["letters"])
+    classes = Counter(one["finding"] for one in told["messages"])
     print(f"{known} known as delivered, {len(before)} sent before the restore; {dict(classes)}")  # noqa: T201
 
 

@@ -24,6 +24,7 @@ import django
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 from redrive_service.deployment import Installation, Platform, deployment_files
+from reprocessing.domain.notifications.thresholds import Thresholds
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
@@ -100,11 +101,12 @@ def _help(action: argparse.Action) -> str:
 def _settings() -> Iterator[str]:
     from reprocessing.conf import Conf  # noqa: PLC0415  it asks for Django's settings
 
-    told = _attributes(Conf.__doc__ or "")
+    alerts = {f"alert_{name}": meaning for name, meaning in _attributes(Thresholds.__doc__ or "").items()}
+    told = _attributes(Conf.__doc__ or "") | alerts
     yield "Names of `settings.REDRIVE`. Durations are seconds.\n"
     yield "| name | default | meaning |\n|---|---|---|"
     for made in fields(Conf):
-        yield f"| `{made.name.upper()}` | {_value(made)} | {_line(told.get(made.name, ''))} |"
+        yield f"| `{made.name.upper()}` | {_value(made)} | {_line(told[made.name])} |"
 
 
 def _attributes(doc: str) -> dict[str, str]:

@@ -54,7 +54,7 @@ class Told:
     def log_since_start(self) -> str:
         unfinished = 0 if self.state in ("parked", "delivered") else len(self.letters)
         counts = {"captured": 0, self.state: len(self.letters)}
-        look = {"letters": counts, "unfinished": unfinished, "runs": [], "targets": [], "parked": {}}
+        look = {"messages": counts, "unfinished": unfinished, "runs": [], "targets": [], "parked": {}}
         self.looks += "a warning\n" + json.dumps({"dlqs": [look]}) + "\n"
         return self.looks + '{"dlqs": [{"half a li'
 
@@ -93,7 +93,7 @@ def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -
     summary = run(incident_with(told, tmp_path, said), LETTERS)
     assert summary.kept
     figures = summary.figures()
-    assert (figures["letters"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
+    assert (figures["messages"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
     assert f"  {LETTERS} parked" in said
     name = told.asked[0][1]
     assert [(one[0], one[1]) for one in told.asked] == [

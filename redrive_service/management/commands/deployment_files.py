@@ -27,23 +27,29 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--for", dest="platform", required=True, choices=[platform.value for platform in Platform],
-            help="platform that the files are for",
+            help="platform that will run the processes: the files have its format",
         )  # fmt: skip
-        parser.add_argument("--image", required=True, type=not_empty, metavar="IMAGE", help="image with its tag")
-        parser.add_argument("--host", required=True, type=not_empty, metavar="NAME", help="host name of the admin")
-        parser.add_argument("--account", required=True, type=not_empty, metavar="ID", help="AWS account of the queues")
-        parser.add_argument(
-            "--region", required=True, type=not_empty, metavar="REGION", help="AWS region of the queues"
+        required: dict[str, Any] = {"required": True, "type": not_empty}
+        meanings = (
+            ("--image", "IMAGE", "container image of the service, with its tag"),
+            ("--host", "NAME", "host name at which people open the admin"),
+            ("--account", "ID", "AWS account that has the service's own queues"),
+            ("--region", "REGION", "AWS region that has the service's own queues"),
         )
+        for option, metavar, meaning in meanings:
+            parser.add_argument(option, **required, metavar=metavar, help=meaning)
         parser.add_argument(
             "--set", dest="more", action="append", default=[], type=assignment, metavar="NAME=VALUE",
-            help="set an environment variable of the processes; repeatable",
+            help="set this environment variable for the processes; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--secret", dest="secrets", action="append", default=[], type=not_empty, metavar="NAME",
-            help="another secret variable, beside SECRET_KEY, DATABASE_URL and REDIS_URL; repeatable",
+            help="name of another environment variable that is a secret, as SECRET_KEY, DATABASE_URL and REDIS_URL "
+            "are; repeatable",
         )  # fmt: skip
-        parser.add_argument("--folder", default="deploy", type=Path, help="folder to write to (default: %(default)s)")
+        parser.add_argument(
+            "--folder", default="deploy", type=Path, help="folder to which the files are written (default: %(default)s)"
+        )
         add_confirm(parser)
         add_json(parser)
 

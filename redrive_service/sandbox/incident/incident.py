@@ -85,7 +85,7 @@ class RunningCommand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How the incident runs the service's commands.
+    """The functions with which the incident runs commands of the service.
 
     Attributes:
         manage: runs a command of manage.py and returns its standard output.
@@ -121,8 +121,10 @@ class Summary:
 
     def figures(self) -> dict[str, int | float | list[int | None]]:
         """Return the figures of the incident by name, as --json prints them."""
+        counts = self.judgement.counts()
         return {
-            **self.judgement.counts(),
+            "messages": counts.pop("letters"),
+            **counts,
             "opened": len(self.brakes.shut),
             "quarantined": self.brakes.quarantined,
             "waves": self.brakes.waves,
@@ -130,7 +132,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """Return the figures as sentences, and the first broken promises."""
+        """Return sentences for the user: the figures of the incident, and the first promises that the service broke."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"
@@ -202,7 +204,7 @@ class Incident:
     def _await_finished(self, letters: int, plot: Scenario) -> None:
         deadline, before = time.monotonic() + WITHIN, ""
         for told in self._looks():
-            counts = {state: number for state, number in told["letters"].items() if number}
+            counts = {state: number for state, number in told["messages"].items() if number}
             now = (
                 ", ".join(f"{number:,} {_SHOWN.get(state, state)}" for state, number in counts.items()) or "0 captured"
             )

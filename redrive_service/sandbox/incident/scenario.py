@@ -23,7 +23,9 @@ BROKEN_AT_MOST = 40.0  # seconds after which the consumer is repaired, even if n
 
 
 class Scenario:
-    """The steps in order; each is taken when a status report shows its condition.
+    """The steps of the incident in order.
+
+    A step is taken when a status report of the service shows the step's condition.
 
     Attributes:
         brakes: the waves, ramp-up, rule and circuit breaker in the status reports so far.

@@ -1,4 +1,4 @@
-"""An independent judge of a redrive: compares what queue and consumer logged with what was promised.
+"""An independent judge of a redrive: compares the logs of the queue and of the consumer with the service's promises.
 
 It reads the local SQS's call log, the consumer's log, and the service's records of messages that are parked, closed or
 not finished: no log shows these. It shares no code with the service.

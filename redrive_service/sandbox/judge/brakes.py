@@ -18,7 +18,7 @@ def canaries(evidence: Evidence, books: ServiceRecords) -> int:
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent too early while a breaker was open: each past cooldown allows one letter."""
+    """Find letters that were sent too early while a breaker was open. After each cooldown, one letter may be sent."""
     if experiment.cooldown is None:
         return
     for shut in books.shut:
@@ -67,7 +67,10 @@ def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Return whether the event's first sent message is still on its way; a retry belongs to no wave."""
+    """Return whether the event's first sent message has no outcome yet.
+
+    Retries are not counted, as they are in no wave.
+    """
     return any(
         send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)
         for send in event.arrivals[:1]

@@ -10,7 +10,10 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 
 
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
-    """Find events for which two redriven messages were processed. SQS itself may deliver one message twice."""
+    """Find events for which two redriven messages were processed.
+
+    One message that SQS delivered twice is no offence.
+    """
     for event in evidence.events.values():
         done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
         if len(done) > 1:

@@ -1,4 +1,4 @@
-"""What happened to each event, and to each message of an event."""
+"""What the logs say happened to each event, and to each message of an event."""
 
 from __future__ import annotations
 

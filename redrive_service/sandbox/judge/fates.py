@@ -1,4 +1,4 @@
-"""Decides the fate of every letter: delivered, parked, discarded, duplicate, waiting or lost."""
+"""Decides what became of every letter (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate
 
 
 def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
-    """Return the fate in the service's records, else None. A duplicate is lost if no equal letter was delivered."""
+    """Return the letter's fate by the service's records; None: the letter is not in them.
+
+    A duplicate without a delivered equal letter is lost.
+    """
     if letter.message_id in books.parked:
         return Fate.PARKED
     if letter.message_id in books.discarded:

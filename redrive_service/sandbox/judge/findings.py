@@ -1,4 +1,4 @@
-"""The terms of a judgement: a letter's fate, an offence, a finding."""
+"""The types of a judgement: the fate of a letter, an offence (a broken promise), and a finding."""
 
 from __future__ import annotations
 

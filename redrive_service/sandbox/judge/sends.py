@@ -15,7 +15,7 @@ WINDOW = 1.0  # seconds in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends of an event whose earlier message had not returned to the dlq: it was processed, or is on its way."""
+    """Find sends of an event while an earlier message of the event had not returned to the dlq."""
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -52,7 +52,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends of a lane while another event of the lane was on its way; none if `advance` is accepted."""
+    """Find sends of a lane while another event of the lane had no outcome; none if `advance` is accepted."""
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
@@ -69,7 +69,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends with which a queue had taken more than `rate + burst` letters within one second."""
+    """Find sends that exceed the rate: with them, a queue took more than `rate + burst` letters within one second."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -108,7 +108,7 @@ def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send: Send) -> bool:
-    """Return whether the consumer got the message, and failed it during an outage each time."""
+    """Return whether the consumer received the sent message, and failed it each time, during an outage."""
     if send.message is None or evidence.processings is None:
         return False
     lines = evidence.processings.get(send.message.message_id, ())
@@ -170,13 +170,13 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
 ) -> Event | None:
-    """Return the first event with a smaller number that should have been sent before this send."""
+    """Return the first event that should have been sent before this send, because its number in the lane is smaller."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last event after this event in the lane that was sent before `send`, and had not returned by then."""
+    """Return the last of the lane's events after `event` that was sent before `send` and had not returned by then."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None

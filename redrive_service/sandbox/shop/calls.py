@@ -17,7 +17,7 @@ class CallsAreGone(SandboxError):
 
 
 def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
-    """Yield every call from number `since` on, in order, up to the latest call.
+    """Yield the calls of the local SQS from number `since` to the latest call, in order.
 
     Raises:
         CallsAreGone: some of the calls are no longer kept.

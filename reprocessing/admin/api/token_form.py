@@ -26,11 +26,11 @@ ADD: Final = "reprocessing.add_apitoken"
 class TokenForm(forms.Form):
     """The form of a new API token: name, owner, scopes and end. It offers only scopes whose permission the user has."""
 
-    name = slug("Letters, digits, - and _. It cannot be changed later, and is not reused.")
+    name = slug("Letters, digits, - and _. The name cannot be changed later, and no other token can get the same name.")
     teams = forms.ModelMultipleChoiceField(
         Group.objects.order_by("name"), required=False, label="Teams",
-        help_text="The token sees the DLQs of these teams. None selected: the token is yours, and may do only what you "
-        "may.",
+        help_text="The token has access to the DLQs of these teams. None selected: the token belongs to you, and "
+        "allows only what your permissions allow.",
     )  # fmt: skip
     scopes = forms.MultipleChoiceField(label="Scopes", widget=forms.CheckboxSelectMultiple)
     expires_at = utc_datetime("Expires at (UTC)", "Empty: the token does not expire.")
@@ -42,7 +42,7 @@ class TokenForm(forms.Form):
         self.fields["scopes"].choices = [(scope.value, f"{scope}: {scope.sentence}") for scope in may]  # type: ignore[attr-defined]  # a choice field's
 
     def request_of(self, user: User) -> TokenRequest:
-        """Return the token that the person asked for. Without selected teams, it belongs to `user`."""
+        """Return the token that the form describes. Without selected teams, the token belongs to `user`."""
         given = self.cleaned_data
         teams = tuple(given["teams"])
         owner = None if teams else user

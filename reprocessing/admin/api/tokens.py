@@ -78,8 +78,11 @@ def _revoke(request: HttpRequest, api_token: int) -> HttpResponse:
 
     def question() -> Question:
         now = tokens.find_token(row.name)
-        says = ("Requests with the token are refused from now on.", "Runs and bulk actions that it started continue.")
-        idle = "" if now.revoked_at is None else "It was revoked already."
+        says = (
+            "Requests with this token are refused from now on.",
+            "Runs and bulk actions that the token started continue.",
+        )
+        idle = "" if now.revoked_at is None else "The token was revoked already."
         return Question(
             f"Revoke {row}", "Revoke", says, seen=str(now.revoked_at), back=there, about=str(row), idle=idle
         )
@@ -87,6 +90,6 @@ def _revoke(request: HttpRequest, api_token: int) -> HttpResponse:
     def act(given: Mapping[str, Any], by: str) -> Answer:
         if tokens.revoke(row.name, by=by, reason=str(given["reason"])):
             return Done(there, f"{row} is revoked.")
-        return NotDone("Somebody revoked it before you.")
+        return NotDone("Somebody else revoked the token before you.")
 
     return confirmed_action.page(request, permission=CHANGE, question=question, act=act)

@@ -42,9 +42,9 @@ ACT_ALONE: Final = "reprocessing.act_alone"
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A decision about a request: the button's label, what the page says, and the function that carries it out.
+    """A kind of decision about a request: the button's label, a text for the page, and the function that decides.
 
-    `alone`: whether it is done without the second person, which takes the permission `ACT_ALONE`.
+    `alone`: whether the change is made without the second person, for which the permission `ACT_ALONE` is needed.
     """
 
     label: str
@@ -66,7 +66,7 @@ _CHOICES: Final[Mapping[str, _Choice]] = {
     ),
     "alone": _Choice(
         "Act without approval",
-        "For emergencies. It is done at once. The audit log and a notification say that nobody approved it.",
+        "For emergencies. The change is made at once. The audit log and a notification say that nobody approved it.",
         lambda pk, by, reason: decide.act_alone(pk, by=by, reason=reason, conf=conf.current()),
         alone=True,
     ),
@@ -114,7 +114,7 @@ class Approvals(RecordsAdmin):
             address = reverse(f"admin:reprocessing_approval_{name}", args=[row.pk])
             closed = "" if _may(request, row, choice) else "You may not do this"
             if name == "approve" and not closed and people.is_same_person(row.by, request.user.get_username()):
-                closed = "You asked for it: somebody else must approve it"
+                closed = "You made the request: somebody else must approve it"
             yield Button(f"{choice.label}…", address, closed, grave=choice.alone)
 
     def change_view(
@@ -130,9 +130,9 @@ _SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
 
 
 def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
-    """Return whether this person may make the decision.
+    """Return whether this person may make this decision about the request.
 
-    It takes the permission of the requested deed. The person who made the request may always decline it.
+    The person needs the permission of the requested deed. Whoever made the request may always decline the request.
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True

@@ -1,4 +1,4 @@
-"""Request an approval when a page's action needs a second person, and say so on the page that asks for confirmation."""
+"""Request an approval if the action of an admin page needs a second person, and say so on the confirmation page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reprocessing.store.approvals import guard
 #: Label of the confirming button on a page whose action needs a second person.
 BUTTON: Final = "Request approval"
 _NOTICE: Final = (
-    "This needs a second person. It is not done now: it is requested, and somebody else approves or declines it. If "
-    "its messages, rule or settings change before that, the request becomes void."
+    "This action needs a second person. Nothing is done now: the action is requested, and somebody else approves or "
+    "declines the request. If its messages, rule or settings change before that, the request becomes void."
 )
 
 

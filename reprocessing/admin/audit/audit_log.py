@@ -40,7 +40,7 @@ class ExportFilterForm(forms.Form):
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
     by = forms.CharField(
-        required=False, max_length=150, label="User", help_text="Who acted or approved. Empty: all users."
+        required=False, max_length=150, label="User", help_text="User who acted or approved. Empty: all users."
     )
     operation = forms.IntegerField(
         required=False,
@@ -74,12 +74,12 @@ class AuditLogAdmin(RecordsAdmin):
     list_filter = ("act", "dlq")
     list_select_related = ("letter", "dlq", "run", "target", "rule", "group", "operation")
     search_fields = ("by__exact",)
-    search_help_text = "Enter a full user name. Finds what the person did or approved."
+    search_help_text = "Enter a full user name. The search finds entries of actions that the user did or approved."
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
     ) -> tuple[QuerySet[AuditEntry], bool]:
-        """Return the entries of which this person is a part: as who acted, or as who approved."""
+        """Return the entries of actions that the user with the searched name did or approved."""
         name = search_term.strip().replace("\0", "")
         return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
 

@@ -40,7 +40,10 @@ class ManagedAdmin(ReadOnlyAdmin):
     changing: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows of the list, with `is_managed`: whether a configuration file manages the object."""
+        """Return the rows of the list.
+
+        The added field `is_managed` says whether a configuration file manages the object.
+        """
         marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows
@@ -51,7 +54,7 @@ class ManagedAdmin(ReadOnlyAdmin):
         return bool(row.is_managed)
 
     def mark(self, row: Model) -> ManagedObject | None:
-        """Return the row that says that a configuration file manages the object; None: no file manages it."""
+        """Return the row about the configuration file that manages the object; None: no file manages the object."""
         return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
 
     def get_urls(self) -> list[URLPattern]:

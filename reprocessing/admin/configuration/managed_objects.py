@@ -59,7 +59,7 @@ def _question(key: int) -> Question:
         button="Unlock",
         says=(
             "People with permission may change it in the admin until the file is applied again.",
-            "The next apply overwrites their changes. Until then, redrive_doctor reports them.",
+            "The next apply overwrites their changes. Until then, redrive_doctor reports these changes.",
         ),
         seen=str(row.applied_at),
         back=reverse("admin:reprocessing_managedobject_change", args=[key]),

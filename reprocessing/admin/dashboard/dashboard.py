@@ -26,8 +26,8 @@ from reprocessing.store.ordering import lanes
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    They have no messages of Django: the next whole page shows these. The banner of a stop is returned only if the stop
-    changed, so that a screen reader does not read the banner again.
+    Messages of Django's message framework are left to the next whole page. The banner of a stop is returned only if the
+    stop changed, so that a screen reader does not read the banner again.
 
     Raises:
         PermissionDenied: this person may not see DLQs.
@@ -41,7 +41,7 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the template context of the whole dashboard; only `may_see_board` (False) if the person sees no DLQs."""
+    """Return the context of the whole dashboard; for a person who sees no DLQs, only `may_see_board` (False)."""
     found = _figures(request)
     if not found["may_see_board"]:
         return found
@@ -53,7 +53,7 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _figures(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of the refreshed parts; only `may_see_board` (False) if this person may not see DLQs."""
+    """Return the context of the refreshed parts; for a person who may not see DLQs, only `may_see_board` (False)."""
     user = request.user
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}

@@ -31,7 +31,7 @@ class TargetStatus:
         why: why the circuit breaker has its state.
         allowed: the rate that is allowed now, in words.
         unsettled: number of sent messages whose outcome is not known.
-        alarming: the circuit breaker is not closed.
+        alarming: whether the circuit breaker is not closed.
         waits_for: what the unknown outcomes depend on; empty: all outcomes are known.
     """
 
@@ -53,13 +53,13 @@ class DlqCard:
         depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
         left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
-        soon: `left` is less than a day.
+        soon: whether `left` is less than a day.
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
         causes: the open failure groups with the most messages.
         more_causes: number of open failure groups that are not in `causes`.
-        in_sight: number of captured messages whose copies in SQS are visible.
+        in_sight: number of captured messages whose copies in SQS are visible again.
         unplanned: number of captured messages that are not sent until a person starts a run.
     """
 

@@ -41,7 +41,7 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN_STATES})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
-_WORST, _SHOWN = 200, 3  # max failure groups that are read, and that are shown
+_WORST, _SHOWN = 200, 3  # max failure groups that are read from PostgreSQL, and max failure groups that are shown
 
 
 @require_safe

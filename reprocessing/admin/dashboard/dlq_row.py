@@ -154,7 +154,7 @@ class DlqRow:
 
 
 _ALARMING: Final = frozenset({RowState.STOPPED, RowState.TROUBLE, RowState.EXPIRING})
-#: States in which the service or a person has something to do.
+#: States of a DLQ in which the service or a person has something to do.
 _TO_DO: Final = _ALARMING | {
     RowState.BREAKER, RowState.UNCAPTURED, RowState.PAUSED, RowState.AWS, RowState.REVIEW, RowState.PROGRESS,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The line of figures at the top of the dashboard, such as "Needs review". A figure links to its DLQs."""
+"""The line of figures at the top of the dashboard, such as "Needs review". Each links to the DLQs that it counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checklist that the demo shows on its dashboard: what to try, and what this person has done already."""
+"""The demo's checklist on the dashboard: things to try in the admin, and which of these the person has done."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def first_steps(request: HttpRequest) -> list[FirstStep]:
         ),
         FirstStep(
             "Show a payload", reverse("admin:reprocessing_parkedletter_changelist"),
-            "open a parked message; the audit log records each view", AuditAct.REVEALED in done,
+            "open a parked message, and show its body; the audit log records each view", AuditAct.REVEALED in done,
         ),
         FirstStep(
             "Decide about the parked messages", reverse("admin:reprocessing_failuregroup_changelist"),
-            "replay or discard a failure group; you confirm each action", bool(done & _DECISIONS),
+            "release or discard a failure group; you confirm each action", bool(done & _DECISIONS),
         ),
         FirstStep(
             "Stop everything", reverse("admin:stop"),

@@ -1,4 +1,4 @@
-"""Decide which action the dashboard offers a person for a DLQ: one button, or a short text."""
+"""Decide which next action the dashboard offers a person for a DLQ. The row has one button, or a short text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NextAction:
 
 
 def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser) -> NextAction:
-    """Return the most urgent action for the DLQ. It has no URL if this person may not do it, or can only wait."""
+    """Return the most urgent action for the DLQ. Its URL is empty if this person may not do it, or can only wait."""
     label, address, permission = next(_actions(row))
     may = not permission or user.has_perm(f"reprocessing.{permission}")  # type: ignore[union-attr]  # both have it
     return NextAction(label, address if may else "")

@@ -86,7 +86,7 @@ class TableQuery:
         return replace(self, page=page)
 
     def order(self, found: Sequence[DlqRow]) -> list[DlqRow]:
-        """Return the DLQs in the chosen order. DLQs without a value in the sorted column come last."""
+        """Return the DLQs in the order that the person chose. DLQs without a value in the sorted column come last."""
         by_urgency = sorted(found, key=lambda row: row.urgency)
         if not self.sort:
             return by_urgency

@@ -21,10 +21,10 @@ from reprocessing.models.safety import BreakerState
 #: The columns of the table: name in the URL, title, and explanation of the title.
 _TITLES: Final = (
     ("name", "DLQ", ""),
-    ("state", "State", "mode, and what needs attention"),
+    ("state", "State", "mode of the DLQ, and its worst states"),
     ("depth", "In SQS", "messages in the DLQ, visible and in flight, as SQS last counted them"),
     ("review", "Needs review", "messages that need a person: parked, in a paused run, or captured and in no run"),
-    ("progress", "In progress", "captured messages that are queued, sent or awaiting their outcome"),
+    ("progress", "In progress", "captured messages that are queued, being sent, or awaiting their outcome"),
     ("oldest", "Oldest", "age of the oldest message that is unfinished or parked"),
     ("expires", "Expires", "time until SQS deletes the first copy of an unfinished message"),
     ("trend", "24 h", "captured (bars) and delivered (line) messages per hour; sorted by captured messages"),

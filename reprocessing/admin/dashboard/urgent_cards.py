@@ -107,7 +107,7 @@ def _uncaptured(row: DlqRow) -> str:
 
 
 def _findings(request: HttpRequest) -> Iterator[UrgentCard]:
-    """Yield a card with the open errors that redrive_doctor found, if there are any and this person may see them."""
+    """Yield one card with the errors that redrive_doctor found, if there are errors and this person may see them."""
     user = request.user
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_incident")):
         return

@@ -67,7 +67,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
     """The list of discovered DLQs, and the pages that add or ignore them."""
 
     def has_view_permission(self, request: HttpRequest, obj: DiscoveredQueue | None = None) -> bool:
-        """Return whether this person may see discovered DLQs, which takes the permission to see all DLQs."""
+        """Return whether this person may see discovered DLQs, which needs the permission to see all DLQs."""
         return request.user.has_perm(ALL_DLQS) and super().has_view_permission(request, obj)
 
     @method_decorator(require_safe)

@@ -120,8 +120,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
     approval_above = whole_number(
         "Second person above (messages)",
-        "Runs, discards, replays and edits of more messages, and rule changes, need a second person. 0: all. Empty: as "
-        "set for all DLQs. Lifting it needs a second person, too.",
+        "Runs, discards, releases and edits of more messages, and rule changes, need a second person. 0: all. Empty: "
+        "as set for all DLQs. Lifting it needs a second person, too.",
         least=0,
     )
     interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)

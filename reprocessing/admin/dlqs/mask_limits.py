@@ -11,7 +11,7 @@ from reprocessing.store.payloads import viewed_content
 #: Settings that would show a value of a message, for example as its ordering key, or that decide what is masked.
 _SHOWING: Final = ("masked_fields", "ordering_key", "sequence", "idempotency_key", "message_type", "tenant")
 REFUSAL: Final = (
-    "Fields of this DLQ are masked. This setting can show their values, so it takes the permission to reveal them."
+    "Fields of this DLQ are masked. This setting can show their values, so it needs the permission to reveal them."
 )
 
 

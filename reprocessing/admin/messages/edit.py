@@ -44,7 +44,7 @@ _WRITTEN: Final = "reprocessing.edit.written"
 _VALID: Final = 12 * 3_600
 _AS_IT_IS: Final = "surrogateescape"  # error handler with which bytes that are not UTF-8 keep their values
 _MASKED: Final = (
-    "This message has masked values. Editing shows them, so it takes the permission to reveal masked values."
+    "This message has masked values. Editing shows them, so it needs the permission to reveal masked values."
 )
 _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
@@ -181,7 +181,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
 
 def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
     if not replay:
-        messages.success(request, f"Edit {no} is saved. The message stays parked until somebody replays it.")
+        messages.success(request, f"Edit {no} is saved. The message stays parked until somebody releases it.")
     elif left:
         messages.warning(request, f"Edit {no} is saved, but the message stays parked: {left.removesuffix('.')}.")
     else:

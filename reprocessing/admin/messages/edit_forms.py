@@ -53,7 +53,7 @@ class EditConfirmForm(forms.Form):
     reason = reason_field()
     then = forms.ChoiceField(
         label="After saving", widget=forms.RadioSelect, initial="keep",
-        choices=[("replay", "replay now"), ("keep", "keep parked")],
+        choices=[("replay", "release now"), ("keep", "keep parked")],
     )  # fmt: skip
     new_key = forms.BooleanField(
         label="New idempotency key", required=False,

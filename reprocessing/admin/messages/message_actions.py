@@ -26,9 +26,9 @@ def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
     """Return template context: buttons that edit the message (only if it is parked) and make a rule from it."""
     parked, has_perm = letter.state == LetterState.PARKED, request.user.has_perm
     may_edit = has_perm("reprocessing.edit_parkedletter") and has_perm("reprocessing.view_payload")
-    closed = "" if may_edit else "This takes the permissions to edit messages and to see payloads"
+    closed = "" if may_edit else "This needs the permissions to edit messages and to see payloads"
     edit = Button("Edit…", reverse("admin:parkedletter_edit", args=[letter.pk]), closed)
-    closed = "" if has_perm("reprocessing.add_rule") else "This takes the permission to add rules"
+    closed = "" if has_perm("reprocessing.add_rule") else "This needs the permission to add rules"
     rule = Button("Add a rule…", f"{reverse('admin:reprocessing_rule_add')}?letter={letter.pk}", closed)
     return {"edit": edit if parked else None, "rule_way": rule, "is_parked": parked}
 

@@ -104,7 +104,7 @@ class Reporters(ReadOnlyAdmin):
 
 @admin.register(Report)
 class Reports(RecordsAdmin):
-    """The list of consumer reports. Reports can quote payloads, so the list takes the permission to see payloads."""
+    """The list of consumer reports. Reports can quote payloads, so the list needs the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
     list_filter = ("verdict", "reporter")

@@ -31,7 +31,8 @@ class NotificationForm(PreviewForm):
 
     destination = forms.CharField(
         max_length=100, label="Destination",
-        help_text="Such as ops, if the environment variable REDRIVE_NOTIFY_OPS has the URL. URLs are never shown.",
+        help_text="Name of the destination, such as ops. The environment variable REDRIVE_NOTIFY_OPS then has its "
+        "URL, which is never shown.",
     )  # fmt: skip
     events = forms.MultipleChoiceField(
         required=False, label="Events", choices=[(kind.value, kind.value.replace("_", " ")) for kind in EventKind],
@@ -85,10 +86,12 @@ def _look(form: NotificationForm) -> Preview:
     findings = []
     if before and not form.row:
         what = f"{destination} has notifications already."
-        findings.append(Finding(Severity.REFUSE, what, "Change them on its own page."))
+        findings.append(Finding(Severity.REFUSE, what, "Change the notifications on the page of the destination."))
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
-        findings.append(Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_… for workers and web."))
+        findings.append(
+            Finding(Severity.WARN, what, "Set its environment variable REDRIVE_NOTIFY_… for workers and web server.")
+        )
     return Preview(
         payload=wanted,
         changes=changed_fields(destination, now, wanted.audit_values()),

@@ -90,7 +90,7 @@ class DecisionForm(FilterForm):
         now = lanes.database_now()
         if due is not None and not now < due <= now + _A_YEAR:
             raise forms.ValidationError(
-                f"Enter a future time within a year; it is {now:%Y-%m-%d %H:%M} UTC. To replay now, go back."
+                f"Enter a future time within a year; it is {now:%Y-%m-%d %H:%M} UTC. To release now, go back."
             )
         return due
 
@@ -196,7 +196,7 @@ def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     return forms.ModelChoiceField(
         visible_rows.rows(request, Target.objects.exclude(arn__in=watched).order_by("arn")),
         label="Target",
-        help_text="Rules are not evaluated for this replay. Messages that this target cannot accept are skipped.",
+        help_text="Rules are not evaluated for released messages. Messages that this target cannot accept are skipped.",
     )
 
 

@@ -54,12 +54,12 @@ class DecisionKind(StrEnum):
     @property
     def takes(self) -> str:
         """Return which permission the decision requires, as a part of a sentence."""
-        return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
+        return f"it needs the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
     def label(self) -> str:
         """Return the label of the button for this decision."""
-        return "Replay" if self is DecisionKind.RELEASE else self.value.capitalize()
+        return self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
@@ -68,7 +68,7 @@ class DecisionKind(StrEnum):
 
 
 _ALLOWS: Final = {
-    "release_parkedletter": "replay parked messages", "discard_parkedletter": "discard parked messages",
+    "release_parkedletter": "release parked messages", "discard_parkedletter": "discard parked messages",
     "assign_parkedletter": "assign parked messages",
 }  # fmt: skip
 

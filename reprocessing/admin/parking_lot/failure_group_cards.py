@@ -31,7 +31,7 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
         "read_from": cause_words(group.cause),
         "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
         "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
-        "replayed": _moment(group.released_at, now) if group.released_at else None,
+        "released": _moment(group.released_at, now) if group.released_at else None,
         "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
         "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
         "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),

@@ -65,7 +65,7 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
         raise PermissionDenied
     if sieve.reads_bodies and not may_search_bodies(request, sieve):
         raise InvalidFilter(
-            "A text search could reveal masked values of these messages. It takes the permission to reveal masked "
+            "A text search could reveal masked values of these messages. It needs the permission to reveal masked "
             "values."
         )
     if not set(sieve.states) <= set(FINISHED_STATES):
@@ -139,7 +139,7 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
     ]
     ways = list(_ways(request, sieve))
     may_export = request.user.has_perm("reprocessing.export_letter")
-    takes = "" if may_export else "it takes the permission to export messages"
+    takes = "" if may_export else "it needs the permission to export messages"
     export = Button("Export…", reverse("admin:parkedletter_export"), takes)
     return {
         "sieve": sieve,
@@ -224,8 +224,8 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
         yield _deed(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
         for deed, label, how in (
-            (DecisionKind.RELEASE, "Replay…", ""), (DecisionKind.RELEASE, "Replay at…", AT),
-            (DecisionKind.RELEASE, "Replay to…", TO),
+            (DecisionKind.RELEASE, "Release…", ""), (DecisionKind.RELEASE, "Release at…", AT),
+            (DecisionKind.RELEASE, "Release to…", TO),
             (DecisionKind.DISCARD, "Discard…", ""), (DecisionKind.ASSIGN, "Assign…", ""),
             (DecisionKind.NOTE, "Note…", ""),
         ):  # fmt: skip

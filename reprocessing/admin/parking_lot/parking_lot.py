@@ -37,7 +37,7 @@ from reprocessing.store.safety import stops
 
 _SAMPLE = 20
 _DONE: Final = {
-    DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
+    DecisionKind.RELEASE: "released", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
 #: Actions that leave a message's state unchanged, so that they never explain why another action skipped the message.
@@ -264,7 +264,7 @@ def _back(query: str) -> str:
 
 
 def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
-    ends = "replayed messages stay queued until somebody resumes it."
+    ends = "released messages stay queued until somebody resumes it."
     names = set(dlqs)
     if names and (all_ := stops.stop_of(None)):
         yield f'Everything is stopped by {all_.by} ("{all_.reason}"): {ends}'

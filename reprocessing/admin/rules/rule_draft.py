@@ -1,7 +1,7 @@
 """Fill the form of a new rule from a message: first conditions, and further conditions on fields that a person selects.
 
 A condition shows a value of the message. Everybody may use the message type, the task, and the names of other fields.
-Using the values of other fields takes the permission to see payloads, and the audit log records it.
+Using the values of other fields needs the permission to see payloads, and the audit log records it.
 """
 
 from __future__ import annotations

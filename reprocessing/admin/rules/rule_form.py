@@ -44,7 +44,7 @@ _PATIENCE: Final = 1.0
 _DAYS: Final = 7
 _WORDS: Final = {
     Action.REPLAY: "replay: send, with the target, rate class and backoff set below",
-    Action.DELAY: "delay: replay after the delay below",
+    Action.DELAY: "delay: send after the delay below",
     Action.DIVERT: "divert: send to another target",
     Action.QUARANTINE: "quarantine: park for review",
     Action.DISCARD: "discard: do not send",

@@ -27,7 +27,7 @@ PERMISSION: Final = "reprocessing.reset_breaker"
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
-    "closed": "Messages are sent again, slowly at first (ramp-up). Failures so far no longer count.",
+    "closed": "Messages are sent again, slowly at first (ramp-up). Earlier failures no longer count.",
     "open": "Nothing is sent during the cooldown. Then one message is sent as a canary, a test of the target.",
     "half_open": "One message is sent at once as a canary. If it succeeds, the next canary is sent; if it fails, the "
     "circuit breaker opens again.",
@@ -39,7 +39,7 @@ class OpenForm(ReasonForm):
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
-        help_text="Empty: the usual cooldown. At most 14 days (1209600).",
+        help_text="Seconds until the first canary. Empty: the target's usual cooldown. At most 14 days (1209600).",
     )  # fmt: skip
 
 

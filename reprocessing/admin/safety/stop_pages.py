@@ -43,13 +43,13 @@ class StopKind:
 
     Attributes:
         name: the name of the object's model; "everything" for all DLQs.
-        permission: the permission that a stop and a resume take.
-        says: sentences about what a stop does.
+        permission: the permission that a stop and a resume need.
+        says: sentences that say what a stop does.
         of: returns the name of the object with this id; None: there is no such object.
         stopped: returns the stop of the object with this id; None: it is not stopped.
         stop: stops the object with this id.
         resume: ends the stop of the object with this id.
-        resumes: sentences about what happens after a resume.
+        resumes: sentences that say what happens after a resume.
         dlq: returns the id of the DLQ of the object with this id; None: all DLQs.
         model: the object's model; None: all DLQs.
     """
@@ -164,7 +164,7 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
         seen=stop.since.isoformat() if stop else "none",
         back=kind.back(key),
         about="Dashboard" if kind.name == _ALL else name,
-        idle=status if stopping else ("" if stop else "It is not stopped."),
+        idle=status if stopping else ("" if stop else "It is not stopped now."),
     )
 
 

@@ -1,4 +1,4 @@
-"""Make buttons that lead to another page, or say which permission is missing."""
+"""Make the buttons of admin pages. A button leads to another page, or says which permission the person lacks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Button:
     how: str = ""
 
 
-#: Text of a closed button, if a person may change such objects, but DLQs of other teams use this object.
-SHARED: Final = "DLQs of other teams use it, too: this takes the permission to see all DLQs"
+#: Text of a closed button: the person may change such objects, but DLQs of other teams use this object, too.
+SHARED: Final = "DLQs of other teams also use this, so you need the permission to see all DLQs"
 
 
 def button(  # noqa: PLR0913  # each by its name

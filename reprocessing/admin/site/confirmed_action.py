@@ -46,7 +46,7 @@ class ReasonForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The content of a confirmation page.
+    """The content of the page that asks a person to confirm an action.
 
     Attributes:
         title, button: title of the page, and label of its button.
@@ -72,13 +72,13 @@ class Question:
 
     @property
     def does(self) -> str:
-        """Return the label of the button: "Request approval" if the action needs a second person."""
+        """Return the label of the confirming button: `button` or, if a second person is needed, "Request approval"."""
         return requested.BUTTON if self.notice else self.button
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The action was done. `told` says what was done; it is shown on the page at `address`."""
+    """The action was done. `told`: a sentence that says so, for the page at `address`."""
 
     address: str
     told: str

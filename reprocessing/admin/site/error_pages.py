@@ -1,4 +1,7 @@
-"""The error pages of the admin. They say why nothing was done, and have links back."""
+"""The error pages of the admin.
+
+Each says why the request was refused, and has links to the page before and the dashboard.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ class Refusal:
 
 _DENIED: Final = Refusal("Permission denied", "You do not have the permission for this action.")
 _MISSING: Final = Refusal(
-    "Not found", "There is no such page: the address is wrong, or the record was deleted after its retention."
+    "Not found",
+    "There is no page at this address: the address is wrong, or the record was deleted after its retention.",
 )
 _UNSURE: Final = Refusal(
     "This page has expired",
@@ -42,15 +46,17 @@ _UNSURE: Final = Refusal(
     "and submit the form again.",
 )
 _SENT_ONLY: Final = Refusal(
-    "Use the button", "This address only accepts a form. Open the page of the form, and press the button there."
+    "Use the button", "This address accepts only submitted forms. Open the page with the form, and press its button."
 )
-_SHOWN_ONLY: Final = Refusal("This page is read-only", "The page accepts no form.")
+_SHOWN_ONLY: Final = Refusal("This page is read-only", "This page only shows data. It accepts no submitted form.")
 _TOO_LARGE: Final = Refusal(
     "Too much data",
     "An edited body may have at most 1 MiB, and at most 1,000 messages can be selected. To act on more messages, "
     "choose all that match the filter.",
 )
-_NO_FILTER: Final = Refusal("Unknown filter", "This list has no such filter. Use the filters on its page.")
+_NO_FILTER: Final = Refusal(
+    "Unknown filter", "The list has no filter of this name. Use the filters on the page of the list."
+)
 _UNREADABLE: Final = Refusal("Invalid request", "The submitted data is not a form of this site.")
 
 

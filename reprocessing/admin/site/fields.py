@@ -18,7 +18,7 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
-#: The word that a person enters to remove a limit.
+#: The word that a person enters into a number field to remove the limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
 JITTER: Final = (
@@ -127,7 +127,10 @@ class SelectorField(forms.CharField):
         except InvalidSelector as error:
             raise ValidationError(str(error)) from error
         if self.shared and found.source in _ALIKE and not (self.or_none and found.source is SelectorSource.NONE):
-            raise ValidationError("Messages do not share this value. Use another selector, or leave the field empty.")
+            raise ValidationError(
+                "This value differs in every message, so rules cannot compare it. Use an attribute "
+                "or a body field, or leave the field empty."
+            )
         return str(found)
 
 

@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 
 from reprocessing.domain.lifecycle import STATE_NAMES
 
-#: Singular and plural of a model's name, if the pages show another name than Django would.
+#: For each model that the pages call by another name than Django does: the singular and the plural of that name.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
@@ -32,32 +32,34 @@ FIELDS: Final = {
     "act": "Action", "added_by": "Added by", "advance": "Next message", "answers": "Status codes", "arn": "ARN",
     "approval_above": "Second person above (messages)",
     "asked_by": "Requested by", "at": "Time (UTC)",
-    "at_least": "Min attempts for ratio", "at_once": "Poll again",
+    "at_least": "Min attempts for the ratio", "at_once": "Poll again at once",
     "attempt_no": "Attempt", "attempts": "Attempts", "backoff_base": "Initial backoff (s)",
     "backoff_cap": "Max backoff (s)", "backoff_jitter": "Jitter", "consumed_at": "Last heartbeat",
     "breaker": "Circuit breaker", "breaker_epoch": "Circuit breaker epoch", "burst": "Burst (messages)", "by": "User",
-    "canary_until": "Canary until", "ceiling": "Upper limit", "changes_at": "Next change", "closed_at": "Closed at",
-    "canaries_to_close": "Successes to close", "conditions": "Conditions", "cooldown": "Cooldown (s)",
+    "canary_until": "No other canary before", "ceiling": "Max messages or age (s)", "changes_at": "Next change",
+    "closed_at": "Closed at", "canaries_to_close": "Canaries to close", "conditions": "Conditions",
+    "cooldown": "Cooldown (s)",
     "cooldown_cap": "Max cooldown (s)", "created_at": "Planned at", "default_source": "Default source queue",
-    "delay": "Delay (s)", "depth_at": "Depth read at", "depth_in_flight": "In flight", "depth_visible": "Visible",
+    "delay": "Delay (s)", "depth_at": "Depth read at", "depth_in_flight": "Messages in flight",
+    "depth_visible": "Visible messages",
     "first_sent_at": "Sent at (SQS)", "dlq": "Dead-letter queue", "dlqs": "Dead-letter queues",
-    "drained_through": "Captured up to", "due_at": "Due at", "enabled": "Enabled", "error_count": "Errors",
+    "drained_through": "Last complete capture", "due_at": "Due at", "enabled": "Enabled", "error_count": "Errors",
     "every": "Interval (s)", "expected_status": "Expected status code", "expires_at": "Deleted by SQS at",
-    "failing_since": "Failing since", "failures": "Failures in a row", "fifo": "FIFO", "filed_at": "Created at",
+    "failing_since": "No success since", "failures": "Failures in a row", "fifo": "FIFO", "filed_at": "Created at",
     "give_up_after": "Give up after (s)", "given_up_at": "Given up at", "group": "Failure group",
-    "happened_at": "Happened at", "match_count": "Messages matched", "holds_lane": "Holds its key queue",
-    "counts_as_failure": "Counted as failure", "key": "Ordering key", "kinds": "Events", "lane": "Key queue",
+    "happened_at": "Happened at", "match_count": "Messages decided", "holds_lane": "Key queue waits",
+    "counts_as_failure": "Failure for breaker", "key": "Ordering key", "kinds": "Events", "lane": "Key queue",
     "last_hit_at": "Last match", "letter": "Message", "made_at": "Created at", "created_by": "Created by",
     "max_age": "Max age (s)", "max_attempts": "Max attempts", "message": "Error message",
     "aws_redrive_since": "AWS redrive since", "parking_event": "Event", "next_at": "Next attempt",
     "next_poll_at": "Next poll",
     "no": "No.", "opened_at": "Started at", "operation": "Bulk action", "source": "Source queue",
-    "outcome": "Outcome", "highest_sent_sequence": "Sent up to", "phase": "State", "position": "Position",
+    "outcome": "Outcome", "highest_sent_sequence": "Highest sent sequence", "phase": "State", "position": "Position",
     "proof": "Outcome", "public_id": "Redrive id", "idle_since": "Idle since", "ramp": "Ramp-up (share of rate)",
     "ramp_at": "Last ramp-up step", "ramp_every": "Ramp-up step (s)", "ramp_from": "Ramp-up start (share of rate)",
     "ramp_failure_ratio": "Failure ratio at last step", "ramp_reason": "Ramp-up reason", "rate": "Rate (messages/s)",
-    "rate_class": "Rate class", "ratio": "Failure ratio", "received_at": "Received at",
-    "confirmed_fanout": "Extra recipients",
+    "rate_class": "Rate class", "ratio": "Failure ratio to open", "received_at": "Received at",
+    "confirmed_fanout": "Other subscribers",
     "region": "Region", "rest": "Current cooldown (s)", "retention": "Retention (s)", "retry_at": "Next canary",
     "returned_at": "Came back at", "reviews": "Audit log", "role_arn": "IAM role", "route": "Destination",
     "run": "Run", "secret": "Signing secret", "seen_at": "Checked at", "selected": "Messages selected",
@@ -67,7 +69,7 @@ FIELDS: Final = {
     "threshold": "Failures to open", "timeout": "Timeout (s)", "times": "Times", "took": "Request time (s)",
     "touched": "Messages sent", "trouble": "Problem", "url": "URL", "valid_from": "Valid from (UTC)",
     "valid_until": "Valid until (UTC)", "verdict": "Result", "visibility": "Visibility timeout (s)",
-    "watched_by": "DLQ behind it", "why": "Reason", "window": "Return window (s)",
+    "watched_by": "DLQ of the target", "why": "Reason", "window": "Return window (s)",
 }  # fmt: skip
 
 
@@ -82,7 +84,7 @@ def plural(options: Options[Any]) -> str:
 
 
 def column(title: str) -> str:
-    """Return the label of a field. `title` is the field's name, or the column title that Django would show."""
+    """Return the label of a model field. `title`: the field's name, or the column title that Django would show."""
     return FIELDS.get(title.replace(" ", "_"), capfirst(title.replace("_", " ")))
 
 

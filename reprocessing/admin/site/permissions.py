@@ -1,4 +1,4 @@
-"""The page on which a person sees which actions they may do, and which permission each action takes."""
+"""The page that shows a person which actions they may do, and which permission each action needs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.maintenance import roles
 
-#: The actions of the admin, and the permission that each action requires.
+#: For each action of the admin, in words: the permission that the action requires.
 PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
-    "See the DLQs of all teams, and change what DLQs of several teams use": ALL_DLQS,
+    "See the DLQs of all teams; change targets and rules that DLQs of several teams use": ALL_DLQS,
     "See messages": "reprocessing.view_letter",
     "See the parking lot": "reprocessing.view_parkedletter",
     "See payloads and consumer reports": "reprocessing.view_payload",
     "Reveal masked values": "reprocessing.reveal_payload",
-    "Replay parked messages": "reprocessing.release_parkedletter",
+    "Release parked messages": "reprocessing.release_parkedletter",
     "Discard parked messages, and restore them": "reprocessing.discard_parkedletter",
     "Edit parked messages": "reprocessing.edit_parkedletter",
     "Assign parked messages, and add notes": "reprocessing.assign_parkedletter",
@@ -42,7 +42,7 @@ PERMISSIONS: Final = {
     "Remove rules": "reprocessing.delete_rule",
     "Add notifications": "reprocessing.add_notificationroute",
     "Change notifications": "reprocessing.change_notificationroute",
-    "Act without the second person who is needed": "reprocessing.act_alone",
+    "Make a change that needs a second person without that person": "reprocessing.act_alone",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
     "Make API tokens": "reprocessing.add_apitoken",

@@ -83,7 +83,7 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a save would change, and the problems that checks found.
+    """The changes that a save would make, and the problems that checks of the entered values found.
 
     Attributes:
         payload: the value that `FormPage.write` saves.
@@ -132,7 +132,7 @@ class FormPage:
     """The texts and functions of a page with a form and a preview.
 
     Attributes:
-        permission: the permission that the page takes.
+        permission: the permission that the page needs.
         title, intro, button: title, first sentences, and label of the button that saves.
         back: URL of the page to which Cancel leads; `about`: the name of that page.
         make: returns the form with the submitted values; with the row's values if given None.
@@ -163,7 +163,7 @@ def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return a text about who made a change, and why, from its audit entry; None: "user unknown."."""
+    """Return a text that says who made a change, and why. `review`: the change's audit entry; None: "user unknown."."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
@@ -228,7 +228,7 @@ def _shown(
 
 
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the problems that the preview found: severity, text, and what to do.
+    """Return the problems that the preview found, each as severity, text, and what to do.
 
     Where the texts name an option of a command, such as --rate, they get the label of the form's field instead.
     """

@@ -289,7 +289,7 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the row with these sort values; None: all rows. `begins` only lets an index be used."""
+    """Return the rows after the row with these sort values; None: all rows."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

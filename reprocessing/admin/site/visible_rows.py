@@ -35,7 +35,7 @@ def of(request: HttpRequest) -> VisibleDlqs:
 
 
 def rows(request: HttpRequest, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-    """Return those of the rows that the person who sent this request sees."""
+    """Return the rows of `every` that the person who sent this request sees."""
     return of(request).rows(every.all())
 
 

@@ -15,7 +15,7 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
-#: For each field, the value that is stored if it was emptied or set to "off". Fields that are not listed get None.
+#: For each field: the value that is stored if the person emptied the field or entered "off". Other fields get None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -49,7 +49,8 @@ class TargetFieldsForm(forms.Form):
         empty=_AS_IS,
     )  # fmt: skip
     window = number(
-        "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome.",
+        "Return window (s)",
+        "Max time from a send until the failed message is back in the DLQ, or its consumer has reported.",
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
@@ -59,10 +60,10 @@ class TargetFieldsForm(forms.Form):
         least=1,
         most=MAX_RATE,
         label="Burst (messages)",
-        help_text='Max messages at once. "off": as many as the rate allows in one second.',
+        help_text='Max messages sent at once after a pause. "off": as many as the rate allows in one second.',
     )
     breaker_threshold = whole_number(
-        "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000
+        "Failures to open", "Number of failed attempts in a row that opens the circuit breaker. Default: 5.", most=1_000
     )
     breaker_ratio = number(
         "Failure ratio to open",
@@ -72,13 +73,13 @@ class TargetFieldsForm(forms.Form):
     )
     breaker_cooldown = number(
         "Cooldown (s)",
-        "How long an open circuit breaker waits before it sends a canary, one message as a test. Default: 30; doubled "
-        "after each failed canary.",
+        "Time from the opening of the circuit breaker to its first canary, one message as a test. Default: 30; "
+        "doubled after each failed canary.",
         least=0.1,
         most=MAX_SECONDS,
     )
     breaker_closes_after = whole_number(
-        "Successes to close",
+        "Canaries to close",
         "Canaries in a row that must succeed to close the circuit breaker. Default: 3.",
         most=1_000,
     )
@@ -86,7 +87,7 @@ class TargetFieldsForm(forms.Form):
         least=0.001,
         most=1,
         label="Ramp-up start (share of rate)",
-        help_text='Default: 0.1. "off": the full rate at once.',
+        help_text='Share of the rate with which sending starts. Default: 0.1. "off": the full rate at once.',
     )
     ramp_every = number(
         "Ramp-up step (s)", "Min time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS

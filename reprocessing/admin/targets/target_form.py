@@ -48,14 +48,25 @@ class TargetForm(TargetFieldsForm, PreviewForm):
         'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait (retry, but count no attempt) or poison '
         "(park the message).",
     )
-    content_type = text("Content type", "HTTP endpoints. Empty: from the attributes or the body of each message.")
-    secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS. Empty: requests are not signed.")
+    content_type = text(
+        "Content type",
+        "For HTTP endpoints: the Content-Type of requests. Empty: chosen by the "
+        "attributes or the body of each message.",
+    )
+    secret = text(
+        "Signing secret", "For HTTP endpoints: the name of a secret in REDRIVE_SECRETS. Empty: requests are not signed."
+    )
     role_arn = RoleField(
-        required=False, max_length=2_048, label="IAM role", help_text="ARN of a role to assume for the target, if any."
+        required=False,
+        max_length=2_048,
+        label="IAM role",
+        help_text="ARN of the role to assume for sends to the target. Empty: the role of the service.",
     )
     region = text("Region", "The AWS region. Empty: the region in the ARN.")
     confirmed_fanout = whole_number(
-        "Extra recipients", "Topics and buses: how many other subscribers may get each message again.", least=0
+        "Other subscribers",
+        "For topics and buses: how many other subscribers get each message again. Enter the number to confirm it.",
+        least=0,
     )
 
     def clean_answers(self) -> str:

@@ -95,7 +95,7 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
     user = _person(caller)
     if people.is_same_person(row.by, caller.by):
         raise Problem(
-            HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else must approve it."
+            HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} made the request, so somebody else must approve it."
         )
     _require(user, row)
 
@@ -137,7 +137,7 @@ def _require(user: User, row: Approval) -> None:
     missing = [name for name in DeedKind(row.deed).permissions if not user.has_perm(name)]
     if missing:
         lacks = ", ".join(missing)
-        why = f"Nothing was done: those who may do it may decide about it. The token's user does not have {lacks}."
+        why = f"Nothing was done: to decide about the request, the token's user needs the permissions {lacks}."
         raise Problem(HTTPStatus.FORBIDDEN, why)
 
 

@@ -74,7 +74,7 @@ class CaptureView(Answer):
     """Captures of a DLQ. `trouble`: why the last capture failed; null: it did not fail."""
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
-    running_until: datetime | None = Field(description="end of the running capture's lease; null: none runs")
+    running_until: datetime | None = Field(description="latest end of the running capture; null: no capture runs")
     next_poll: datetime | None
     trouble: str | None
 

@@ -27,7 +27,7 @@ _Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 def _not_blank(text: str) -> str:
-    if not text.strip():  # the admin's form ignores it, and the filter would match everything
+    if not text.strip():  # the admin's form ignores an empty value, so the filter would match everything
         raise ValueError("it is empty")
     return text
 
@@ -39,7 +39,7 @@ class MessageQuery(Request):
     """A filter of messages. A message matches if it meets all given conditions."""
 
     dlq: Name | None = Field(None, description="name of the DLQ")
-    state: list[LetterState] = Field([], description="any of these states (default: parked)", max_length=8)
+    state: list[LetterState] = Field([], description="in any of these states (default: parked)", max_length=8)
     reason: list[ParkedReason] = Field([], description="parked for any of these reasons", max_length=50)
     group: _Id | None = Field(None, description="id of the failure group")
     source: _Id | None = Field(None, description="id of the source queue")
@@ -50,10 +50,10 @@ class MessageQuery(Request):
     died_before: _Words | None = Field(None, description="failed before this time")
     parked_after: _Words | None = Field(None, description="parked or finished at this time or later")
     parked_before: _Words | None = Field(None, description="parked or finished before this time")
-    assigned: _Words | None = Field(None, description="user name; - for nobody")
-    rule: Name | None = Field(None, description="name of the rule that decided")
+    assigned: _Words | None = Field(None, description="assigned to the user with this name; - for assigned to nobody")
+    rule: Name | None = Field(None, description="name of the rule that decided about the message")
     run: Name | None = Field(None, description="id of the run")
-    text: _Words | None = Field(None, description="a text in the body; takes the scope messages:bodies")
+    text: _Words | None = Field(None, description="text that the body contains; needs the scope messages:bodies")
 
 
 _NAMED: Final[Mapping[str, tuple[Manager[Any], str]]] = {

@@ -74,7 +74,7 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """Release, discard, restore or edit all messages that a filter matches.
 
-    Workers change the messages in batches. Also takes the scope of the action: messages:release, messages:discard,
+    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard,
     messages:assign for assignments and notes, or messages:edit and messages:bodies for edits.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
@@ -144,7 +144,7 @@ def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[
         require_assignee(bulk.to)
         found["to"] = bulk.to
     if bulk.target:
-        cure = "Add it in the admin, or send the name of another target."
+        cure = "Add the target in the admin, or send the name of another target."
         found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk
     return found
 

@@ -38,8 +38,12 @@ class Decision(Change):
 class Release(Decision):
     """The request to release the messages with these redrive ids."""
 
-    at: Moment | None = Field(None, description="send not before this time; later messages of their keys wait too")
-    target: Text | None = Field(None, description="send to this target, whatever rules say: name, ARN or URL")
+    at: Moment | None = Field(
+        None, description="earliest time of the send; later messages of the same ordering keys wait, too"
+    )
+    target: Text | None = Field(
+        None, description="send the messages to this target, regardless of rules: name, ARN or URL"
+    )
 
 
 class Assignment(Decision):
@@ -135,7 +139,7 @@ class BulkAnswer(ChangeAnswer):
     """The result of the request to start a bulk action, or of its dry run."""
 
     seen_at: datetime
-    counts: list[CountView] = Field(description="matching messages, counted up to 10,001 in all")
+    counts: list[CountView] = Field(description="number of messages that match, counted up to 10,001")
     bulk_action: BulkActionView | None
 
 

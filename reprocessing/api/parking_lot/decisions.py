@@ -40,7 +40,7 @@ router: Final = Router()
 _ANSWERS: Final = {200: DecisionAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Decisions"
 _MISSING: Final = "there is no such message, or this token does not see it"
-_ADD_TARGET: Final = "Add it in the admin, or send the name of another target."
+_ADD_TARGET: Final = "Add the target in the admin, or send the name of another target."
 
 Act = Callable[[list[int]], Reviewed]
 
@@ -120,7 +120,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
     request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None,
     is_guarded: bool = True,
 ) -> DecisionAnswer:  # fmt: skip
-    """Act on the messages in one transaction, in which they are locked; in a dry run, only look.
+    """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
     `is_guarded`: the decision may need a second person, since it changes messages.
     """

@@ -18,7 +18,7 @@ class PlanRequest(Change):
 
     dlq: Name
     run: Name | None = Field(None, description="id of the new run (default: generated)")
-    limit: Count | None = Field(None, description="max messages; keys with the oldest messages are taken first")
+    limit: Count | None = Field(None, description="max messages; ordering keys with the oldest messages come first")
     source: Text | None = Field(None, description="name or ARN of the source queue")
     died_after: Moment | None = Field(None, description="failed at this time or later")
     died_before: Moment | None = Field(None, description="failed before this time")
@@ -26,7 +26,8 @@ class PlanRequest(Change):
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
     waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: the DLQ's)")
     capture: Yes = Field(
-        default=True, description="let workers receive messages first; until then, the run has no messages"
+        default=True,
+        description="let workers receive the DLQ's messages first; until they have done so, the run has no messages",
     )
 
 
@@ -95,7 +96,7 @@ class ProgressView(Answer):
     awaiting: int
     held: int
     failed_attempts: int
-    percent: int = Field(description="share of the messages that are finished")
+    percent: int = Field(description="share of the run's messages that are finished, in percent")
 
 
 class WaveView(Answer):
@@ -114,8 +115,8 @@ class RunTargetView(Answer):
     target: str
     messages: int
     longest_key_queue: int
-    rate: float | None = Field(description="messages a second; null: no limit")
-    rate_now: float | None = Field(description="messages a second that the ramp-up allows now; null: no limit")
+    rate: float | None = Field(description="rate limit in messages/s; null: no limit")
+    rate_now: float | None = Field(description="messages/s that the ramp-up allows now; null: no limit")
     circuit_breaker: str
 
 

@@ -62,12 +62,12 @@ class Caller:
         """
         if scope not in self.token.scopes:
             has = ", ".join(self.token.scopes)
-            why = f"This takes the scope {scope}, to {scope.sentence}. The scopes of the token {self.token.name} are: "
+            why = f"This needs the scope {scope}, to {scope.sentence}. The scopes of the token {self.token.name} are: "
             raise Problem(
                 HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: the command is make_api_token."
             )
         if not self.may(scope):
-            why = f"This takes the permission to {scope.sentence}, which the user of the token does not have."
+            why = f"This needs the permission to {scope.sentence}, which the user of the token does not have."
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
 
     def approval_notice(self, messages: Messages) -> list[str]:

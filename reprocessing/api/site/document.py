@@ -23,13 +23,15 @@ _EVERYWHERE: Final = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read, or lacks its Idempotency-Key.",
     HTTPStatus.UNAUTHORIZED: "The token is missing, unknown, revoked or expired.",
     HTTPStatus.FORBIDDEN: "The token lacks the scope, or may not change what several teams use.",
-    HTTPStatus.NOT_FOUND: "There is no such thing, or the token does not see it.",
+    HTTPStatus.NOT_FOUND: "The object, such as a DLQ, a message or a run, does not exist, or the token does not see "
+                          "it.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A field is not valid, or the Idempotency-Key belongs to another request.",
     HTTPStatus.TOO_MANY_REQUESTS: "The token sends requests too fast. Retry-After has the seconds to wait.",
     HTTPStatus.SERVICE_UNAVAILABLE: "PostgreSQL or SQS cannot be reached. Retry-After has the seconds to wait.",
 }  # fmt: skip
 _OF_CHANGES: Final = {
-    HTTPStatus.CONFLICT: "The present state does not allow it, or the same request is being answered now.",
+    HTTPStatus.CONFLICT: "The present state of the object does not allow the change, or the same request is being "
+                         "answered now.",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is too large.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is not JSON.",
 }  # fmt: skip

@@ -33,7 +33,7 @@ Run = Callable[..., HttpResponse]
 
 
 def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
-    """Return a decorator that checks each request before an operation that takes this scope runs.
+    """Return a decorator that checks each request before an operation that needs this scope runs.
 
     `changes`: the operation may change something, so that its idempotency key is used.
     """
@@ -86,7 +86,7 @@ def _query_names(run: Run) -> frozenset[str]:
 
 
 def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Check that the operation knows each query parameter: without a mistyped condition, a filter matches everything.
+    """Check that the operation has each query parameter of the request. A mistyped condition must not be ignored.
 
     Raises:
         Problem: the query has an unknown parameter.

@@ -11,11 +11,12 @@ class Thresholds:
     """The thresholds above which people are notified of a condition.
 
     Attributes:
-        parked_count, parked_age: number of parked messages of one DLQ, and for how long the oldest has been parked.
-        expires_within: time until SQS deletes an uncaptured message; people are notified below this threshold.
-        growing_for: time for which a DLQ must have grown.
-        silent_for: time for which beat, or all workers of a queue, must have done nothing.
-        stalled_for: time for which a running run must have made no progress.
+        parked_count: people are notified when more messages than this of one DLQ are parked.
+        parked_age: people are notified when a message of a DLQ is parked for longer than this.
+        expires_within: people are notified when SQS will delete an uncaptured message of a DLQ within this time.
+        growing_for: people are notified when a DLQ grows for longer than this.
+        silent_for: people are notified when beat, or all workers of a queue, do nothing for longer than this.
+        stalled_for: people are notified when a running run makes no progress for longer than this.
     """
 
     parked_count: int = 100

@@ -20,7 +20,8 @@ class Command(Console):
     """Add or change a rate class: a rate limit and a backoff for the messages of some rules.
 
     A rule puts messages into the class (add_rule --rate-class). Both the rate limit of the class and the rate limit of
-    the target apply to these messages. If the class exists, only the settings whose options are given change.
+    the target apply to these messages. The backoff replaces the backoff of the DLQ. If the class exists, only the
+    settings whose options are given change.
 
     Examples:
         add_rate_class bulk --rate 5 --reason "slow partner"

@@ -25,7 +25,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", type=slug, metavar="NAME", help="name of the consumer: letters, digits, - _")
+        parser.add_argument("name", type=slug, metavar="NAME", help="your name for the consumer: letters, digits, - _")
         parser.add_argument(
             "--target",
             action="append",

@@ -37,14 +37,17 @@ class Command(Console):
             "--position",
             type=whole_number(0),
             metavar="N",
-            help="rules with lower positions are evaluated first (default: 100)",
+            help="place of the rule in the order of evaluation: rules with lower positions are evaluated first "
+            "(default: 100)",
         )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
                 f"--{option}", dest=f"valid_{option}", type=or_off(iso_time), metavar="TIME",
                 help=f"{what} of the rule's validity (ISO 8601), or off for none (default: off)",
             )  # fmt: skip
-        parser.add_argument("--enable", action="store_true", help="enable the rule; to disable it, use disable_rule")
+        parser.add_argument(
+            "--enable", action="store_true", help="enable the rule (to disable a rule, use disable_rule)"
+        )
         rule_command.add_days(parser)
         add_change_options(parser)
 
@@ -88,21 +91,34 @@ def _add_conditions(parser: CommandParser) -> None:
         "exists; attribute:source prefix shop-; task regex ^billing\\. Repeatable: all must match. Fields: dlq, "
         "source, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
     )  # fmt: skip
-    parser.add_argument("--every-message", action="store_true", help="match every message")
-    parser.add_argument("--dlq", metavar="NAME", help="match messages of this DLQ, or off for all (default: off)")
+    parser.add_argument("--every-message", action="store_true", help="match every message, instead of conditions")
+    parser.add_argument(
+        "--dlq", metavar="NAME", help="match only messages of this DLQ, or off for messages of all DLQs (default: off)"
+    )
 
 
 def _add_action(parser: CommandParser) -> None:
-    actions = [action.value for action in Action]
-    parser.add_argument("--then", choices=actions, metavar="ACTION", help=f"action: {', '.join(actions)}")
+    parser.add_argument(
+        "--then", choices=[action.value for action in Action], metavar="ACTION",
+        help="what to do with matching messages: replay, send them; delay, send them after --delay; divert, send them "
+        "to --to; quarantine, park them; discard, do not send them; hold, keep them queued until the rule changes",
+    )  # fmt: skip
     parser.add_argument(
         "--delay",
         type=number(0, MAX_SECONDS, above=True),
         metavar="SECONDS",
-        help="with --then delay: how long to delay a message",
+        help="with --then delay: seconds by which the send of a matching message is delayed",
     )
     parser.add_argument(
-        "--to", metavar="TARGET", help="target to send to: name of a target, URL or ARN of a queue, or off for none"
+        "--to",
+        metavar="TARGET",
+        help="with --then replay or divert: target to which matching messages are sent: "
+        "name of a target, URL or ARN of a queue, or off for the DLQ's own target",
     )
-    parser.add_argument("--rate-class", metavar="NAME", help="rate class that add_rate_class added, or off for none")
+    parser.add_argument(
+        "--rate-class",
+        metavar="NAME",
+        help="with --then replay or delay: rate class of matching "
+        "messages, which add_rate_class added, or off for none",
+    )
     rule_command.add_backoff(parser)

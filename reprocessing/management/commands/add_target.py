@@ -38,7 +38,9 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("target", metavar="TARGET", help="URL, ARN, or name of a known target")
+        parser.add_argument(
+            "target", metavar="TARGET", help="URL or ARN of the target, or name of a target that was added before"
+        )
         add_connection(parser)
         add_outcome(parser)
         add_target_safety(parser)

@@ -20,6 +20,11 @@ from reprocessing.pipeline.maintenance import detect_restore, reconcile
 from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.ordering import lanes
 
+_STEPS = (
+    "hold: stop all sends. report: show what is known about the unfinished messages. resolve: decide about them. "
+    "release: let workers send again. To list the options of a step, add --help after it"
+)
+
 
 class Command(Console):
     """Resume safely after PostgreSQL was restored from a backup.
@@ -36,7 +41,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
+        deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release", help=_STEPS)
         begin = deeds.add_parser("hold", help="stop all sends until after_restore release")
         begin.add_argument(
             "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"
@@ -44,7 +49,7 @@ class Command(Console):
         begin.add_argument(
             "--again",
             action="store_true",
-            help="PostgreSQL was restored again: forget the decisions made since the last hold",
+            help="PostgreSQL was restored once more: forget the decisions made since the last hold",
         )
         telling = deeds.add_parser(
             "report", help="show how many unfinished messages there are, and what is known about them"
@@ -53,20 +58,20 @@ class Command(Console):
         deciding = deeds.add_parser(
             "resolve", help="decide what to do with finished, unfinished and unknown messages (see report)"
         )
-        deciding.add_argument("name", nargs="?", metavar="NAME", help="only this DLQ (default: all)")
+        deciding.add_argument(
+            "name", nargs="?", metavar="NAME", help="decide only about messages of this DLQ (default: of all DLQs)"
+        )
         for kind, may_be in reconcile.ALLOWED_DECISIONS.items():
             deciding.add_argument(
                 f"--{kind}",
                 choices=[one.value for one in may_be],
-                help=f"what to do with messages that report shows as {kind}",
+                help=f"what to do with messages that after_restore report lists as {kind}",
             )
-        release = deeds.add_parser(
-            "release", help="resume sending; refused while report shows messages without a decision"
-        )
+        release = deeds.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
         release.add_argument(
             "--early",
             action="store_true",
-            help="do not wait until a capture has emptied each DLQ; messages may be sent twice",
+            help="resume before a capture has emptied each DLQ; messages may be sent twice",
         )
         for one in (begin, deciding, release):
             add_change_options(one)
@@ -98,7 +103,7 @@ class Command(Console):
         if options["json"]:
             told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
             said = restore_output.in_json(found, [], [])
-            self.report({**told, **said, "letters": restore_hold.count_unfinished()})
+            self.report({**told, **said, "unfinished": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
@@ -121,7 +126,7 @@ class Command(Console):
             restore_hold.doubt_newly_captured()
         counts, undrained = (restore_doubts.count_findings(), restore_hold.undrained_dlqs()) if found else ([], [])
         if options["json"]:
-            told = restore_output.in_json(found, counts, undrained) | {"letters": PIECES}
+            told = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
             letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.undecided_groups())
             self.report_in_pieces(told, chain([[]], letters))
         elif found is None:

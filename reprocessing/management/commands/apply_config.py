@@ -27,9 +27,9 @@ _MARKED: Final = "No settings changed. The file now manages these objects."
 class Command(Console):
     """Apply a configuration file: add and change DLQs, targets, rules and other objects as the file describes.
 
-    Without --confirm, only shows the plan. Sections that are not in the file stay unchanged. Objects that are missing
-    in a section stay, unless --prune is given. All changes are one transaction. If the file has a problem, nothing
-    changes.
+    Without --confirm, only shows the plan. Sections that are not in the file stay unchanged. Objects that are stored,
+    but missing in a section of the file, are kept, unless --prune is given. All changes are one transaction. If the
+    file has a problem, nothing changes.
 
     Examples:
         apply_config redrive.yaml
@@ -39,11 +39,11 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="the configuration file; export_config prints such a file")
         parser.add_argument(
-            "--prune", action="store_true", help="also remove objects that are missing in a section of the file"
+            "--prune", action="store_true", help="also remove stored objects that are missing in a section of the file"
         )
         parser.add_argument(
             "--source", type=not_empty, metavar="COMMIT",
-            help="where the file comes from, such as a commit, for the audit log",
+            help="version of the file, such as a commit, for the audit log",
         )  # fmt: skip
         add_by(parser)
         add_confirm(parser)

@@ -13,8 +13,8 @@ from reprocessing.pipeline.approvals.decide import Decision
 class Command(ApprovalCommand):
     """Approve, as the second person, a change that somebody else requested. The change is made at once.
 
-    Without --confirm, shows the requested change. If its messages, rule or settings changed since the request, the
-    request is void, and nothing is done.
+    Without --confirm, shows the requested change. If the messages, the rule or the settings of the request have changed
+    since, the request is void, and nothing is done.
 
     Examples:
         approve 12 --reason "checked with the shop" --by bob

@@ -57,30 +57,36 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--target", type=not_empty, metavar="QUEUE", help="only this target: name or ARN")
+        parser.add_argument(
+            "--target", type=not_empty, metavar="QUEUE", help="only the checks of this target: name or ARN"
+        )
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
             "--http",
             type=not_empty,
             metavar="URL",
-            help="add a check: this URL must answer (see REDRIVE_OUTBOUND_HOSTS)",
+            help="add a check: a GET request to this URL must succeed (see --status); REDRIVE_OUTBOUND_HOSTS must "
+            "allow the host",
         )
         change.add_argument(
             "--alarm", type=not_empty, metavar="NAME", help="add a check: this CloudWatch alarm must be OK"
         )
         change.add_argument(
-            "--max-depth", type=whole_number(0), metavar="N", help="add a check: max messages in the target queue"
+            "--max-depth",
+            type=whole_number(0),
+            metavar="N",
+            help="add a check: the target queue has at most N messages",
         )
         change.add_argument(
             "--max-age", type=number(0, MAX_SECONDS), metavar="SECONDS",
-            help="add a check: max age of the oldest message in the target queue",
+            help="add a check: the oldest message in the target queue is at most SECONDS old",
         )  # fmt: skip
         change.add_argument("--remove", type=whole_number(1), metavar="ID", help="remove the check with this id")
         parser.add_argument(
             "--status",
             type=whole_number(200, 599),
             metavar="N",
-            help="with --http: expected status code (default: 200 to 299)",
+            help="with --http: the HTTP status that means healthy (default: 200 to 299)",
         )
         add_by(parser)
         parser.add_argument("--reason", type=not_empty, metavar="WHY", help="reason of a change, for the audit log")
@@ -124,7 +130,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
-    """Run a check that is not added yet once, and return its result. Save nothing."""
+    """Run a health check once before it is added, and return its result. Save nothing."""
     check = ClaimedCheck(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
@@ -142,9 +148,9 @@ def screen(targets: Sequence[Target], found: Sequence[CheckStatus], change: Chan
     elif change.would_remove:
         yield f"{_DRY} check {change.would_remove} is removed."
     elif change.added:
-        yield f"Check {change.added} is added."
+        yield f"Health check {change.added} is added."
     elif change.removed:
-        yield f"Check {change.removed} is removed."
+        yield f"Health check {change.removed} is removed."
     for target in targets:
         yield from _of_target(target, [check for check in found if check.target_id == target.pk])
 

@@ -30,7 +30,9 @@ class Command(SwitchCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--release", action="store_true", help="release the messages that the rule quarantined")
+        parser.add_argument(
+            "--release", action="store_true", help="also release the parked messages that the rule quarantined"
+        )
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         parked = Letter.objects.filter(rule=row, state=LetterState.PARKED, reason=ParkedReason.QUARANTINED.value)

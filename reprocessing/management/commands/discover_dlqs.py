@@ -49,17 +49,23 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--role", action="append", type=read_role_arn, metavar="ARN",
-            help="role to assume, one for each account; repeatable (default: the service's own role)",
+            help="IAM role to assume, one for each AWS account; repeatable (default: the service's own role)",
         )  # fmt: skip
         parser.add_argument(
             "--region", action="append", type=matching(is_region, "a region", "eu-west-1"), metavar="REGION",
-            help="region; repeatable (default: AWS_DEFAULT_REGION)",
+            help="AWS region to search; repeatable (default: AWS_DEFAULT_REGION)",
         )  # fmt: skip
-        parser.add_argument("--prefix", type=not_empty, metavar="P", help="only DLQs whose names begin with P")
         parser.add_argument(
-            "--tag", action="append", type=tag, metavar="K=V", help="only DLQs with this tag; repeatable"
+            "--prefix", type=not_empty, metavar="P", help="list only DLQs whose queue names begin with P"
         )
-        parser.add_argument("--stored", action="store_true", help="show earlier results; send no requests to AWS")
+        parser.add_argument(
+            "--tag", action="append", type=tag, metavar="K=V", help="list only DLQs with this AWS tag; repeatable"
+        )
+        parser.add_argument(
+            "--stored",
+            action="store_true",
+            help="show the stored results of earlier discoveries; send no requests to AWS",
+        )
         actions = parser.add_mutually_exclusive_group()
         actions.add_argument(
             "--adopt", action="append", metavar="NAME",
@@ -76,7 +82,7 @@ class Command(Console):
         actions.add_argument(
             "--forget",
             action="store_true",
-            help="delete what was found in these accounts and regions; keep registered DLQs",
+            help="delete the stored results of these accounts and regions; registered DLQs stay registered",
         )
         add_change_options(parser, reason="discover_dlqs")
 

@@ -28,7 +28,7 @@ from reprocessing.management.shared.approval_text import approval_text
 from reprocessing.management.shared.drain_command import (
     DrainCommand,
     Interruption,
-    drain_hands,
+    drain_context,
     refuse_native_redrive,
     refuse_stopped,
 )
@@ -70,10 +70,12 @@ class Command(DrainCommand):
         add_selection(parser)
         parser.add_argument(
             "--waves", action=BooleanOptionalAction,
-            help="send 1 message first, then 10, then 100, then all; the run pauses if one of these waves fails "
+            help="send in waves: 1 message first, then 10, then 100, then all; the run pauses if a wave fails "
             "(default: as set with add_dlq)",
         )  # fmt: skip
-        parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
+        parser.add_argument(
+            "--enqueue", action="store_true", help="let the workers send the messages, and do not wait for outcomes"
+        )
         add_by(parser)
         add_run_reason(parser)
         add_confirm(parser)
@@ -179,7 +181,7 @@ class Command(DrainCommand):
         while True:
             found = drain.capture_dlq(
                 dlq,
-                drain_hands(interruption),
+                drain_context(interruption),
                 seconds=_CAPTURE,
                 on_progress=lambda now: show_capture(telling, now, pace),
             )

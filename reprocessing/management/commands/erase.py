@@ -27,11 +27,12 @@ def condition(text: str) -> tuple[str, str]:
 
 
 class Command(Console):
-    """Erase what is stored about a person: the messages that contain a value, and the value in history.
+    """Erase what is stored about a person: the messages that contain a value, and the value in the audit log.
 
     Erases payloads, edits, report texts, ordering and idempotency keys of all messages that match --where, in every
-    state. Then replaces the value in the audit log and other history. Messages in progress are not erased: run the
-    command again when they are finished. The audit log gets a certificate with counts and times, without the value.
+    state. Then replaces the value in the audit log, and in stored texts of runs and other actions. Messages in progress
+    are not erased: run the command again when they are finished. The audit log gets a certificate with counts and
+    times, without the value.
 
     Examples:
         erase --where key=customer-4711 --reason "request 17 under the GDPR"
@@ -41,8 +42,9 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--where", action="append", required=True, type=condition, metavar="NAME=VALUE",
-            help="condition, as in the admin's filters; repeatable, all must hold: key (ordering key), text (in the "
-            "body), q (message id, redrive id or ordering key), dlq (name), died_after, died_before (times)",
+            help="condition that messages must match; repeatable: messages must match all. NAME is a filter of the "
+            "admin: key (ordering key), text (text in the body), q (message id, redrive id or ordering key), dlq "
+            "(name of the DLQ), died_after, died_before (time of the failure)",
         )  # fmt: skip
         add_change_options(parser)
 

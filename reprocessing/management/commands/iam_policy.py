@@ -60,33 +60,40 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="names of DLQs (default: all)")
+        parser.add_argument(
+            "names", nargs="*", metavar="NAME", help="names of DLQs, as given to add_dlq (default: all)"
+        )
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument(
             "--mode", choices=Mode.values,
-            help="mode of the DLQs; a policy for observe has no right to receive or to send",
+            help="mode of the DLQs: for observe, the policy has no rights to receive or send messages",
         )  # fmt: skip
         what.add_argument(
             "--discover", action="store_true",
             help="print only the rights that discover_dlqs needs in the accounts and regions that it has scanned",
         )  # fmt: skip
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
-        parser.add_argument("--dlq", **arns, help="also cover this DLQ, which is not registered yet; repeatable")
-        parser.add_argument("--source", **arns, help="also allow sends to this queue; repeatable")
+        parser.add_argument(
+            "--dlq",
+            **arns,
+            help="queue ARN of a DLQ that is not registered yet: add the rights that the DLQ needs; repeatable",
+        )
+        parser.add_argument("--source", **arns, help="ARN of a queue: add the right to send to the queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="S3 bucket with message bodies: also allow to check that they exist, and to show them; repeatable",
+            help="S3 bucket that has bodies of large messages: add the right to check that the bodies exist, and to read "
+            "them for people; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",
-            help=f"rights for further features, separated by commas: {', '.join(_WITH)}",
+            help=f"add the rights for these features, separated by commas: {', '.join(_WITH)}",
         )  # fmt: skip
         parser.add_argument(
             "--for",
             dest="whose",
             type=read_role_arn,
             metavar="ARN",
-            help="print the policies of this IAM role, which the service assumes",
+            help="print the policy and the trust policy of this IAM role, which the service assumes",
         )
         parser.add_argument(
             "--service-role", type=read_role_arn, metavar="ARN",
@@ -227,7 +234,7 @@ class PolicyResources:
 
 
 def _of_discovery() -> Iterator[ResourceUse]:
-    """Return the rights that discovery needs: for the scanned accounts and regions, or if none, the own region."""
+    """Return the rights that discovery needs in the scanned accounts and regions or, if none, in the own region."""
     known = [row.scope for row in discovery_scopes.all_scopes()]
     return discovery_scopes.required_permissions(known or [Scope(configured_region() or "")])
 

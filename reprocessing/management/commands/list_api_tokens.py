@@ -15,7 +15,7 @@ from reprocessing.store.ordering.lanes import database_now
 class Command(Console):
     """List the tokens of the HTTP API.
 
-    Shows the owner, the scopes, the last use, and the number of reading requests of each token.
+    Shows the owner, the scopes, the last use, and the number of read requests of each token.
 
     Examples:
         list_api_tokens

@@ -21,7 +21,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="list also requests that were decided or have expired")
+        parser.add_argument("--all", action="store_true", help="also list requests that were decided or have expired")
         parser.add_argument(
             "--limit",
             type=whole_number(1),

@@ -16,8 +16,8 @@ from reprocessing.store.api.tokens import TokenRequest
 class Command(Console):
     """Make a token for the HTTP API.
 
-    The token belongs to a user or to teams, and sees their DLQs. A user's token may do only what the user may do.
-    Prints the token's secret once; the service stores only a digest.
+    The token belongs to a user or to teams, and gives access to their DLQs. A user's token allows only what the user's
+    permissions allow. Prints the token's secret once; the service stores only a digest.
 
     Examples:
         make_api_token deploy --user ann --scope dlqs:read --scope runs:read
@@ -26,15 +26,21 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the token: letters, digits, - _")
-        parser.add_argument("--user", type=not_empty, metavar="USER", help="user who owns the token")
+        parser.add_argument("--user", type=not_empty, metavar="USER", help="name of the user who owns the token")
         parser.add_argument(
-            "--team", action="append", type=not_empty, metavar="TEAM", help="team that owns the token; repeatable"
+            "--team",
+            action="append",
+            type=not_empty,
+            metavar="TEAM",
+            help="name of the team (a Django group) that owns the token; repeatable",
         )
         parser.add_argument(
             "--scope", action="append", choices=[scope.value for scope in Scope], metavar="SCOPE", required=True,
             help=f"what the token may do; repeatable: {', '.join(Scope)}",
         )  # fmt: skip
-        parser.add_argument("--expires", type=iso_time, metavar="TIME", help="when the token expires (default: never)")
+        parser.add_argument(
+            "--expires", type=iso_time, metavar="TIME", help="when the token expires (ISO 8601; default: never)"
+        )
         add_change_options(parser, reason="make_api_token")
 
     def answer(self, options: dict[str, Any]) -> None:

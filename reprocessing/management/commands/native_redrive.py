@@ -23,12 +23,17 @@ from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 
 Told = dict[str, Any]
 
+_DEEDS = (
+    "start: have AWS start to move the messages. list: show what AWS has moved. cancel: have AWS stop. "
+    "To list the options, add --help after start, list or cancel"
+)
+
 
 class Command(Console):
     """Have AWS move the messages of a DLQ by itself (StartMessageMoveTask).
 
-    Use it for many messages that need no order, no selection and no history. While AWS moves the messages of a DLQ,
-    this service captures and sends none of them.
+    Use this for many messages that need no order, no selection and no record of attempts. While AWS moves the messages
+    of a DLQ, this service captures and sends none of them.
 
     Examples:
         native_redrive start orders --reason INC-7 --confirm
@@ -37,7 +42,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel")
+        deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel", help=_DEEDS)
         start = deeds.add_parser("start", help="start a native redrive")
         add_name(start)
         start.add_argument(

@@ -34,7 +34,7 @@ class Command(Console):
 
     Without --confirm, shows only the number of messages. With --confirm, receives some messages, shows them, and makes
     them visible again at once. This raises the receive count of these messages. Captured messages are mostly invisible
-    in SQS, so that this command does not show them: use redrive_status or the admin.
+    in SQS, so this command does not show them. To see captured messages, use redrive_status or the admin.
 
     Examples:
         peek_dlq orders
@@ -50,10 +50,12 @@ class Command(Console):
             metavar="N",
             help="max messages to receive (default: %(default)s)",
         )
-        parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
+        parser.add_argument(
+            "--bodies", action="store_true", help=f"show the first {_SHOWN} characters of each message's body"
+        )
         parser.add_argument(
             "--reveal", type=not_empty, metavar="WHY",
-            help="with --bodies: show values unmasked; WHY is recorded in the audit log",
+            help="with --bodies: show masked values, too; WHY is the reason, for the audit log",
         )  # fmt: skip
         add_by(parser)
         add_confirm(parser)
@@ -167,7 +169,7 @@ def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
         "receives": one.receives,
         "size": one.size,
         "attributes": list(one.attributes),
-        "letter": one.known,
+        "state": one.known,
         "ordering_key": place and place.key,
         "idempotency_key": place and place.idempotency_key,
         "would_be_parked": park and {"reason": park.reason, "detail": park.detail},

@@ -59,7 +59,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="name of the source queue")
         parser.add_argument(
-            "--own", action="store_true", help="also check the service's own queues (settings.REDRIVE OWN_QUEUES)"
+            "--own", action="store_true", help="create or check the service's own queues (settings.REDRIVE OWN_QUEUES)"
         )
         parser.add_argument(
             "--fifo", action="store_true", help="make the queues FIFO queues; not needed if NAME ends with .fifo"
@@ -69,7 +69,8 @@ class Command(Console):
             "--parking",
             type=parking,
             metavar="on|off|NAME",
-            help="whether to have a parking queue, or its name (default: on, named NAME-parking)",
+            help="on: with a parking queue NAME-parking; off: without a parking queue; or the name of the parking "
+            "queue (default: on)",
         )
         parser.add_argument(
             "--max-receives", type=whole_number(1, MOST_RECEIVES), metavar="N",
@@ -80,14 +81,18 @@ class Command(Console):
             help="visibility timeout of the source queue (default: unchanged, new queues: 30)",
         )  # fmt: skip
         encryption = parser.add_mutually_exclusive_group()
-        encryption.add_argument("--kms", type=key, metavar="KEY", help="encrypt with this KMS key")
-        encryption.add_argument("--sse", choices=["sqs"], help="encrypt with SQS-owned keys (default)")
+        encryption.add_argument(
+            "--kms", type=key, metavar="KEY", help="encrypt the messages of the queues with this KMS key"
+        )
+        encryption.add_argument(
+            "--sse", choices=["sqs"], help="encrypt the messages of the queues with keys that SQS owns (default)"
+        )
         parser.add_argument(
-            "--region", type=read_region, metavar="R", help="AWS region (default: from the environment)"
+            "--region", type=read_region, metavar="R", help="AWS region of the queues (default: AWS_DEFAULT_REGION)"
         )
         add_role(parser, "SQS")
         parser.add_argument(
-            "--as", dest="form", choices=sorted(_FORMS), help="print a template of the queues, and call nothing in AWS"
+            "--as", dest="form", choices=sorted(_FORMS), help="print a template of the queues; send no request to AWS"
         )
         add_confirm(parser)
         add_json(parser)

@@ -31,8 +31,8 @@ class Command(Console):
     """Create or check the CloudWatch alarms of DLQs, source queues, targets and the service itself.
 
     Without --confirm, shows which alarms are missing or differ. --confirm creates and updates them. The names of the
-    alarms begin with redrive-. The alarm on messages in a DLQ also counts invisible messages, because a capture makes
-    messages invisible.
+    alarms begin with redrive-. The alarm about the number of messages in a DLQ also counts invisible messages, because
+    a capture makes messages invisible.
 
     Examples:
         put_alarms orders
@@ -41,11 +41,14 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "names", nargs="*", metavar="NAME", help="names of DLQs (default: all DLQs, and the service itself)"
+            "names",
+            nargs="*",
+            metavar="NAME",
+            help="names of DLQs, as given to add_dlq (default: all DLQs, and the service itself)",
         )
         parser.add_argument(
             "--action", action="append", default=[], type=action, metavar="ARN",
-            help="ARN that an alarm notifies, such as an SNS topic; repeatable (default: unchanged)",
+            help="ARN that the alarms notify, such as an SNS topic; repeatable (default: unchanged)",
         )  # fmt: skip
         add_confirm(parser)
         add_json(parser)

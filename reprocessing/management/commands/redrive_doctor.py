@@ -30,7 +30,9 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="names of DLQs (default: all)")
+        parser.add_argument(
+            "names", nargs="*", metavar="NAME", help="names of DLQs, as given to add_dlq (default: all)"
+        )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

@@ -33,11 +33,11 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
-        parser.add_argument("--watch", action="store_true", help="refresh until Ctrl-C")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ, as given to add_dlq (default: all)")
+        parser.add_argument("--watch", action="store_true", help="show the status again and again, until Ctrl-C")
         parser.add_argument(
             "--every", type=number(0.1, 86_400), default=2.0, metavar="SECONDS",
-            help="with --watch: refresh interval (default: %(default)s)",
+            help="with --watch: seconds until the status is shown again (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
             "--messages", action="store_true", help="with --json and NAME: also show the state of every message"
@@ -83,7 +83,7 @@ class Command(Console):
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
         if options["json"]:
-            self.report({"letters": found})
+            self.report({"messages": found})
         else:
             self.say("\n".join(line for one in found for line in status_output.message_lines(one)))
 

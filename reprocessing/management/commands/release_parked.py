@@ -20,8 +20,8 @@ from reprocessing.store.ordering import lanes
 class Command(ParkingCommand):
     """Release parked messages: they are sent again.
 
-    The messages return to their key queues, and their attempts are counted from zero. Each is sent when it is first in
-    its key queue, even if later messages of its key were delivered already.
+    The messages return to their key queues, and their attempts are counted from zero. A message is sent when it is
+    first in its key queue, even if later messages of its key were delivered already.
 
     Examples:
         release_parked orders --parked-for attempts_spent --reason "consumer fixed"
@@ -36,11 +36,12 @@ class Command(ParkingCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--at", type=iso_time, metavar="TIME",
-            help="earliest time to send (ISO 8601); later messages of the same key wait too (default: now)",
+            help="earliest time of the send (ISO 8601); later messages of the same ordering key wait, too (default: "
+            "now)",
         )  # fmt: skip
         parser.add_argument(
             "--target", type=not_empty, metavar="TARGET",
-            help="send to this target, regardless of rules: name, ARN or URL of an added target",
+            help="send the messages to this target, regardless of rules: name, ARN or URL of an added target",
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("source", metavar="SOURCE", help="ARN, URL or queue name of the source")
+        parser.add_argument("source", metavar="SOURCE", help="ARN, URL or name of the source queue")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

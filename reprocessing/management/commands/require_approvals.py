@@ -12,10 +12,10 @@ from reprocessing.store.approvals import default_limit, limits
 
 
 class Command(Console):
-    """Set the default limit of approvals: actions on more messages need a second person.
+    """Set the number of messages above which an action needs the approval of a second person.
 
-    The default applies to all DLQs that have no limit of their own (add_dlq NAME --approval-above N). To raise or
-    remove the limit, a second person is needed, too.
+    This limit applies to all DLQs that have no limit of their own (add_dlq NAME --approval-above N). To raise or remove
+    the limit, a second person is needed, too.
 
     Examples:
         require_approvals --above 100 --reason "policy"
@@ -26,9 +26,14 @@ class Command(Console):
         limit = parser.add_mutually_exclusive_group(required=True)
         limit.add_argument(
             "--above", type=whole_number(0), metavar="N",
-            help="actions on more than N messages, and changes of rules, need a second person; 0: every such action",
+            help="actions on more than N messages, and changes of rules, need the approval of a second person; 0: all "
+            "actions do",
         )  # fmt: skip
-        limit.add_argument("--off", action="store_true", help="only DLQs with their own limit need a second person")
+        limit.add_argument(
+            "--off",
+            action="store_true",
+            help="remove the limit: only DLQs with a limit of their own need a second person",
+        )
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

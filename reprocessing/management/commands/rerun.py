@@ -34,7 +34,9 @@ class Command(DrainCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=not_empty, metavar="RUN", help="id of the run (see show_runs)")
-        parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
+        parser.add_argument(
+            "--enqueue", action="store_true", help="let the workers send the messages, and do not wait for outcomes"
+        )
         add_by(parser)
         add_run_reason(parser)
         add_confirm(parser)

@@ -19,7 +19,7 @@ from reprocessing.store.payloads import payload_keys
 class Command(Console):
     """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed.
 
-    Data keys encrypt payloads; the payloads themselves are not written again. Capturing and sending continue
+    Data keys encrypt payloads; the payloads stay encrypted with the same data keys. Capturing and sending continue
     meanwhile. With --seal-readable, payloads that were stored before encryption was enabled are encrypted, too. If the
     command is interrupted, run it again: it continues.
 

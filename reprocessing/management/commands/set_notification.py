@@ -34,7 +34,7 @@ class Command(Console):
             nargs="+",
             default=["all"],
             metavar="EVENT",
-            help=f"events to send: some of {events} (default: all)",
+            help=f"events to send, one or more of {events} (default: all)",
         )
         parser.add_argument(
             "--dlq", action="append", default=[], metavar="NAME",

@@ -30,8 +30,8 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
-        parser.add_argument("--run", metavar="ID", help="only this run")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ, as given to add_dlq (default: all)")
+        parser.add_argument("--run", metavar="ID", help="show only the run with this id")
         parser.add_argument(
             "--last", type=whole_number(0), default=5, metavar="N", help="max ended runs to show (default: %(default)s)"
         )

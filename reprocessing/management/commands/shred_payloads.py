@@ -30,7 +30,7 @@ class Command(Console):
         add_name(parser)
         parser.add_argument(
             "--message-id", action="append", type=not_empty, metavar="ID",
-            help="only the message with this id; repeatable",
+            help="destroy only the payload of the message with this id; repeatable",
         )  # fmt: skip
         add_change_options(parser)
 

@@ -68,7 +68,7 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
 
 def add_dlq_or_all(parser: CommandParser) -> None:
     """Add the arguments NAME (a DLQ) and --all. A user gives one of them."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ, as given to add_dlq")
     parser.add_argument("--all", action="store_true", help="all DLQs, also those that are added later")
 
 

@@ -24,8 +24,8 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--rule", metavar="NAME", help="only this rule")
-        parser.add_argument("--dlq", metavar="NAME", help="only messages of this DLQ")
+        parser.add_argument("--rule", metavar="NAME", help="evaluate only this rule")
+        parser.add_argument("--dlq", metavar="NAME", help="evaluate only messages of this DLQ")
         rule_command.add_days(parser)
         add_json(parser)
 

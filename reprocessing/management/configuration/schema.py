@@ -18,7 +18,8 @@ _TITLES = {
     Kind.DLQ: "Dead-letter queues, by name",
     Kind.RULE: "Rules, by name; evaluated by position, then in the order in which they were added",
     Kind.NOTIFICATION: "Destinations of notifications, by name; REDRIVE_NOTIFY_<NAME> has the URL",
-    Kind.APPROVAL: "When a second person is needed, for DLQs without approval_above; the only name is all",
+    Kind.APPROVAL: "Number of messages above which a second person is needed, for DLQs without approval_above; the "
+    "only name here is all",
 }
 
 
@@ -65,7 +66,7 @@ def _structured(key: str) -> dict[str, Any] | None:
             return {
                 "type": "array",
                 "items": _check(),
-                "description": "health checks; nothing is sent unless all succeed",
+                "description": "health checks of the target; nothing is sent to the target unless all succeed",
             }
         case "events":
             events = {"enum": [kind.value for kind in EventKind]}

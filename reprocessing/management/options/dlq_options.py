@@ -24,34 +24,37 @@ def add_queues(parser: CommandParser) -> None:
     parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
-        help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
-        "EventBridge target; repeatable. If given once, it is also the source of messages that do not name a source",
+        help="source of the DLQ's messages, if SQS does not list it as a source queue of the DLQ: URL of a queue, or "
+        "ARN of a Lambda function, SNS subscription or EventBridge target; repeatable. If given once, messages that "
+        "do not name their source are taken to come from this source",
     )  # fmt: skip
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",
-        help="Django group whose members see the DLQ in the admin; repeatable, and replaces the teams before; off: no "
-        "team, so that only people with the permission view_all_dlqs see the DLQ (default: off)",
+        help="Django group whose members see the DLQ in the admin; repeatable; the given teams replace the DLQ's "
+        "earlier teams; off: no team, so that only people with the permission view_all_dlqs see the DLQ "
+        "(default: off)",
     )  # fmt: skip
     add_role(parser, "the DLQ")
     parser.add_argument(
         "--mode",
         choices=Mode.values,
-        help="observe: receive and send nothing; manual: redrive when a person asks; automatic: redrive all the time "
-        "(default: manual)",
+        help="observe: receive and send no messages; manual: redrive only when a person starts a run; automatic: poll "
+        "the DLQ, and redrive all messages (default: manual)",
     )
     parser.add_argument(
         "--delete-when", choices=DeleteWhen.values,
-        help="delete a message from the DLQ when it is finished (terminal), or as soon as it is captured (default: "
-        "terminal, FIFO: captured)",
+        help="when to delete a message from the DLQ: terminal, when the message is delivered, parked, duplicate or "
+        "discarded; captured, as soon as the message is captured (default: terminal, FIFO DLQs: captured)",
     )  # fmt: skip
     parser.add_argument(
         "--policy", type=or_off(slug), metavar="NAME",
-        help="policy of a configuration file, from which the DLQ inherits settings; other options given here override "
-        "the policy. Given again, removes the DLQ's own settings; off: ends the inheritance, and keeps the values",
+        help="policy of a configuration file: the DLQ takes all settings of the policy, except settings whose options "
+        "are given with --policy; off: no policy, and the DLQ keeps its present settings",
     )  # fmt: skip
     parser.add_argument(
         "--held-copies-limit", type=whole_number(0, MAX_HELD_COPIES), metavar="N",
-        help="max captured messages that stay in the DLQ (default: 20000)",
+        help="max captured messages that stay in the DLQ; above the limit, messages are deleted from the DLQ when "
+        "they are captured (default: 20000)",
     )  # fmt: skip
     parser.add_argument(
         "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
@@ -64,19 +67,20 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
-        help="delete the body of a message DAYS days after it is delivered, duplicate or discarded; its history stays; "
-        "off: keep bodies as long as the history (default: off)",
+        help="delete a message's body DAYS days after the message is delivered, duplicate or discarded; the record of "
+        "its attempts stays; off: keep the body as long as this record (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--parking-url",
         type=or_off(not_empty),
         metavar="URL",
-        help="URL of an SQS queue that gets a copy of parked messages, or off for none",
+        help="URL of the parking queue, an SQS queue that gets a copy of each parked message; off: no parking queue "
+        "(default: off)",
     )
 
 
 def add_keys(parser: CommandParser) -> None:
-    """Add the options that say where a message has its keys and sequence, and what to do if a key must wait."""
+    """Add the options that say where a message has its keys, and what to do if a key is missing or too late."""
     shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
     parser.add_argument(
         "--ordering-key",
@@ -86,33 +90,39 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--sequence", type=selector, metavar="S",
-        help="where the value is that orders the messages of a key (default: system:SentTimestamp, FIFO: "
-        "system:SequenceNumber)",
+        help="where in a message the sequence is, the value that orders the messages of a key: one of the forms of "
+        "--ordering-key (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
     )  # fmt: skip
     parser.add_argument(
-        "--idempotency-key", type=selector, metavar="S", help="where the idempotency key is (default: message-id)"
+        "--idempotency-key",
+        type=selector,
+        metavar="S",
+        help="where in a message the idempotency key is: one of the forms of --ordering-key (default: message-id)",
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
-        help="what to do with a message that has no ordering key: park it, or send it in no order (lane) "
-        "(default: park)",
+        help="what to do with a message that has no ordering key: park, park the message; lane, send the message, in "
+        "no order with other messages (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--message-type",
         type=or_off(shared_or_none),
         metavar="S",
-        help="where the type of a message is, for rules and failure groups; off: rules have no type, failure groups "
-        "find it by usual names; none: failure groups show no types (default: off)",
+        help="where in a message its type is, such as attribute:eventType, for rules and failure groups; off: rules "
+        "see no type, and failure groups take it from fields with usual names, such as eventType; none: neither "
+        "sees a type (default: off)",
     )
     parser.add_argument(
         "--tenant",
         type=or_off(shared),
         metavar="S",
-        help="where the tenant of a message is, for rules that compare it, or off (default: off)",
+        help="where in a message its tenant (the customer) is, such as attribute:tenant, for rules with the field "
+        "tenant; off: rules see no tenant (default: off)",
     )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message when a later message of its ordering key was delivered already (default: park)",
+        help="what to do with a message when a later message of its ordering key was delivered already: park it, or "
+        "deliver it late (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,
@@ -122,12 +132,17 @@ def add_keys(parser: CommandParser) -> None:
 
 def add_attempts(parser: CommandParser) -> None:
     """Add the options that limit attempts and receives, and set the delays before attempts."""
-    parser.add_argument("--max-attempts", type=whole_number(1), metavar="N", help="attempts per message (default: 3)")
+    parser.add_argument(
+        "--max-attempts",
+        type=whole_number(1),
+        metavar="N",
+        help="max attempts to deliver a message; then the message is parked (default: 3)",
+    )
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
         "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
-        help="seconds to wait before the first message of a new ordering key is sent; off: as long as the source "
-        "queue's visibility timeout (default: off)",
+        help="seconds to wait before the first message of a new ordering key is sent, because an earlier message of "
+        "the key may still fail; off: as long as the source queue's visibility timeout (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",
@@ -141,13 +156,20 @@ def add_schedule(parser: CommandParser) -> None:
     schedule = parser.add_mutually_exclusive_group()
     schedule.add_argument(
         "--every", dest="interval", type=whole_number(1, MAX_SECONDS), metavar="SECONDS",
-        help="poll interval in mode automatic (default: 60)",
+        help="in mode automatic: seconds between two polls of the DLQ (default: 60)",
     )  # fmt: skip
-    schedule.add_argument("--crontab", type=crontab, metavar="FIELDS", help='poll at "minute hour day month weekday"')
+    schedule.add_argument(
+        "--crontab",
+        type=crontab,
+        metavar="FIELDS",
+        help="in mode automatic: poll the DLQ at these "
+        "times (UTC), written as in a crontab: "
+        '"minute hour day month weekday"',
+    )
     parser.add_argument(
         "--at-once",
         action=BooleanOptionalAction,
-        help="poll again at once after a poll that found messages (default: no)",
+        help="in mode automatic: poll again at once after a poll that found messages (default: no)",
     )
 
 

@@ -29,8 +29,8 @@ def add_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--approval-above", type=or_off(whole_number(0)), metavar="N",
-        help="runs, discards, replays and edits of more than N messages, and rule changes, need a second person; 0: "
-        "all; off: as set with require_approvals (default: off)",
+        help="runs, discards, releases and edits of more than N messages, and changes of rules, need the approval of "
+        "a second person; 0: all of them do; off: the limit that require_approvals set applies (default: off)",
     )  # fmt: skip
     add_target_safety(parser)
 
@@ -39,27 +39,30 @@ def add_target_safety(parser: CommandParser) -> None:
     """Add the options of a target: ramp-up and circuit breaker."""
     parser.add_argument(
         "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
-        help="ramp-up: share of the rate to start with, or off for the full rate (default: 0.1)",
+        help="ramp-up: share of the rate limit with which sending starts, or off to start with the full rate "
+        "(default: 0.1)",
     )  # fmt: skip
     parser.add_argument(
         "--ramp-every",
         type=number(0.1, MAX_SECONDS),
         metavar="SECONDS",
-        help="ramp-up: time until the rate doubles (default: 10)",
+        help="ramp-up: seconds until the rate doubles (default: 10)",
     )
     parser.add_argument(
         "--breaker-threshold", type=whole_number(1, 1_000), metavar="N",
-        help="failures in a row that open the circuit breaker (default: 5)",
+        help="number of failed attempts in a row that opens the circuit breaker (default: 5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failures among the last messages (at least 20) that opens the circuit breaker (default: 0.5)",
+        help="share of failed attempts among the last attempts (at least 20) that opens the circuit breaker (default: "
+        "0.5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
-        help="time from opening to the first canary; doubles after each failed canary, up to 600 s (default: 30)",
+        help="seconds from the opening of the circuit breaker to its first canary; doubles after each failed canary, "
+        "up to 600 (default: 30)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-closes-after", type=whole_number(1, 1_000), metavar="N",
-        help="canaries in a row that must succeed to close the circuit breaker (default: 3)",
+        help="number of canaries in a row that must succeed before the circuit breaker closes (default: 3)",
     )  # fmt: skip

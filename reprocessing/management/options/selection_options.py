@@ -19,18 +19,25 @@ def add_selection(parser: CommandParser) -> None:
         "--limit",
         type=whole_number(1),
         metavar="N",
-        help="at most N messages; keys with the oldest messages are taken first",
+        help="select at most N messages; ordering keys with the oldest messages come first",
     )
-    chosen.add_argument("--source", type=not_empty, metavar="NAME", help="messages that failed in this source queue")
     chosen.add_argument(
-        "--died-after", type=iso_time, metavar="TIME", help="messages that failed since this time (ISO 8601)"
+        "--source", type=not_empty, metavar="NAME", help="select messages that failed in this source queue"
     )
-    chosen.add_argument("--died-before", type=iso_time, metavar="TIME", help="messages that failed before this time")
-    chosen.add_argument("--key", type=not_empty, metavar="KEY", help="messages with this ordering key")
+    chosen.add_argument(
+        "--died-after",
+        type=iso_time,
+        metavar="TIME",
+        help="select messages that failed at or after this time (ISO 8601)",
+    )
+    chosen.add_argument(
+        "--died-before", type=iso_time, metavar="TIME", help="select messages that failed before this time (ISO 8601)"
+    )
+    chosen.add_argument("--key", type=not_empty, metavar="KEY", help="select messages with this ordering key")
     chosen.add_argument(
         "--message-id", action="append", type=not_empty, metavar="ID",
-        help="this message; repeatable. It is sent only if all captured messages before it in its ordering key are "
-        "selected too",
+        help="select the message with this id; repeatable. The message is sent only if all captured messages before "
+        "it in its key queue are selected, too",
     )  # fmt: skip
 
 

@@ -25,10 +25,10 @@ def add_celery_options(parser: CommandParser) -> None:
         help="the consumers of the source queues are not Celery workers (default)",
     )  # fmt: skip
     for option, field, what in (
-        ("--strip-eta", "strips_eta", "remove the eta, so that tasks run at once"),
-        ("--strip-expires", "strips_expires", "remove the expiry; else expired tasks are parked"),
-        ("--reset-retries", "resets_retries", "set the number of retries to 0"),
-        ("--new-id", "renews_id", "give tasks new ids, except tasks of groups"),
+        ("--strip-eta", "strips_eta", "remove the eta of tasks, so that tasks run at once"),
+        ("--strip-expires", "strips_expires", "remove the expiry of tasks; otherwise expired tasks are parked"),
+        ("--reset-retries", "resets_retries", "set the number of a task's retries to 0"),
+        ("--new-id", "renews_id", "give tasks new task ids, except tasks of Celery groups"),
     ):
         parser.add_argument(
             option, dest=field, action=BooleanOptionalAction, help=f"with --celery: {what} (default: no)"

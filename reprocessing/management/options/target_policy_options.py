@@ -54,9 +54,9 @@ def add_outcome(parser: CommandParser) -> None:
     """Add the options that say when a message counts as delivered, and at which rate messages are sent."""
     parser.add_argument(
         "--outcome", dest="proof", choices=Proof.values,
-        help="what proves delivery: accepted, the target accepted the message; absence, it did not come back to the "
-        "DLQ; acknowledged, the consumer reported success (default: absence if the target has a registered DLQ, else "
-        "accepted)",
+        help="what proves delivery: accepted, the target accepted the message; absence, the message did not come back "
+        "to the DLQ; acknowledged, the consumer reported success (default: absence if the target has a "
+        "registered DLQ, else accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=Advance.values,
@@ -66,8 +66,8 @@ def add_outcome(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="max time until a failed message is back in the DLQ, or until the consumer has reported (default: "
-        "visibility timeout x (maxReceiveCount + 1))",
+        help="max seconds from the send of a message until the message is back in the DLQ, or its consumer has "
+        "reported (default: the target queue's visibility timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
@@ -80,7 +80,8 @@ def add_rate(parser: CommandParser, default: str) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--burst", type=or_off(number(1, MAX_RATE)), metavar="N",
-        help="max messages sent at once, or off for as many as the rate allows in one second (default: off)",
+        help="max messages sent at once after a pause, or off for as many as the rate limit allows in one second "
+        "(default: off)",
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def add_connection(parser: CommandParser) -> None:
     """Add the options that say how the service connects to a target."""
     parser.add_argument(
         "--timeout", type=number(_SHORTEST_ANSWER, MAX_TIMEOUT), metavar="SECONDS",
-        help="time within which an HTTP endpoint or a function must answer (default: 30, functions: 60)",
+        help="seconds within which an HTTP endpoint or a function must answer (default: 30, functions: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
@@ -100,14 +101,17 @@ def add_connection(parser: CommandParser) -> None:
         help="Content-Type of requests to an HTTP endpoint, or off to choose it by the message (default: off)",
     )  # fmt: skip
     parser.add_argument(
-        "--secret", metavar="NAME", help="name in REDRIVE_SECRETS of the secret that signs requests, or off to not sign"
+        "--secret",
+        metavar="NAME",
+        help="name of the secret, in REDRIVE_SECRETS, with which requests to an HTTP "
+        "endpoint are signed, or off for unsigned requests",
     )
     parser.add_argument(
         "--region", type=read_region, metavar="REGION", help="AWS region of the target (default: from its ARN)"
     )
     parser.add_argument(
         "--refire", dest="confirmed_fanout", type=whole_number(0), metavar="N",
-        help="accept that N other subscribers of the SNS topic or EventBridge bus receive each message again",
+        help="confirm that N other subscribers of the SNS topic or EventBridge bus will receive each message again",
     )  # fmt: skip
     add_role(parser, "the target")
 
@@ -124,8 +128,8 @@ def add_to(parser: CommandParser) -> None:
     """Add --to, which sets where messages are redriven to."""
     parser.add_argument(
         "--to", type=str, metavar="TARGET",
-        help="where to send messages: a target that add_target added, the URL of a queue, or off: back to the source "
-        "queue (default: off). With --source, this applies only to messages of that source queue",
+        help="where to send messages: a target that add_target added, the URL of a queue, or off for the source queue "
+        "(default: off). With --source, this applies only to messages of that source",
     )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any
         "dry_run": True,
         "dlq": outlook.dlq.name,
         "new": new,
-        "letters": ahead.letters,
+        "messages": ahead.letters,
         "lanes": ahead.lanes,
         "longest_lane": ahead.longest,
         "not_eligible": ahead.objected,
@@ -187,7 +187,7 @@ def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any
 def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecast) -> dict[str, Any]:
     return {
         "target": one.name,
-        "letters": one.letters,
+        "messages": one.letters,
         "longest_lane": one.longest,
         "rate": one.rate,
         "kind": one.kind,

@@ -53,10 +53,10 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
         )
     if counts:
         yield (
-            "Any of these may have been sent since the backup: replay may send it twice, with the same idempotency "
-            "key. To decide, for all DLQs or for one: manage.py after_restore resolve --finished parked --unfinished "
-            "replay --unknown parked --reason WHY --confirm (finished: delivered, parked or replay; unfinished and "
-            "unknown: replay or parked)"
+            "Any of these messages may have been sent since the backup. The decision replay may send a message twice, "
+            "with the same idempotency key. To decide, for all DLQs or for one: manage.py after_restore resolve "
+            "--finished parked --unfinished replay --unknown parked --reason WHY --confirm (finished: delivered, "
+            "parked or replay; unfinished and unknown: replay or parked)"
         )
     else:
         yield f"Everything is decided. {release_hint(found, undrained)}"
@@ -86,7 +86,8 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
         "in_sight_at": found.in_sight_at,
     }
     told = [
-        {"dlq": one.dlq, "class": Finding(one.finding).kind, "finding": one.finding, "letters": one.n} for one in counts
+        {"dlq": count.dlq, "class": Finding(count.finding).kind, "finding": count.finding, "messages": count.n}
+        for count in counts
     ]
     return {"held": said, "undecided": sum(one.n for one in counts), "counts": told, "not_in_sight": list(undrained)}
 

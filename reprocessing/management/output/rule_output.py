@@ -69,7 +69,7 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
     """Return as JSON what each rule would do to messages captured in the last `days` days."""
     return {
         "days": days,
-        "letters": found.letters,
+        "messages": found.letters,
         "unmatched": found.unmatched,
         "older": found.older,
         "rules": [

@@ -106,7 +106,7 @@ def in_json(seen: RunStatus) -> dict[str, Any]:
         ],
         "forecast_seconds": seen.seconds,
         "targets": [
-            {"target": one.name, "letters": one.letters, "longest_lane": one.longest, "rate": one.rate,
+            {"target": one.name, "messages": one.letters, "longest_lane": one.longest, "rate": one.rate,
              "rate_now": None if one.rate is None else one.rate * one.ramp, "breaker": one.breaker,
              "known_in": one.known_in}
             for one in seen.left

@@ -127,7 +127,7 @@ def _of_letters(found: list[CountByState]) -> Told:
     for one in found:
         counts[_PRESUMED if one.presumed else one.state] += one.n
     return {
-        "letters": counts,
+        "messages": counts,
         "parked": {one.reason: one.n for one in found if one.state == LetterState.PARKED},
         "unfinished": sum(one.n for one in found if one.state not in FINISHED_STATES),
     }

@@ -54,7 +54,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To resume: {resume}"
     yield from _ailments(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
-    yield f"  messages  {_counts(dlq['letters'])}"
+    yield f"  messages  {_counts(dlq['messages'])}"
     if dlq["known"]:
         yield f"  known     {_counts(dlq['known'])}"
     if dlq["parked"]:

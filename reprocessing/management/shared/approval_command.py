@@ -24,14 +24,18 @@ class ApprovalCommand(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the number of the request, and --by, --reason, --confirm and --json."""
-        parser.add_argument("approval", type=not_empty, metavar="NUMBER", help="the request (see list_approvals)")
+        parser.add_argument(
+            "approval", type=not_empty, metavar="NUMBER", help="number of the request (see list_approvals)"
+        )
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         """With --confirm, decide about the request and show the result; else show the request."""
         row = find_approval(options["approval"])
         if self.needs_another and people.is_same_person(row.by, options["by"]):
-            raise CommandError(f"Nothing was done: {row.by} asked for it, so somebody else must approve it: --by NAME")
+            raise CommandError(
+                f"Nothing was done: {row.by} made the request, so somebody else must approve it: --by NAME"
+            )
         told = ""
         if options["confirm"]:
             done = self.decide(row.pk, options)
@@ -60,7 +64,9 @@ def find_approval(number: str) -> Approval:
     known = number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS
     row = Approval.objects.filter(pk=number).first() if known else None
     if row is None:
-        raise CommandError(f"No approval has the number {number}. To see the open ones: manage.py list_approvals")
+        raise CommandError(
+            f"No request for approval has the number {number}. To see the open requests: manage.py list_approvals"
+        )
     return row
 
 

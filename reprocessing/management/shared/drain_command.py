@@ -82,7 +82,7 @@ class Interruption:
         return _SIGNALLED + self.signal
 
 
-def drain_hands(stop: Callable[[], bool]) -> DrainContext:
+def drain_context(stop: Callable[[], bool]) -> DrainContext:
     """Return what a drain needs: settings, rate limits, and a name, unique to this process, as owner of its leases.
 
     `stop`: returns whether the user asked to end.
@@ -146,7 +146,7 @@ class DrainCommand(Console):
         go_on = _going_on(run, along)
         try:
             tally = drain.replay_run(
-                run, drain_hands(interruption), along=[one.pk for one in along],
+                run, drain_context(interruption), along=[one.pk for one in along],
                 on_progress=lambda own: telling.line_if_due(
                     lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)
                 ),

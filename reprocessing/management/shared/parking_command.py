@@ -170,7 +170,7 @@ class ParkingCommand(Console):
         return {
             "dlq": dlq.name,
             "dry_run": not options["confirm"],
-            "letters": len(chosen),
+            "messages": len(chosen),
             "reasons": dict(Counter(one.reason for one in chosen)),
             self.done_word: len(decided.done),
             "refused": decided.refused,

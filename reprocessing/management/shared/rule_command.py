@@ -35,7 +35,7 @@ def add_days(parser: CommandParser) -> None:
     """Add --days, which limits a preview to recently captured messages."""
     parser.add_argument(
         "--days", type=whole_number(1, _MOST_DAYS), default=DAYS, metavar="N",
-        help="show the effect on messages captured in the last N days (default: %(default)s)",
+        help="show the rule's effect on messages captured in the last N days (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -45,9 +45,11 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
     `base`: the function that reads --backoff-base, for a DLQ; None: a number or "off", which means the DLQ's backoff.
     """
     what = (
-        "initial backoff: wait after the first failure (default: 60)"
+        "initial backoff: seconds from the first failed attempt to the next attempt; doubles after each further "
+        "failure (default: 60)"
         if base
-        else "initial backoff, or off for the backoff of the DLQ (default: off)"
+        else "initial backoff: seconds from the first failed attempt to the next attempt, or off for the backoff of "
+        "the DLQ (default: off)"
     )
     base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
@@ -55,13 +57,13 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
         "--backoff-cap",
         type=number(0, MAX_SECONDS),
         metavar="SECONDS",
-        help="max backoff: the longest wait between attempts (default: 21600)",
+        help="max backoff: max seconds between two attempts (default: 21600)",
     )
     parser.add_argument(
         "--jitter",
         dest="backoff_jitter",
         choices=Jitter.values,
-        help="jitter: full waits a random part of the backoff, none the whole backoff (default: full)",
+        help="jitter: full, wait a random part of the backoff; none, wait the whole backoff (default: full)",
     )
 
 
@@ -110,7 +112,7 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns that the options set; columns that the action does not use are None. `known`: existing rule.
+    """Return the columns that the options set; columns that the action does not use are None.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.

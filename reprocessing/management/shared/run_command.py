@@ -25,7 +25,7 @@ class RunCommand(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the run's id, and --by, --reason, --confirm and --json."""
-        parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
+        parser.add_argument("run", metavar="RUN", help="id of the run, as show_runs prints it")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
     def may(row: Approval) -> str:
         if people.is_same_person(row.by, by):
-            return f"{row.by} asked for it, so somebody else must approve it."
+            return f"{row.by} made the request, so somebody else must approve it."
         return ""
 
     return _execute(approval, ApprovalState.APPROVED, may, by=by, reason=reason, conf=conf)

@@ -156,7 +156,7 @@ def _edit(order: Order, conf: Conf) -> Performed:
     match done:
         case Edited(no, left):
             if left:
-                raise ApprovalRefused(f"The message cannot be replayed: {left.removesuffix('.')}.")
+                raise ApprovalRefused(f"The message cannot be released: {left.removesuffix('.')}.")
             return Performed(f"Edit {no} is saved." + (" The message is queued." if said["replay"] else ""))
         case ChangedMeanwhile(why):
             raise ApprovalRefused(f"The message cannot be edited: {why}.")

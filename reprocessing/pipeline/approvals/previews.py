@@ -38,7 +38,7 @@ def _more(deed: Deed) -> Iterator[tuple[str, str]]:
                 "Message",
                 str(Letter.objects.filter(pk__in=deed.letters).values_list("message_id", flat=True).first()),
             )
-            yield "Afterwards", "it is replayed" if said["replay"] else "it stays parked"
+            yield "Afterwards", "it is released" if said["replay"] else "it stays parked"
             yield "Idempotency key", "a new one" if said["key"] else "unchanged"
         case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
             yield from _of_run(Run.objects.get(pk=said["run"]))

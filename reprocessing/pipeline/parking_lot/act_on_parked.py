@@ -27,7 +27,7 @@ from reprocessing.store.runs import released_into_runs
 
 #: The kind and title of the deed, for each decision that may need a second person. Other decisions need none.
 _DEEDS: Final = {
-    AuditAct.RELEASED: (DeedKind.RELEASE, "Replay parked messages"),
+    AuditAct.RELEASED: (DeedKind.RELEASE, "Release parked messages"),
     AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
     AuditAct.RESTORED: (DeedKind.RESTORE, "Restore discarded messages to the parking lot"),
 }

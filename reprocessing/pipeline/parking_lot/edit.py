@@ -129,7 +129,7 @@ def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurp
 def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
     """Return a sentence for people about the order in which the letter is sent after the edit."""
     if not stand.led:
-        return "Its target is not known, so it cannot be replayed."
+        return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
         return "It keeps its ordering key and its place in the key queue, whatever the edit changes."
     if stand.placed:
@@ -141,7 +141,8 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
         case LetterPlace():
             return "The edit gives it an ordering key and a place in the key queue."
         case Park(_, detail):
-            return f"It has no ordering key, also after the edit: {detail} A replay sends it without ordering."
+            no_key = f"It has no ordering key, also after the edit: {detail}"
+            return f"{no_key} If you release it, it is sent without ordering."
         case _ as never:
             assert_never(never)
 
@@ -219,7 +220,7 @@ def _deed(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> Deed:
     said = {
         "finished_at": seen.finished_at.isoformat(), "revision": seen.revision, "key": to.key, "replay": replay,
     }  # fmt: skip
-    title = "Edit and replay a parked message" if replay else "Edit a parked message"
+    title = "Edit and release a parked message" if replay else "Edit a parked message"
     return Deed(DeedKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
 
 

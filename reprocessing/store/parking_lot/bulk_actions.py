@@ -46,7 +46,7 @@ _NOTED: Final = {
 
 #: For each kind of bulk action, the deed that may need a second person, and its words; None: it changes no message.
 _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
-    BulkActionKind.RELEASE: (DeedKind.RELEASE, "Replay all parked messages that match a filter"),
+    BulkActionKind.RELEASE: (DeedKind.RELEASE, "Release all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
     BulkActionKind.RESTORE: (DeedKind.RESTORE, "Restore all discarded messages that match a filter"),
     BulkActionKind.EDIT: (DeedKind.EDIT, "Edit all parked messages that match a filter"),

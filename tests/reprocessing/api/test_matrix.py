@@ -27,7 +27,7 @@ DOCUMENT: Final[dict[str, Any]] = json.loads(json.dumps(api.get_openapi_schema(p
 OF_ALL: Final = {"stop_everything", "resume_everything"}
 #: A person decides: a token of teams is refused.
 OF_PEOPLE: Final = {"approve", "decline"}
-#: Also takes the scope of its action.
+#: Also needs the scope of its action.
 ALSO: Final = {"start_bulk": Scope.MESSAGES_DISCARD, "abort_bulk_action": Scope.MESSAGES_ASSIGN}
 
 

@@ -117,7 +117,7 @@ def test_a_body_takes_its_scope_and_each_view_is_recorded(caplog: pytest.LogCapt
     reader, seer = program(Scope.MESSAGES_READ), program(Scope.MESSAGES_BODIES)
     address = f"/messages/{letter.public_id}"
     for path, query in ((f"{address}/body", {}), ("/messages", {"text": "4111"})):
-        assert "This takes the scope messages:bodies" in problem(reader.get(path, **query), 403)
+        assert "This needs the scope messages:bodies" in problem(reader.get(path, **query), 403)
     assert "4111" not in str(told(reader.get(address)))
     found = told(seer.get(f"{address}/body"))
     assert (found["edit"], found["encoding"], found["body"]) == (0, "text", CARD.decode())
@@ -268,7 +268,7 @@ def test_assignments_and_notes_take_their_own_scope() -> None:
         caller.post("/bulk-actions", action="assign", to="", **bulk),
         caller.post("/bulk-actions", action="note", **bulk),
     ):
-        assert "This takes the scope messages:assign" in problem(answer, 403)
+        assert "This needs the scope messages:assign" in problem(answer, 403)
     assert not AuditEntry.objects.filter(letter=letter).exists()
 
 

@@ -40,22 +40,42 @@ class Command(BaseCommand):
         super().__init__(*args, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
-        parser.add_argument("--folder", type=folder, default=FOLDER, help="folder of the data (default: %(default)s)")
-        parser.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
+        used = "(default: as at the last start, else a free port)"
+        parser.add_argument("--only", choices=["sqs"], help="start only this server: sqs, the local SQS")
         parser.add_argument(
-            "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
-        )
-        parser.add_argument("--postgres-port", type=port, default=0, metavar="N", help="PostgreSQL's port")
-        parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
-        parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
-        parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
-        parser.add_argument("--demo", action="store_true", help="also start the service: web, worker and beat")
-        parser.add_argument("--exit", action="store_true", help="stop once all is ready and --demo has ended")
+            "--folder", type=folder, default=FOLDER,
+            help="folder in which the servers keep their data (default: %(default)s)",
+        )  # fmt: skip
         parser.add_argument(
-            "--messages", type=letters, metavar="N", help=f"how many messages fail in --demo (default: {INCIDENT:,})"
+            "--fresh", action="store_true", help="delete the data of earlier starts before the servers start"
         )
-        parser.add_argument("--json", action="store_true", help="print only the figures of --demo's incident")
+        ports = {
+            "sqs": f"port of the local SQS {used}", "postgres": f"port of PostgreSQL {used}",
+            "redis": f"port of Valkey {used}", "web": f"with --demo: port of the web server {used}",
+        }  # fmt: skip
+        for name, meaning in ports.items():
+            names = ["--port", "--sqs-port"] if name == "sqs" else [f"--{name}-port"]
+            parser.add_argument(*names, dest=f"{name}_port", type=port, default=0, metavar="N", help=meaning)
+        parser.add_argument(
+            "--host", default=LOOPBACK,
+            help="with --only sqs: address on which the local SQS listens (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--demo", action="store_true",
+            help="also start the service (web server, workers and beat), and show an incident that the service handles",
+        )  # fmt: skip
+        parser.add_argument(
+            "--exit", action="store_true", help="stop when all servers are ready and the incident of --demo has ended"
+        )
+        parser.add_argument(
+            "--messages", type=letters, metavar="N",
+            help=f"with --demo: number of messages that fail (default: {INCIDENT:,})",
+        )  # fmt: skip
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="with --demo: print the figures of the incident as JSON, and nothing else",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
@@ -93,7 +113,7 @@ class Command(BaseCommand):
                     self.tell(demo, options)
                     if not options["exit"]:
                         self.say(
-                            f"The shop's consumer still runs: it receives the messages that you replay. {demo.admin()}"
+                            f"The shop's consumer still runs: it receives the messages that you release. {demo.admin()}"
                         )
                     self.stay(stack, options)
             else:

@@ -1,4 +1,4 @@
-"""What a call did, for the call log and the journal."""
+"""The effects of a call of the API, which the call log and the journal record."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

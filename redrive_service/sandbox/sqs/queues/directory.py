@@ -1,4 +1,4 @@
-"""The queues of one account, their ids, and the clock they share."""
+"""The queues of one account, by name and ARN. They share a clock and a generator of ids."""
 
 from random import Random
 from typing import Final

@@ -1,4 +1,4 @@
-"""The fault plan decides which calls fail, and how. The server executes the faults."""
+"""The fault plan, with which a test lets calls of the local SQS fail. It decides which calls fail, and how."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -71,4 +71,6 @@ def test_a_token_is_revoked_with_a_reason() -> None:
     assert "deploy is revoked." in confirm(client, f"/admin/reprocessing/apitoken/{row.pk}/revoke", reason="it leaked")
     assert ApiToken.objects.get().revoked_at is not None
     assert AuditEntry.objects.latest("pk").reason == "it leaked"
-    assert "It was revoked already." in client.get(f"/admin/reprocessing/apitoken/{row.pk}/revoke").content.decode()
+    assert (
+        "The token was revoked already." in client.get(f"/admin/reprocessing/apitoken/{row.pk}/revoke").content.decode()
+    )

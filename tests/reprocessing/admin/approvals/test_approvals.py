@@ -57,7 +57,7 @@ def test_the_page_offers_a_request_and_a_post_requests_it() -> None:
     assert Approval.objects.count() == 1
     shown = ann.get(answer.url).content.decode()
     assert "Messages of shop-dlq: <strong>3</strong>" in shown
-    assert "You asked for it: somebody else must approve it" in shown
+    assert "You made the request: somebody else must approve it" in shown
     assert "somebody else must approve it" in decided(ann, row)
     assert decided(somebody("bob"), row).count("3 messages discarded.") > 0
     assert states(letters) == {"discarded"}

@@ -114,7 +114,7 @@ def test_invalid_filter_is_explained() -> None:
 
 def test_export_takes_a_permission() -> None:
     bob = person("bob", *SEES)
-    assert "takes the permission to export messages" in bob.get("/admin/reprocessing/auditentry/").content.decode()
+    assert "needs the permission to export messages" in bob.get("/admin/reprocessing/auditentry/").content.decode()
     assert bob.get(THERE).status_code == 403
     assert person("cid", "export_letter").get(THERE).status_code == 403
 

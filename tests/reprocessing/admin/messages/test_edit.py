@@ -22,7 +22,7 @@ BODY = b'{\n  "card": "4111-canary",\n  "total": 1\n}'
 
 @pytest.fixture
 def client() -> Client:
-    """A person who may edit, but not replay."""
+    """A person who may edit, but not release."""
     return person("ann", *EDITS)
 
 
@@ -91,7 +91,7 @@ def test_edit_has_a_preview_and_keeps_the_original(client: Client) -> None:
     assert "canary" not in str(AuditEntry.objects.values_list("before", "after"))
 
 
-def test_edited_message_is_replayed(letter: Letter) -> None:
+def test_edited_message_is_released(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()), then="replay")
     assert "Edit 1 is saved. The message is queued." in told
@@ -101,10 +101,10 @@ def test_edited_message_is_replayed(letter: Letter) -> None:
 def test_edited_parked_message_has_its_buttons(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()))
-    assert re.findall(r'value="\S+"><button type="submit" class="button">(Replay[^<]*)<', told) == ["Replay…"]
+    assert re.findall(r'value="\S+"><button type="submit" class="button">(Release[^<]*)<', told) == ["Release…"]
 
 
-def test_without_replay_permission_it_stays_parked(client: Client, letter: Letter) -> None:
+def test_without_release_permission_it_stays_parked(client: Client, letter: Letter) -> None:
     page = looked(client, letter, body=mended())
     assert 'value="replay"' not in page
     assert "Select a valid choice" in done(client, letter, page, then="replay")
@@ -191,7 +191,7 @@ def test_second_editor_is_told_who_was_first(letter: Letter) -> None:
     assert [one.by for one in Revision.objects.all()] == ["ann"]
 
 
-def test_replayed_message_is_not_edited(letter: Letter) -> None:
+def test_released_message_is_not_edited(letter: Letter) -> None:
     ann, ben = person("ann", *REPLAYS), person("ben", *EDITS)
     page = opened(ben, letter)
     done(ann, letter, looked(ann, letter, body=mended()), then="replay")
@@ -220,7 +220,7 @@ def test_editing_takes_all_its_permissions(lacking: str, letter: Letter) -> None
     assert client.post(address(letter), values).status_code == 403
     if lacking != "view_parkedletter":
         page = client.get(f"/admin/reprocessing/parkedletter/{letter.pk}/change/").content.decode()
-        why = "takes the permissions to edit messages and to see payloads"
+        why = "needs the permissions to edit messages and to see payloads"
         assert (address(letter) in page, why in page) == (False, True)
 
 

@@ -70,8 +70,8 @@ def test_masked_values_are_on_no_page_and_in_no_file(letter: Letter) -> None:
     client = person("ann", *EDITS)
     pages = _pages(client, letter)
     assert {name for name, page in pages.items() if CANARY in page} == set()
-    assert "It takes the permission to reveal masked values." in pages["search"]
-    assert "Editing shows them, so it takes the permission" in pages["edit"]
+    assert "It needs the permission to reveal masked values." in pages["search"]
+    assert "Editing shows them, so it needs the permission" in pages["edit"]
     assert json.loads(pages["sent"]) == {"card": "[masked]", "total": 17}
 
 
@@ -184,4 +184,4 @@ def test_nobody_without_the_right_unmasks_fields_in_the_settings_of_a_dlq(letter
     client = person("eva", "view_deadletterqueue", "change_deadletterqueue")
     at = f"/admin/reprocessing/deadletterqueue/{letter.dlq_id}/examine"
     page = post(client, at, **sheet(client, at) | {"masked_fields": "", "ordering_key": "body:card"})
-    assert page.count("it takes the permission to reveal them") == 2
+    assert page.count("it needs the permission to reveal them") == 2

@@ -241,7 +241,7 @@ def decided(letter: Letter) -> str:
     return re.sub(r"<[^>]*>", "", found[1])
 
 
-def test_routing_shows_who_replayed_after_a_quarantine() -> None:
+def test_routing_shows_who_released_after_a_quarantine() -> None:
     letter = parked(dlq(), reason="quarantined")
     rule_changes.save_rule("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
     letter.rule, letter.route = Rule.objects.get(), "quarantine"
@@ -251,7 +251,7 @@ def test_routing_shows_who_replayed_after_a_quarantine() -> None:
     letter.refresh_from_db()
     after = decided(letter)
     assert before == "the rule bad: quarantine"
-    assert after == "ben, who replayed it; before that, the rule bad quarantined it"
+    assert after == "ben, who released it; before that, the rule bad quarantined it"
 
 
 def test_sequence_is_readable() -> None:

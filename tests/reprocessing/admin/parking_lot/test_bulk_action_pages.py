@@ -149,7 +149,7 @@ def test_abort_takes_the_permission_of_the_action() -> None:
     operation = _asked()
     client = person("ben", *LOOKS, "view_bulkaction", "release_parkedletter")
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
-    assert "You may not abort the bulk action: it takes the permission to discard parked messages." in page
+    assert "You may not abort the bulk action: it needs the permission to discard parked messages." in page
     client.get("/admin/password_change/")
     given = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, "reason": "no"}
     assert client.post(f"{DESK}{operation.pk}/abort", given).status_code == 403

@@ -167,7 +167,7 @@ def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messa
     assert rule in page
     assert f"{address(ours)}?status=resolved#settle" in page
     asked = post(may, "/admin/reprocessing/parkedletter/release", scope="all", query=f"group={ours.pk}")
-    assert "Replay a parked message" in asked
+    assert "Release a parked message" in asked
     none = read(person("ben", *SEES))
     assert [none.count(text) for text in ("formaction", rule, "status=resolved#", 'name="pick"')] == [0, 0, 0, 0]
     assert none.count('aria-disabled="true"') == 5

@@ -156,7 +156,7 @@ def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
     assert (letter.state, letter.due_at, letter.target_id) == ("waiting", due, there.target_id)
 
 
-def test_a_queue_that_is_watched_is_no_target_to_be_replayed_to() -> None:
+def test_a_queue_that_is_watched_is_no_target_to_be_released_to() -> None:
     watched = dlq("watched").dlq
     Target.objects.create(arn=watched.arn, url=watched.url, region="us-east-1")
     letter = parked(dlq())
@@ -186,7 +186,7 @@ def test_second_assignment_names_the_first() -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_replay_warns_of_stops(whole: bool) -> None:
+def test_release_warns_of_stops(whole: bool) -> None:
     letter = parked(dlq())
     ann = person("ann", *EVERYTHING)
     stops.stop(letter.dlq_id, by="ben", reason="it burns")
@@ -195,7 +195,7 @@ def test_replay_warns_of_stops(whole: bool) -> None:
     first = post(ann, LOT + "release", **given)
     then = {name: hidden(first, name) for name in ("token", "opened")} if whole else given
     for page in (first, post(ann, LOT + "release", reason="mended", **then)):
-        assert "shop-dlq is stopped by ben (&quot;it burns&quot;): replayed messages stay queued until" in page
+        assert "shop-dlq is stopped by ben (&quot;it burns&quot;): released messages stay queued until" in page
         assert "Everything is stopped by eve (&quot;&lt;U+202E&gt;all of it&quot;)" in page
     assert "is stopped by" not in post(ann, LOT + "discard", letters=given.get("letters", "1@1@0"))
 

@@ -177,7 +177,7 @@ def test_closed_buttons_do_not_act() -> None:
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
     assert [f'formaction="{LOT}{deed}"' in pages[0] for deed in ("release", "discard")] == [True, False]
-    assert "discard (it takes the permission to discard parked messages)" in pages[0]
+    assert "discard (it needs the permission to discard parked messages)" in pages[0]
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
     given = {"letters": carried(pages[1]), "csrfmiddlewaretoken": token(client, "/admin/password_change/")}
     assert (client.post(LOT + "discard", given | {"reason": "because"}).status_code, states(letter)) == (
@@ -219,7 +219,7 @@ def test_discarded_message_is_restored_once() -> None:
     viewer = person("cleo", *LOOKS)
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     closed = viewer.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
-    assert [f"{LOT}restore" in closed, "It takes the permission to discard parked messages" in closed] == [False, True]
+    assert [f"{LOT}restore" in closed, "It needs the permission to discard parked messages" in closed] == [False, True]
 
 
 def _strays(page: str) -> str:
@@ -237,7 +237,7 @@ def _strays(page: str) -> str:
         (0, 1, ("", "")),
     ],
 )
-def test_replay_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
+def test_release_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
     source = dlq()
     letters = [parked(source, reason="no_ordering_key") for _ in range(strays)]
     Letter.objects.update(lane=None)

@@ -73,7 +73,7 @@ def test_preview_of_payload_values_takes_the_permission(condition: str, is_shown
     pages = [post(one, ADD, **sheet(one, ADD) | given) for one in people]
     assert tuple("Of 1 message captured in the last 7 days" in page for page in pages) == is_shown
     told = tuple(
-        "takes the permission to see payloads and, if fields are masked, to reveal masked values (" not in page
+        "needs the permission to see payloads and, if fields are masked, to reveal masked values (" not in page
         for page in pages
     )
     assert told == is_shown

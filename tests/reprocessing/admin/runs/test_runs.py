@@ -172,7 +172,7 @@ def test_empty_plan_names_the_plan_with_its_messages() -> None:
     _captured(source, 3)
     first = _plan(source, "monday")
     page = ben.get(_address(_plan(source, "tuesday"))).content.decode()
-    assert "There is nothing to replay" in page
+    assert "There is nothing to send" in page
     assert "<b>3</b> more: in the plan monday, which ann made and nobody has started" in page
     assert "in the plan" not in ben.get(_address(first)).content.decode()
 
@@ -181,7 +181,7 @@ def test_plan_names_messages_behind_others(source: Source, ann: Client) -> None:
     first, second = _captured(source, 2, key_hash=b"k", ordering_key="k", single=False)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
-    assert "There is nothing to replay" in page
+    assert "There is nothing to send" in page
     assert f"For example {second.message_id}" in page
     assert first.message_id not in page
 

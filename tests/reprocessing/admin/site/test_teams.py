@@ -72,7 +72,7 @@ def test_a_target_of_several_teams_is_shown_and_cannot_be_changed(client: Client
     for one in (ours, theirs):
         Source.objects.create(dlq=one.dlq, arn=shared.arn, target=shared)
     page = said(client, f"{HERE}/target/{shared.pk}/change/")
-    assert "DLQs of other teams use it, too" in page
+    assert "DLQs of other teams also use this" in page
     assert "theirs-secret" not in page + said(client, f"{HERE}/target/")
     breaker = shared.breakers.get().pk
     assert client.get(f"{HERE}/target/{shared.pk}/edit").status_code == 403

@@ -114,9 +114,9 @@ def test_closed_buttons_name_the_permission() -> None:
     pages = {one: viewer.get(one).content.decode() for one in there}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
     assert (
-        "You may not replay (it takes the permission to replay parked messages), discard (it takes the permission to "
-        "discard parked messages), assign or note (it takes the permission to assign parked messages), "
-        "export (it takes the permission to export messages)."
+        "You may not release (it needs the permission to release parked messages), discard (it needs the permission to "
+        "discard parked messages), assign or note (it needs the permission to assign parked messages), "
+        "export (it needs the permission to export messages)."
     ) in pages[LOT]
 
 

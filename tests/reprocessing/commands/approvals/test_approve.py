@@ -81,6 +81,6 @@ def test_the_limit_for_all_is_set_by_one_and_lifted_by_two(ask: Ask) -> None:
 
 
 def test_bad_numbers_and_names_are_refused() -> None:
-    assert "No approval has the number 99" in refusal("approve", "99", *BOB)
-    assert "No approval has the number x" in refusal("decline", "x", *BOB)
+    assert "No request for approval has the number 99" in refusal("approve", "99", *BOB)
+    assert "No request for approval has the number x" in refusal("decline", "x", *BOB)
     assert "is not the name of one person" in refusal("decline", "1", "--reason", "x", "--by", "ann, approved by bob")

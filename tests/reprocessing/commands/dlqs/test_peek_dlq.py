@@ -78,9 +78,9 @@ def test_each_message_tells_where_it_would_stand(
     ids = [queue.send("x", MessageAttributes=account)["MessageId"], queue.send("y")["MessageId"]]
     add_letter(add_source(orders), LetterState.CAPTURED, message_id=ids[1])
     seen = {one["message_id"]: one for one in ask_json("peek_dlq", "orders", "--confirm")["messages"]}
-    assert (seen[ids[0]]["ordering_key"], seen[ids[0]]["letter"]) == ("a\u00e9", None)
+    assert (seen[ids[0]]["ordering_key"], seen[ids[0]]["state"]) == ("a\u00e9", None)
     assert seen[ids[1]]["would_be_parked"]["reason"] == "no_ordering_key"
-    assert seen[ids[1]]["letter"] == "captured"
+    assert seen[ids[1]]["state"] == "captured"
     said = ask("peek_dlq", "orders", "--confirm")
     assert 'ordering key "a\u00e9"' in said
     assert "would be parked: It has no ordering key" in said

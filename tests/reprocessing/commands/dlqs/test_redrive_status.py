@@ -64,7 +64,7 @@ def test_every_letter_is_counted_once_and_presumed_ones_apart(
     add_letter(source, LetterState.PARKED, reason="stale")
     add_letter(add_source(add_row("mails"), "mail"), LetterState.CAPTURED)
     found = ask_json("redrive_status", "orders")["dlqs"][0]
-    assert found["letters"] == {
+    assert found["messages"] == {
         "captured": 1, "waiting": 2, "sending": 3, "awaiting": 4, "presumed": 1, "parked": 6 + 1, "duplicate": 7,
         "discarded": 8, "delivered": 5 + 7,  # and those that the duplicates are duplicates of
     }  # fmt: skip

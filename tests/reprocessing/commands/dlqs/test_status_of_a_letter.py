@@ -25,7 +25,7 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     Letter.objects.update(sequence=sort_key("1"))
     letter = sent.letter
     names = (letter.message_id, str(letter.public_id), f"{letter.public_id}:1")
-    found = [ask_json("redrive_status", "--message", one)["letters"] for one in names]
+    found = [ask_json("redrive_status", "--message", one)["messages"] for one in names]
     assert [[one["message_id"] for one in some] for some in found] == [[letter.message_id]] * 3
     (told,) = found[0]
     assert (told["how"], told["worked"], told["state"], told["dlq"], told["sequence"]) == (

@@ -108,7 +108,7 @@ def test_a_failure_of_filters_is_still_one_object_and_another_dlq_s_letters_are_
     out = StringIO()
     with pytest.raises(CommandError):
         call_command("release_parked", "orders", "--key", "nobody", *WHY, "--json", stdout=out)
-    assert json.loads(out.getvalue())["letters"] == 0
+    assert json.loads(out.getvalue())["messages"] == 0
     assert "0 parked messages match" in ask("release_parked", add_row("mails").name, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3
 
@@ -166,7 +166,7 @@ def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: py
     monkeypatch.setattr(parking_command, "GROUP_SIZE", 2)
     with CaptureQueriesContext(connection) as queries:
         told = ask_json("release_parked", "orders", *WHY, "--confirm")
-    assert (told["letters"], told["released"], told["refused"]) == (3, 3, {})
+    assert (told["messages"], told["released"], told["refused"]) == (3, 3, {})
     assert sum("SAVEPOINT" in one["sql"] and "RELEASE" not in one["sql"] for one in queries) == 2
     assert lot.states() == ["waiting"] * 3
 
@@ -174,7 +174,7 @@ def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: py
 def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJson) -> None:
     told = ask_json("release_parked", "orders", *WHY)
     assert told == {
-        "dlq": "orders", "dry_run": True, "letters": 3, "reasons": {"refused": 2, "attempts_spent": 1}, "released": 0,
+        "dlq": "orders", "dry_run": True, "messages": 3, "reasons": {"refused": 2, "attempts_spent": 1}, "released": 0,
         "refused": {}, "selection": told["selection"],
     }  # fmt: skip
 

@@ -222,6 +222,6 @@ def test_all_rules_together_are_tried_on_the_letters_of_the_last_days(
     assert ask("test_rules").endswith("No rule is in force. To see all rules: manage.py list_rules\n")
     ask(*BAD, "--enable", "--confirm")
     found = ask_json("test_rules")
-    assert (found["letters"], found["unmatched"]) == (2, 1)
+    assert (found["messages"], found["unmatched"]) == (2, 1)
     assert [(one["rule"], one["would_act_on"]) for one in found["rules"]] == [("bad", 1)]
     assert ask_json("test_rules", "--rule", "bad", "--dlq", "orders", "--days", "1")["rules"] == found["rules"]

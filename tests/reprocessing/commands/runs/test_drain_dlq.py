@@ -99,7 +99,7 @@ def test_a_dry_run_captures_and_plans_and_sends_nothing(ask_json: AskJson) -> No
     bench.bury("lost")
     told = ask_json("drain_dlq", bench.name)
     plan = {
-        "captured": 5, "new": 5, "letters": 4, "lanes": 2, "longest_lane": 3, "not_eligible": 1,
+        "captured": 5, "new": 5, "messages": 4, "lanes": 2, "longest_lane": 3, "not_eligible": 1,
         "objections": {"no_ordering_key": 1}, "waiting": 5, "dry_run": True,
     }  # fmt: skip
     assert {name: told[name] for name in plan} == plan

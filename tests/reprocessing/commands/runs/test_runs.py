@@ -65,7 +65,7 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     ids = [bench.bury(f"{number}", key="a", n=f"{number}") for number in range(3)]
     told = ask_json("drain_dlq", bench.name, "--message-id", ids[0], "--message-id", ids[2])
-    assert (told["letters"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
+    assert (told["messages"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
     said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
     assert "all messages that failed before 2020-01-01T00:00:00+00:00 and with the ordering key a were" in said
     assert Run.objects.filter(state="planned").count() == 0

@@ -54,7 +54,7 @@ def test_a_check_is_tried_without_confirm_and_added_with_it(ask: Ask, dlq: DeadL
     assert (kept(), AuditEntry.objects.count()) == ([], 0)
     said = ask("check_health", "orders", "--http", url, *WHY).splitlines()
     check = HealthCheck.objects.get()
-    assert said[:2] == [f"Check {check.pk} is added.", "shop: healthy, so messages are sent there:"]
+    assert said[:2] == [f"Health check {check.pk} is added.", "shop: healthy, so messages are sent there:"]
     assert said[2].startswith(f"  {check.pk}  {url} answers 200 to 299: healthy, ")
     assert said[3:] == ["      it answered 200"]
     assert kept() == [("http", url, None, "healthy")]
@@ -96,7 +96,7 @@ def test_a_check_is_removed_with_confirm_alone(ask: Ask, dlq: DeadLetterQueue) -
     assert said.startswith(f"{DRY} check {check} is removed.")
     assert len(kept()) == 1
     assert ask("check_health", "orders", "--remove", check, *WHY).splitlines() == [
-        f"Check {check} is removed.",
+        f"Health check {check} is removed.",
         "shop: no health checks; messages are sent there whatever its health.",
     ]
     assert (kept(), AuditEntry.objects.count()) == ([], 2)

@@ -135,7 +135,8 @@ def test_an_approved_deed_is_done_with_both_names_in_every_history() -> None:
 def test_the_requester_cannot_approve_under_any_variant_of_the_name(name: str) -> None:
     letters = limited()
     row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
-    assert approved(row, by=name) == NotDone("Nothing was done: ann asked for it, so somebody else must approve it.")
+    said = "Nothing was done: ann made the request, so somebody else must approve it."
+    assert approved(row, by=name) == NotDone(said)
     assert states(letters) == {"parked"}
 
 

@@ -490,7 +490,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     assert ask("hold", "--since", since, *said, "--confirm", "--json")["new"] is True
     drained_late(bench, clock)
     told = ask("report", "--json")
-    (letter,) = told["letters"]
+    (letter,) = told["messages"]
     assert (letter["message_id"], letter["class"], letter["finding"]) == (
         bench.letter().message_id, "unfinished", "seen",
     )  # fmt: skip

@@ -263,10 +263,10 @@ def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_giv
     bench = enqueued(BODY, fields={"ordering_key": "attribute:customer"})
     assert _order(bench, note="first") == (
         "It has no ordering key, also after the edit: attribute:customer finds no key. "
-        "A replay sends it without ordering."
+        "If you release it, it is sent without ordering."
     )
     assert _order(bench, customer="c-7") == "The edit gives it an ordering key and a place in the key queue."
     DeadLetterQueue.objects.update(missing_key="lane")
     assert _order(bench) == "It had no ordering key, also after the edit: it is sent without ordering."
     Letter.objects.update(source=None)
-    assert _order(bench) == "Its target is not known, so it cannot be replayed."
+    assert _order(bench) == "Its target is not known, so it cannot be released."

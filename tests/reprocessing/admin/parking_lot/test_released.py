@@ -19,7 +19,7 @@ def _text(page: bytes) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.decode()))
 
 
-def test_run_shows_who_replayed_how_many_and_why() -> None:
+def test_run_shows_who_released_how_many_and_why() -> None:
     source, ann = dlq(), person("ann", *MAY)
     letters = [parked(source).pk for _ in range(3)]
     act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
@@ -27,11 +27,11 @@ def test_run_shows_who_replayed_how_many_and_why() -> None:
     run = Run.objects.get()
     page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
-    assert re.findall(r"<b>(\w+)</b> replayed (\d+ messages?) .*?<span>(.*?)</span>", page) == [
+    assert re.findall(r"<b>(\w+)</b> released (\d+ messages?) .*?<span>(.*?)</span>", page) == [
         ("zoe", "2 messages", "the bank, too"), ("ben", "1 message", "the shop is mended"),
     ]  # fmt: skip
     listed = _text(ann.get("/admin/reprocessing/run/").content)
-    assert ("Messages selectedreplayed from the parking lot" in listed, "not yet" in listed) == (True, False)
+    assert ("Messages selectedreleased from the parking lot" in listed, "not yet" in listed) == (True, False)
 
 
 def test_bulk_action_and_its_runs_link_to_each_other() -> None:
