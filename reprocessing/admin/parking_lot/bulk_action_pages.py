@@ -127,7 +127,7 @@ class Operations(ReadOnlyAdmin):
 def _takes(one: BulkAction) -> tuple[str, str]:
     """Return the permission that the action takes, and the words for people who do not have it."""
     if one.act == BulkActionKind.EDIT:
-        return "reprocessing.edit_parkedletter", "it takes the permission to edit messages"
+        return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
     deed = DecisionKind(one.act)
     return deed.permission, deed.takes
 

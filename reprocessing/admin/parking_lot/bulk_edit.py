@@ -48,7 +48,7 @@ _VALID: Final = 12 * 3_600
 _OLD: Final = "Nothing was done: this page is too old, or belongs to somebody else. Select the messages again."
 _LOOKED: Final = "Previewed an edit of many messages."
 _MASKED: Final = (
-    "An edit could reveal masked values of these messages. It takes the permission to reveal masked values. Or narrow "
+    "An edit could reveal masked values of these messages. It needs the permission to reveal masked values. Or narrow "
     "the filter to a DLQ without masked fields."
 )
 

@@ -231,7 +231,7 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
         ):  # fmt: skip
             yield _deed(request, deed, label, how=how)
         may_edit = request.user.has_perm("reprocessing.edit_parkedletter") and may_see_payloads(request.user)
-        takes = "" if may_edit else "it takes the permissions to edit messages and to see payloads"
+        takes = "" if may_edit else "it needs the permissions to edit messages and to see payloads"
         yield Button("Edit…", reverse("admin:parkedletter_edit_all"), takes)
 
 

@@ -275,7 +275,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
-            f"Bodies are searched only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
+            f"A text is searched for only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
             "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 

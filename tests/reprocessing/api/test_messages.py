@@ -315,7 +315,7 @@ def test_an_edit_takes_the_scopes_of_what_it_does(missing: Scope, *, release: bo
     parked(dlq("orders"), body=b'{"n": 1}')
     caller = program(*(scope for scope in Scope if scope is not missing))
     asked: dict[str, Any] = {"action": "edit", "filter": {"dlq": "orders"}, "patch": PATCH, "release": release}
-    assert f"This takes the scope {missing}" in problem(caller.post("/bulk-actions", **asked, confirm=True), 403)
+    assert f"This needs the scope {missing}" in problem(caller.post("/bulk-actions", **asked, confirm=True), 403)
 
 
 def test_messages_with_masked_fields_are_not_edited_by_a_program() -> None:

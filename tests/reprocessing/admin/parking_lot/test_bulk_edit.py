@@ -257,7 +257,7 @@ def test_the_list_offers_it_and_says_what_it_takes() -> None:
     assert f'formaction="{ADDRESS}"' in page
     page = person("ben", *LOOKS).get("/admin/reprocessing/parkedletter/").content.decode()
     assert f'formaction="{ADDRESS}"' not in page
-    assert "it takes the permissions to edit messages and to see payloads" in page
+    assert "it needs the permissions to edit messages and to see payloads" in page
 
 
 def test_nothing_selected_is_no_edit(ann: Client) -> None:
