@@ -231,7 +231,7 @@ def test_above_the_limit_it_is_requested_and_the_second_person_sees_the_patch_an
     DeadLetterQueue.objects.update(approval_above=0)
     letter = parked(source, body=BODY)
     page = _look(ann)
-    assert "This needs a second person." in _text(page)
+    assert "Request approval" in _text(page)
     told = _do(ann, page)
     assert "approval" in told
     row = Approval.objects.get()
