@@ -91,6 +91,10 @@ class InvalidFilter(RedriveError):
     """A filter of messages is not valid, or the search with it took too long."""
 
 
+class InvalidPatch(RedriveError):
+    """A JSON Patch (RFC 6902) is not valid, or larger than allowed."""
+
+
 class PayloadUnreadable(RedriveError):
     """An encrypted (sealed) payload cannot be decrypted."""
 

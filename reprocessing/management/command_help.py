@@ -14,7 +14,7 @@ GROUPS: Final = {
     "Queues": ("add_dlq", "discover_dlqs", "redrive_status", "peek_dlq", "remove_source"),
     "Configuration": ("export_config", "apply_config"),
     "Runs": ("drain_dlq", "show_runs", "rerun", "pause_run", "resume_run", "abort_run"),
-    "Parking lot": ("release_parked", "discard_parked", "restore_discarded"),
+    "Parking lot": ("release_parked", "discard_parked", "restore_discarded", "edit_messages"),
     "Approvals": ("list_approvals", "approve", "decline", "break_glass", "require_approvals"),
     "Payloads": ("rotate_payload_keys", "shred_payloads", "erase"),
     "Safety": ("stop_redrive", "resume_redrive", "check_health", "reset_breaker"),

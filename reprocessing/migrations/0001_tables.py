@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                             ("restore", "restore to the parking lot"),
                             ("assign", "assign"),
                             ("note", "note"),
+                            ("edit", "edit"),
                         ]
                     ),
                 ),

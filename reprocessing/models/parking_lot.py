@@ -118,6 +118,7 @@ class BulkActionKind(models.TextChoices):
     RESTORE = "restore", "restore to the parking lot"
     ASSIGN = "assign", "assign"
     NOTE = "note", "note"
+    EDIT = "edit", "edit"
 
 
 class BulkActionState(models.TextChoices):

@@ -17,15 +17,18 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from reprocessing import conf
-from reprocessing.admin.messages import comparison
+from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.parking_lot import edit_examples
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
-from reprocessing.domain.approvals.deed import DeedKind
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Approval, ApprovalState, AuditAct, AuditEntry, DeadLetterQueue
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Decision
@@ -119,7 +122,7 @@ class Approvals(RecordsAdmin):
     ) -> HttpResponse:
         """Show the request. If it is an edit of a message, a button shows the edit to people who may see payloads."""
         row = self.get_object(request, object_id)
-        edits = row is not None and row.body is not None and request.user.has_perms(_SHOWS)
+        edits = row is not None and (row.body is not None or PATCH in row.arguments) and request.user.has_perms(_SHOWS)
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), "shows_edit": edits})
 
 
@@ -180,8 +183,10 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     if not request.user.has_perms(("reprocessing.view_approval", *_SHOWS)):
         raise PermissionDenied
     try:
-        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
         deed = requests.deed_of(row)
+        if PATCH in deed.arguments:
+            return _bulk_difference(request, row, deed)
+        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
     except PayloadUnreadable as error:
         raise Http404(str(error)) from error
     if deed.body is None or deed.attributes is None or stand is None:
@@ -198,5 +203,21 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     before, after = ((found.body, found.attributes) for found in shown)
     context = admin.site.each_context(request) | {
         "title": "Difference", "original": row, "changes": comparison.differences(before, after),
+    }  # fmt: skip
+    return TemplateResponse(request, "reprocessing/admin/approval_difference.html", context)
+
+
+def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpResponse:
+    """Show the patch of a requested bulk edit, which messages it fits, and what it changes in some of them.
+
+    Values in the patch are shown if the person may reveal masked values, or if the messages have none.
+    """
+    sieve, wanted = MessageFilter.read(deed.arguments["filter"]), BulkEdit.read(deed.arguments)
+    found = edit_examples.check(sieve, wanted)
+    shows = show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
+    why = f"Looked at the edit of approval {row.pk}."
+    context = admin.site.each_context(request) | {
+        "title": "Difference", "original": row, "patch": visible(wanted.patch.text) if shows else "",
+        **edit_examples.context(request, found, wanted.patch, row.messages or 0, why),
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/approval_difference.html", context)

@@ -18,7 +18,7 @@ from reprocessing.admin.messages.readable_bytes import Readable, readable, short
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
-from reprocessing.domain.message import body_format
+from reprocessing.domain.message import body_format, s3_pointer
 from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import json_string_text
@@ -99,7 +99,8 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload as values for the template.
 
     `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
-    `inner` is the message inside an SNS notification, and `task` the Celery task; None: the body is neither.
+    `inner` is the message inside an SNS notification, `task` the Celery task, and `pointer` where in S3 the body is;
+    None: it is not.
     """
     told = body_format.recognise(held.body)
     raw = body_view.raw(held.body, told.dialect)
@@ -107,6 +108,7 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
         "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
         "body": raw.shown, "is_exact": raw.is_exact, "tree": body_view.tree(held.body),
         "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
+        "pointer": s3_pointer.read(held.body, held.attributes),
         "attributes": list(_attributes(held.attributes)),
         "command": None if held.is_masked else body_view.command(letter, held),
         "system": [(visible(name), visible(str(value))) for name, value in sorted(held.system.items())],

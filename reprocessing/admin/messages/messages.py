@@ -30,7 +30,7 @@ from reprocessing.admin.messages import (
 )
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
-from reprocessing.admin.messages.readable_bytes import duration, short_key
+from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
@@ -39,6 +39,8 @@ from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DlqCopy, Letter
+from reprocessing.pipeline.parking_lot import read_s3_body
+from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
 from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.search import found_letters
 
@@ -124,7 +126,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
-        views = {"reveal": self._reveal, "body": self._body, "compare": self._compare}
+        views = {"reveal": self._reveal, "body": self._body, "compare": self._compare, "s3": self._s3}
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
     def _shown(
@@ -141,7 +143,7 @@ class MessagesAdmin(ReadOnlyAdmin):
                 request, str(self.opts.model_name), partial(self.neighbours, request, letter)
             ),
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
-            **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare")},
+            **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
         context["duplicate_of"] = twin.first() if twin else None
@@ -201,6 +203,20 @@ class MessagesAdmin(ReadOnlyAdmin):
             content_type="application/octet-stream",
             headers={"Content-Disposition": f'attachment; filename="{found.public_id}.body"'},
         )
+
+    def _s3(self, request: HttpRequest, letter: int) -> HttpResponse:
+        """Show the message with its payload, and with the body that its producer stored in S3."""
+        found, said = self._revealed(request, letter), show_payload.reveal_reason(request)
+        by = request.user.get_username()
+        try:
+            shown = show_payload.payload_to_send(found, request, show_payload.LOOKED)
+            read = read_s3_body.read_s3_body(found, by=by, why=said or show_payload.FROM_S3, revealed=bool(said))
+        except PayloadUnreadable as error:
+            return self._back(request, found, str(error))
+        if isinstance(read, NotRead):
+            return self._shown(request, str(letter), {"reveals": said, "s3_problem": visible(read.why)}, shown)
+        more = {"reveals": said, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
+        return self._shown(request, str(letter), more, shown)
 
     def _compare(self, request: HttpRequest, letter: int) -> HttpResponse:
         found = self._revealed(request, letter)

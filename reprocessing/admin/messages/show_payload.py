@@ -17,6 +17,7 @@ from reprocessing.store.payloads.viewed_content import CAPTURED, TO_SEND, Viewed
 LOOKED: Final = "Showed the payload."
 FETCHED: Final = "Downloaded the body."
 OPENED: Final = "Opened the message for editing."
+FROM_S3: Final = "Showed the body in S3."
 COMPARED: Final = "Compared an edit with the captured message."
 COMPARED_TWO: Final = "Compared the message with another message."
 

@@ -23,7 +23,7 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import BulkAction, BulkActionState, Letter, Target
+from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
@@ -80,10 +80,10 @@ class Operations(ReadOnlyAdmin):
             raise PermissionDenied
         one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
         sieve = stored_filters.read_filter(one.filter)
-        deed = DecisionKind(one.act)
+        takes, missing = _takes(one)
         shows_text = may_read_filter(request, sieve)
         context = self.admin_site.each_context(request) | {
-            "title": f"{deed.label} messages",
+            "title": f"{_label(one)} messages",
             "progress": progress_of(one),
             "sentence": visible(
                 sieve.sentence(
@@ -96,7 +96,7 @@ class Operations(ReadOnlyAdmin):
             "letters": message_list.address_of(sieve) if shows_text else "",
             "into": _into(one),
             "form": form or AbortBulkActionForm(),
-            "closed": "" if request.user.has_perm(deed.permission) else deed.takes,
+            "closed": "" if request.user.has_perm(takes) else missing,
         }
         return TemplateResponse(request, "reprocessing/admin/bulk_action.html", context)
 
@@ -110,7 +110,7 @@ class Operations(ReadOnlyAdmin):
 
     def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
         one = visible_rows.row_or_404(request, BulkAction.objects, operation)
-        if not (self.has_view_permission(request) and request.user.has_perm(DecisionKind(one.act).permission)):
+        if not (self.has_view_permission(request) and request.user.has_perm(_takes(one)[0])):
             raise PermissionDenied
         form = AbortBulkActionForm(request.POST)
         if not form.is_valid():
@@ -124,6 +124,18 @@ class Operations(ReadOnlyAdmin):
             how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"
             messages.warning(request, f"Nothing was changed: {how}.")
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[one.pk]))
+
+
+def _takes(one: BulkAction) -> tuple[str, str]:
+    """Return the permission that the action takes, and the words for people who do not have it."""
+    if one.act == BulkActionKind.EDIT:
+        return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
+    deed = DecisionKind(one.act)
+    return deed.permission, deed.takes
+
+
+def _label(one: BulkAction) -> str:
+    return "Edit" if one.act == BulkActionKind.EDIT else DecisionKind(one.act).label
 
 
 def no_longer_matching(one: BulkAction) -> int:
@@ -155,7 +167,7 @@ def _waits(one: BulkAction) -> bool:
 
 
 def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
-    released = DecisionKind(one.act) is DecisionKind.RELEASE
+    released = one.act == BulkActionKind.RELEASE or bool(one.arguments.get("release"))
     return released_into_runs.runs_of_bulk_action(one.pk, since=one.asked_at, most=SHOWN) if released else []
 
 
@@ -173,14 +185,14 @@ def _late(one: BulkAction) -> str:
     Empty: none, or counting them would be slow.
     """
     sieve = stored_filters.read_filter(one.filter)
-    if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
+    if sieve.states != (LetterState.PARKED.value,) or sieve.reads_bodies:
         return ""
     n = bulk_actions.count_late(sieve, asked_at=one.asked_at)
     return f"{min(n, bulk_actions.MAX_LATE_COUNT):,}{'+' if n > bulk_actions.MAX_LATE_COUNT else ''}" if n else ""
 
 
 def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
-    """Return the due time, target and assignee that the action was given, as labels and values."""
+    """Return the due time, target, assignee or changes that the action was given, as labels and values."""
     said = []
     if due := one.arguments.get("due"):
         said.append(("Not before", f"{due} (UTC)"))
@@ -189,4 +201,7 @@ def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
         said.append(("Target", visible(str(row or f"target {target}"))))
     if "to" in one.arguments:
         said.append(("Assigned to", visible(one.arguments["to"] or "nobody")))
+    if "operations" in one.arguments:
+        said.append(("Changes in each body", visible("; ".join(one.arguments["operations"]))))
+        said.append(("Afterwards", "released" if one.arguments.get("release") else "parked"))
     return said

@@ -79,9 +79,9 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
         InvalidFilter: the filter selects unfinished messages, which are not in this list; or it searches payloads that
             may have masked values, and this person may not reveal them.
     """
-    if sieve.text is not None and not may_see_payloads(request.user):
+    if sieve.reads_bodies and not may_see_payloads(request.user):
         raise PermissionDenied
-    if sieve.text is not None and not may_search_bodies(request, sieve):
+    if sieve.reads_bodies and not may_search_bodies(request, sieve):
         raise InvalidFilter(
             "A text search could reveal masked values of these messages. It needs the permission to reveal masked "
             "values."
@@ -170,7 +170,7 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
         "reasons": [(reason.value, reason.sentence) for reason in ParkedReason],
         "is_parked": sieve.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
-        "looked_through": SEARCHED_LETTERS if sieve.text is not None else 0,
+        "looked_through": SEARCHED_LETTERS if sieve.reads_bodies else 0,
         "ways": ways,
         "export": export,
         "may_act": any(not button.closed for button in ways),
@@ -235,6 +235,10 @@ def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[st
             label = labels.column(name).lower()
             text = f"{label}: {names.get(name) or visible(str(value))}"
             yield {"words": text, "without": address_of(MessageFilter.read(rest))}
+    if sieve.selector is not None:
+        value = "no value" if sieve.value is None else visible(sieve.value)
+        without = address_of(replace(sieve, selector=None, value=None))
+        yield {"words": f"{visible(sieve.selector)}: {value}", "without": without}
 
 
 def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
@@ -248,6 +252,9 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
             (DecisionKind.NOTE, "Note…", ""),
         ):  # fmt: skip
             yield _deed(request, deed, label, how=how)
+        may_edit = request.user.has_perm("reprocessing.edit_parkedletter") and may_see_payloads(request.user)
+        takes = "" if may_edit else "it needs the permissions to edit messages and to see payloads"
+        yield Button("Edit…", reverse("admin:parkedletter_edit_all"), takes)
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:

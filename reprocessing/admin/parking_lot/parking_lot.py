@@ -18,7 +18,7 @@ from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.parking_lot import export_page, message_list
+from reprocessing.admin.parking_lot import bulk_edit, export_page, group_by, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
 from reprocessing.admin.search import saved_filter_pages
@@ -68,8 +68,11 @@ class ParkingLot(MessagesAdmin):
             path("save", wrap(saved_filter_pages.save), name="parkedletter_save"),
             path("unsave", wrap(saved_filter_pages.delete), name="parkedletter_unsave"),
         ]
-        export = path("export", wrap(export_page.page), name="parkedletter_export")
-        return [*deeds, *saved, export, *super().get_urls()]
+        return [
+            *deeds, *saved, path("export", wrap(export_page.page), name="parkedletter_export"),
+            path("edit-all", wrap(bulk_edit.page), name="parkedletter_edit_all"),
+            path("group-by", wrap(group_by.page), name="parkedletter_group_by"), *super().get_urls(),
+        ]  # fmt: skip
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -21,7 +21,7 @@ def may_search_bodies(request: HttpRequest, sieve: MessageFilter) -> bool:
 
 def may_read_filter(request: HttpRequest, sieve: MessageFilter) -> bool:
     """Return whether this person may see the texts and values that a filter of any person searches for."""
-    if sieve.text is not None and not may_search_bodies(request, sieve):
+    if sieve.reads_bodies and not may_search_bodies(request, sieve):
         return False
     return not sieve.reveals or show_payload.may_reveal(request)
 

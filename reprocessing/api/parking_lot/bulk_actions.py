@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID, uuid5
 
 from django.http import HttpRequest
 from ninja import Router
 
+from reprocessing import conf
 from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.messages.message_query import MessageQuery, read_filter
 from reprocessing.api.parking_lot.decision_answers import (
@@ -31,10 +33,14 @@ from reprocessing.api.site.paging import After, Limit
 from reprocessing.api.site.problems import conflict
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
+from reprocessing.domain.parking_lot.json_patch import JsonPatch
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState
-from reprocessing.pipeline.parking_lot import release_target, start_bulk_action
+from reprocessing.pipeline.parking_lot import preview_edit, release_target, start_bulk_action
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.payloads import viewed_content
 from reprocessing.store.search import stored_filters
 
 router: Final = Router()
@@ -42,10 +48,13 @@ _ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Bulk actions"
 #: Namespace of the UUIDs that are derived from idempotency keys, so that a repeated request starts nothing twice.
 _NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
+#: Max messages that the dry run of an edit checks, and the seconds after which it stops.
+_CHECKED: Final = 1_000
+_SECONDS: Final = 1.0
 _SCOPES: Final = {
     BulkActionKind.RELEASE: Scope.MESSAGES_RELEASE, BulkActionKind.DISCARD: Scope.MESSAGES_DISCARD,
     BulkActionKind.RESTORE: Scope.MESSAGES_DISCARD, BulkActionKind.ASSIGN: Scope.MESSAGES_ASSIGN,
-    BulkActionKind.NOTE: Scope.MESSAGES_ASSIGN,
+    BulkActionKind.NOTE: Scope.MESSAGES_ASSIGN, BulkActionKind.EDIT: Scope.MESSAGES_EDIT,
 }  # fmt: skip
 
 
@@ -64,15 +73,17 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 
 @changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
-    """Release, discard or restore all messages that a filter matches.
+    """Release, discard, restore or edit all messages that a filter matches.
 
-    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard, or
-    messages:assign for assignments and notes.
+    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard,
+    messages:assign for assignments and notes, or messages:edit and messages:bodies for edits.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])
     sieve, arguments = read_filter(_with_state(kind, bulk.filter), caller), _arguments(caller, kind, bulk)
     start_bulk_action.require_decidable(kind, sieve)
+    if kind is BulkActionKind.EDIT and viewed_content.masks_fields(sieve.dlq):
+        raise InvalidFilter("An edit could reveal masked values of these messages. Edit them in the admin.")
     seen_at = bulk.seen_at or lanes.database_now()
     counts = [
         CountView(dlq=count.dlq, state=count.state, reason=count.reason or None, messages=count.n)
@@ -80,7 +91,8 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     ]
     told = f"{message_filters.counted(sum(count.messages for count in counts))} messages match."
     if not acts(request, confirm=bulk.confirm):
-        return BulkAnswer(dry_run=True, changed=False, says=[told], seen_at=seen_at, counts=counts, bulk_action=None)
+        says = [told, *_fitting(sieve, arguments)] if kind is BulkActionKind.EDIT else [told]
+        return BulkAnswer(dry_run=True, changed=False, says=says, seen_at=seen_at, counts=counts, bulk_action=None)
     token = uuid5(_NAMESPACE, f"{caller.token.pk} {caller.key}")
     new = bulk_actions.create(token, kind, sieve, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
     made = _view(BulkAction.objects.get(token=token))
@@ -119,6 +131,12 @@ def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
 def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[str, Any]:
     if kind is not BulkActionKind.RELEASE and (bulk.at or bulk.target):
         raise InvalidFilter("`at` and `target` are for releases. Leave them out.")
+    if (kind is BulkActionKind.EDIT) != (bulk.patch is not None):
+        raise InvalidFilter("`patch` is for edits, which need it: a JSON Patch as a text.")
+    if bulk.patch is None and (bulk.release or bulk.changes_keys):
+        raise InvalidFilter("`release` and `changes_keys` are for edits. Leave them out.")
+    if bulk.patch is not None:
+        return _edit(caller, bulk, bulk.patch)
     if (kind is BulkActionKind.ASSIGN) != (bulk.to is not None):
         raise InvalidFilter("`to` is for assignments, which need it. An empty text assigns to nobody.")
     require_future(bulk.at)
@@ -130,6 +148,24 @@ def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[
         cure = "Add the target in the admin, or send the name of another target."
         found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk
     return found
+
+
+def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
+    caller.require(Scope.MESSAGES_BODIES)
+    if bulk.release:
+        caller.require(Scope.MESSAGES_RELEASE)
+    wanted = BulkEdit(JsonPatch.parse(patch), release=bulk.release, changes_keys=bulk.changes_keys)
+    return wanted.arguments()
+
+
+def _fitting(sieve: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences about how many of the newest messages the patch fits, and why it does not fit others."""
+    letters = message_filters.newest_ids(sieve, limit=_CHECKED)
+    wanted, names = BulkEdit.read(arguments), conf.current().marks
+    found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)
+    yield f"The patch fits {found.fits:,} of the {found.checked:,} newest messages."
+    yield from (f"{n:,} would not be changed, since {why}." for why, n, _ in found.unfit)
+    yield from (f"{n:,}: {sentence}" for sentence, n in found.touched)
 
 
 def _view(row: BulkAction) -> BulkActionView:

@@ -9,8 +9,9 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from reprocessing.api.messages.message_query import MessageQuery
-from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text, without_zero
+from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text, Yes, without_zero
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.json_patch import LONGEST_PATCH
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import assignment
 
@@ -68,13 +69,21 @@ class DecisionAnswer(ChangeAnswer):
 
 
 class BulkRequest(Change):
-    """The request to release, discard or restore all messages that a filter matches."""
+    """The request to release, discard, restore or edit all messages that a filter matches."""
 
-    action: Literal["release", "discard", "restore", "assign", "note"]
+    action: Literal["release", "discard", "restore", "assign", "note", "edit"]
     filter: MessageQuery
     at: Moment | None = Field(None, description="of a release: send not before this time")
     target: Text | None = Field(None, description="of a release: send to this target, whatever rules say")
     to: Assignee | None = Field(None, description=f"of an assignment: {_WHOM}")
+    patch: str | None = Field(
+        None, min_length=1, max_length=LONGEST_PATCH,
+        description="of an edit: a JSON Patch (RFC 6902) as a text, so that numbers keep all digits",
+    )  # fmt: skip
+    release: Yes = Field(default=False, description="of an edit: release each edited message")
+    changes_keys: Yes = Field(
+        default=False, description="of an edit: also change values from which the service reads keys"
+    )
     seen_at: Moment | None = Field(
         None, description="`seen_at` of the dry run's answer: messages that first matched after it are not changed"
     )

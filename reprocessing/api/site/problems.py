@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from reprocessing.domain.errors import (
     InvalidFilter,
+    InvalidPatch,
     InvalidRule,
     InvalidSelector,
     InvalidTarget,
@@ -115,7 +116,7 @@ def _field(place: Sequence[str | int]) -> str:
 
 def _refused(_: HttpRequest, error: RedriveError) -> HttpResponse:
     match error:
-        case InvalidFilter() | InvalidRule() | InvalidSelector() | InvalidTarget():
+        case InvalidFilter() | InvalidPatch() | InvalidRule() | InvalidSelector() | InvalidTarget():
             return answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         case QueueUnreachable():
             return answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "5"})

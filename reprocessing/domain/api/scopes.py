@@ -19,6 +19,7 @@ class Scope(StrEnum):
     MESSAGES_RELEASE = "messages:release"
     MESSAGES_DISCARD = "messages:discard"
     MESSAGES_ASSIGN = "messages:assign"
+    MESSAGES_EDIT = "messages:edit"
     RUNS_READ = "runs:read"
     RUNS_OPERATE = "runs:operate"
     RULES_READ = "rules:read"
@@ -46,6 +47,7 @@ _MEANINGS: Final = {
     Scope.MESSAGES_RELEASE: ("release_parkedletter", "release parked messages"),
     Scope.MESSAGES_DISCARD: ("discard_parkedletter", "discard parked messages, and restore them"),
     Scope.MESSAGES_ASSIGN: ("assign_parkedletter", "assign parked messages to people, and add notes"),
+    Scope.MESSAGES_EDIT: ("edit_parkedletter", "edit bodies of parked messages, together with messages:bodies"),
     Scope.RUNS_READ: ("view_run", "list runs and read their progress"),
     Scope.RUNS_OPERATE: ("operate_run", "plan, start, pause, resume and abort runs"),
     Scope.RULES_READ: ("view_rule", "list rules"),

@@ -30,7 +30,7 @@ class Purpose(Enum):
     PUBLISH = "PublishToTopics"
     RULES = "ListEventBusTargets"
     PUT = "PutEventsOnBuses"
-    OBJECTS = "CheckS3Objects"
+    OBJECTS = "ReadS3Objects"
     BUCKETS = "ListS3Buckets"
     ALARMS = "ReadHealthAlarms"
     AGES = "ReadTargetMessageAge"
@@ -71,7 +71,7 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.PUBLISH: ("sns:PublishBatch",),
     Purpose.RULES: ("events:ListRules", "events:ListTargetsByRule"),
     Purpose.PUT: ("events:PutEvents",),
-    Purpose.OBJECTS: ("s3:HeadObject",),
+    Purpose.OBJECTS: ("s3:HeadObject", "s3:GetObject"),
     Purpose.BUCKETS: ("s3:ListBucket",),
     Purpose.ALARMS: ("cloudwatch:DescribeAlarms",),
     Purpose.AGES: ("cloudwatch:GetMetricData",),

@@ -96,9 +96,12 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
 
 def why_not_editable(body: bytes, attributes: Attributes) -> str:
     """Return why a body cannot be edited as text; "": it can."""
-    if s3_pointer.read(body, attributes) is not None:
-        return "it is a pointer to a body in S3"
-    return why_not_text(body)
+    return why_no_body(body, attributes) or why_not_text(body)
+
+
+def why_no_body(body: bytes, attributes: Attributes) -> str:
+    """Return why the bytes are not the message's own body, so that an edit of them is of no use; "": they are."""
+    return "it is a pointer to a body in S3" if s3_pointer.read(body, attributes) is not None else ""
 
 
 def why_not_text(raw: bytes) -> str:

@@ -10,16 +10,19 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.field_value import read_field
 from reprocessing.domain.search.field_condition import FieldCondition
 
 #: Max characters of a value in a filter, such as a searched text.
 LONGEST: Final = 1_024
+#: Max letters that a person selects one by one.
+MOST_SELECTED: Final = 1_000
 #: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
 #: Max conditions on search fields.
 MAX_CONDITIONS: Final = 3
 #: Conditions that may have values of messages; with encryption, they are sealed before a filter is stored.
-SECRETS: Final[tuple[LiteralString, ...]] = ("text", "fields", "named")
+SECRETS: Final[tuple[LiteralString, ...]] = ("text", "fields", "named", "value")
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _NOBODY: Final = "-"  #: stands for "assigned to nobody" in a URL
@@ -45,8 +48,10 @@ class MessageFilter:
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
+        selector, value: the field at `selector` (such as body:customer.id) has this value. `value` None: it has none.
         dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
         reveals: whether values of search fields that are masked match, too. A URL cannot set it.
+        letters: ids of the letters that a person selected, at most `MOST_SELECTED`. A URL cannot set this condition.
     """
 
     dlq: int | None = None
@@ -66,7 +71,10 @@ class MessageFilter:
     run: int | None = None
     text: str | None = None
     fields: tuple[str, ...] = ()
+    selector: str | None = None
+    value: str | None = None
     dlqs: tuple[int, ...] | None = None
+    letters: tuple[int, ...] | None = None
     reveals: bool = False
 
     @classmethod
@@ -88,14 +96,14 @@ class MessageFilter:
         """Return the filter as a JSON object that `read` reads, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         every |= {"fields": "\n".join(self.fields) or None, "reveals": self.reveals or None}
-        return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
+        return {name: value for name, value in every.items() if value is not None and (value != [] or name in _IDS)}
 
     def recorded(self) -> dict[str, Any]:
         """Return the filter as a JSON object for the audit log, without values of messages, which may be secret."""
         names = ", ".join(condition.name for condition in self.conditions)
         covers = {
             "text": "(a text in their bodies)", "named": "(an id, key or search value)",
-            "fields": f"(values of {names})",
+            "fields": f"(values of {names})", "value": "(a value)",
         }  # fmt: skip
         return {name: covers.get(name, value) for name, value in self.stored().items()}
 
@@ -105,8 +113,17 @@ class MessageFilter:
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         lists["fields"] = tuple(stored["fields"].split("\n")) if stored.get("fields") else ()
-        seen = stored.get("dlqs")
-        return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
+        ids = {name: None if stored.get(name) is None else tuple(stored[name]) for name in _IDS}
+        return cls(**{**stored, **moments, **lists, **ids})
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Return whether the filter reads payloads, and so finds only letters among the newest `SEARCHED_LETTERS`."""
+        return self.text is not None or self.selector is not None
+
+    def without_bodies(self) -> MessageFilter:
+        """Return the filter without the conditions that read payloads."""
+        return replace(self, text=None, selector=None, value=None)
 
     @property
     def conditions(self) -> tuple[FieldCondition, ...]:
@@ -126,8 +143,9 @@ class MessageFilter:
             covered: whether searched texts and values are hidden.
             single: whether "message" is written, not "messages".
         """
-        told = replace(self, text=None, fields=(), named=None) if covered else self
+        told = replace(self, text=None, fields=(), named=None, value=None) if covered else self
         parts = [*told._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own
+        parts += [f"whose {self.selector} {self._value_in_words(covered=covered)}"] if self.selector else []
         noun = "message" if single else "messages"
         return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
 
@@ -138,6 +156,11 @@ class MessageFilter:
             yield "whose body contains a text"
         yield from (f"with a value of {condition.name}" for condition in self.conditions)
 
+    def _value_in_words(self, *, covered: bool) -> str:
+        if self.value is None:
+            return "has no value"
+        return "has a given value" if covered else f'is "{self.value}"'
+
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
         said = {
             "dlq": "of the DLQ {}", "group": "of the group {}", "source": "that failed in {}",
@@ -146,6 +169,8 @@ class MessageFilter:
         for name, words in said.items():
             if (value := getattr(self, name)) is not None:
                 yield words.format(names.get(name, value))
+        if self.letters is not None:
+            yield "that were selected"
         if self.reasons:
             yield f"whose reason is {' or '.join(self.reasons).replace('_', ' ')}"
         texts = {
@@ -174,6 +199,8 @@ def _consistent(sieve: MessageFilter) -> MessageFilter:
     ):  # fmt: skip
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
+    if sieve.value is not None and sieve.field is None:
+        raise InvalidFilter("The filter value needs the filter selector, such as selector=body:customer.id.")
     return sieve
 
 
@@ -211,6 +238,10 @@ def _fields(name: str, values: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
+def _selector(name: str, values: Sequence[str]) -> str:
+    return str(read_field(_one(name, values)))
+
+
 def _assigned(name: str, values: Sequence[str]) -> str:
     text = _one(name, values)
     return "" if text == _NOBODY else text
@@ -226,6 +257,7 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
     return read
 
 
+_IDS: Final = ("dlqs", "letters")  # conditions that are lists of ids; an empty list matches nothing
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
 #: Names of conditions in URLs, each with the attribute of `MessageFilter` and the parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
@@ -235,7 +267,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] =
     "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
     "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
-    "field": ("fields", _fields),
+    "field": ("fields", _fields), "selector": ("selector", _selector), "value": ("value", _one),
 }  # fmt: skip
 
 

@@ -37,6 +37,7 @@ class Part(StrEnum):
     REPORT = "report"
     FILTER = "filter"
     ANSWER = "answer"
+    PATCH = "patch"
 
 
 @dataclass(frozen=True, slots=True)

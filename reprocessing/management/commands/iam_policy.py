@@ -81,8 +81,8 @@ class Command(Console):
         parser.add_argument("--source", **arns, help="ARN of a queue: add the right to send to the queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="S3 bucket that has bodies of large messages: add the right to check that the bodies exist; "
-            "repeatable",
+            help="S3 bucket that has bodies of large messages: add the right to check that the bodies exist, and to "
+            "read them for people; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",

@@ -103,7 +103,7 @@ def perform(order: Order, conf: Conf) -> Performed:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
             return _bulk(order) if "filter" in order.deed.arguments else _decide(order)
         case DeedKind.EDIT:
-            return _edit(order, conf)
+            return _bulk(order) if "filter" in order.deed.arguments else _edit(order, conf)
         case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
             return _run(order)
         case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
@@ -139,7 +139,7 @@ def _require_all(done: Reviewed) -> None:
 def _bulk(order: Order) -> Performed:
     said = order.deed.arguments
     sieve = MessageFilter.read(said["filter"])
-    more = {name: said[name] for name in ("due", "target") if said.get(name) is not None}
+    more = {name: value for name, value in said.items() if name != "filter" and value is not None}
     token = uuid5(NAMESPACE_OID, f"approval {order.approval}")
     kind = BulkActionKind(order.deed.kind.value)
     bulk_actions.create(token, kind, sieve, more, opened=order.asked_at, **order.signed)

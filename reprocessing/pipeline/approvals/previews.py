@@ -31,6 +31,9 @@ def _more(deed: Deed) -> Iterator[tuple[str, str]]:
     match deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
             yield from _of_decision(said)
+        case DeedKind.EDIT if "filter" in said:
+            yield from _of_decision(said)
+            yield from _of_bulk_edit(said)
         case DeedKind.EDIT:
             yield (
                 "Message",
@@ -57,6 +60,14 @@ def _of_decision(said: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  JSON
         yield "Not before", f"{said['due']} (UTC)"
     if said.get("target"):
         yield "Target", str(Target.objects.filter(pk=said["target"]).first() or said["target"])
+
+
+def _of_bulk_edit(said: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  JSON
+    yield "Changes in each body", "; ".join(said["operations"])
+    yield "Afterwards", "they are released" if said["release"] else "they stay parked"
+    yield "Idempotency keys", "new ones" if said["new_keys"] else "unchanged"
+    if said["changes_keys"]:
+        yield "Keys", "values from which keys are read may change"
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, str]]:

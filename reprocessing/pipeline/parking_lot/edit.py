@@ -26,8 +26,9 @@ from reprocessing.store import rows
 from reprocessing.store.approvals import guard
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_edits
-from reprocessing.store.parking_lot.message_edits import EditableLetter, NewRevision
+from reprocessing.store.parking_lot.message_edits import EditableLetter, EditRecord, NewRevision, WrittenEdit
 from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.payloads.content import Sealer
 
 _DONE = {
     AuditAct.RELEASED: "released",
@@ -91,10 +92,11 @@ def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
     )
 
 
-def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[str]:
+def problems(stand: EditableLetter, to: Alteration, names: MarkNames, *, typed: bool = True) -> list[str]:
     """Return why this edit is not possible, in sentences without message data; empty: it is possible.
 
-    `stand`: the letter now. `to`: the edited letter. `names`: names of the redrive attributes, which cannot be edited.
+    `names`: the names of the redrive attributes, which cannot be edited. `typed`: whether the body came from the text
+    field of a web page, which cannot show all bodies.
     """
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
@@ -107,7 +109,7 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[st
         and isinstance(told := edit_policy.attribute_class(name, names, {}), LockedAttribute)
     ]
     if to.body != body:
-        closed = edit_policy.why_not_editable(body, own)
+        closed = edit_policy.why_not_editable(body, own) if typed else edit_policy.why_no_body(body, own)
         found += [f"Its body cannot be edited here: {closed}."] if closed else []
         found += edit_policy.body_problems(to.body)
         broken = edit_policy.json_problem(body, to.body)
@@ -191,17 +193,23 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
         if sealer.key_id is not None and not payload_keys.is_live(sealer.key_id):
             payload_keys.forget_unwrapped()
             return ChangedMeanwhile("somebody destroys the payloads of its DLQ")
-        packed, of = pack_attributes(to.attributes), stand.message_id
-        made = message_edits.add_revision(
-            pk, body=sealer.bytes(to.body, Part.BODY, of=of), digest=digest, size=to.size, key=to.key, by=by,
-            attributes=sealer.bytes(packed, Part.ATTRIBUTES, of=of), reason=reason,
-        )  # fmt: skip
-        _record(stand, to, made, by=by, reason=reason)
+        written = written_edit(stand, to, sealer, digest)
+        (made,) = message_edits.add_revisions([written], by=by, reason=reason)
+        message_edits.record_edits([record_of(stand, to, made)], by=by, reason=reason, operation=None)
         if not replay:
             return Edited(made.no)
         return Edited(made.no, _replay(pk, by, reason))
 
     return rows.in_transaction(decide)
+
+
+def written_edit(stand: EditableLetter, to: Alteration, sealer: Sealer, digest: bytes) -> WrittenEdit:
+    """Return an edit as it is stored: sealed, if payloads are encrypted. `digest`: of the body (`content.digests`)."""
+    packed, of = pack_attributes(to.attributes), stand.message_id
+    return WrittenEdit(
+        stand.letter_id, sealer.bytes(to.body, Part.BODY, of=of), sealer.bytes(packed, Part.ATTRIBUTES, of=of), digest,
+        to.size, to.key,
+    )  # fmt: skip
 
 
 def _replay(pk: int, by: str, reason: str) -> str:
@@ -224,13 +232,12 @@ def _is(stand: EditableLetter, seen: SeenLetter) -> bool:
     return (stand.state, stand.finished_at, stand.revision) == (LetterState.PARKED, seen.finished_at, seen.revision)
 
 
-def _record(stand: EditableLetter, to: Alteration, made: NewRevision, *, by: str, reason: str) -> None:
-    """Write into the audit log what was edited, without any content of the message."""
+def record_of(stand: EditableLetter, to: Alteration, made: NewRevision) -> EditRecord:
+    """Return what the audit log says of an edit, without any content of the message."""
     own = unpack_attributes(bytes(stand.attributes))
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
-    before = {"revision": stand.revision, "size": stand.size}
     after = {
         "revision": made.no, "size": made.size, "digest": bytes(made.body_hash).hex(), "attributes": changed,
         "body": to.body != bytes(stand.body), "new_key": to.key is not None,
     }  # fmt: skip
-    message_edits.record_action(stand.letter_id, AuditAct.EDITED, by=by, reason=reason, before=before, after=after)
+    return EditRecord(stand.letter_id, {"revision": stand.revision, "size": stand.size}, after)

@@ -6,17 +6,25 @@ One transaction changes the letters of a batch and records the progress, so a ki
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
+from reprocessing import conf
+from reprocessing.domain.errors import InvalidPatch
+from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
 from reprocessing.models import BulkAction
 from reprocessing.models.parking_lot import BulkActionKind
-from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.parking_lot import act_on_parked, edit_messages
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
+from reprocessing.pipeline.parking_lot.edit_messages import PreparedBatch
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.parking_lot.bulk_actions import LeasedAction
+
+#: The name in the audit log if a bulk action ends without a person.
+_SERVICE: Final = "the service"
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
@@ -24,14 +32,41 @@ def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
-        held = rows.in_transaction(partial(_batch, held))
+        edits = _prepared(held)
+        held = rows.in_transaction(partial(_batch, held, edits))
         if held is not None and time.monotonic() >= ends:
             bulk_actions.release_lease(held)
             return True
     return False
 
 
-def _batch(held: LeasedAction) -> LeasedAction | None:
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """The next batch of a bulk edit. `last`: whether no letters are left after it."""
+
+    wanted: BulkEdit
+    batch: PreparedBatch
+    last: bool
+
+
+def _prepared(held: LeasedAction) -> _Edits | None:
+    """Return the next batch of a bulk edit, prepared outside a transaction; None: nothing is to be prepared.
+
+    A patch in which a value was erased may be no patch any more. Then nothing is prepared, and the action is aborted.
+    """
+    if held.act != BulkActionKind.EDIT:
+        return None
+    try:
+        wanted = bulk_actions.read_edit(held)
+    except InvalidPatch:
+        bulk_actions.abort(held.id, by=_SERVICE, why="a value in its patch was erased")
+        return None
+    found = bulk_actions.next_letters(held)
+    batch = edit_messages.prepare(found, wanted, conf.current().marks, operation=held.id)
+    return _Edits(wanted, batch, last=len(found) < bulk_actions.BATCH_LETTERS and len(batch.letters) == len(found))
+
+
+def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
     """Do the next batch of a bulk action; return the lease for the batch after it.
 
     None: the bulk action has ended, or another worker took over.
@@ -39,10 +74,19 @@ def _batch(held: LeasedAction) -> LeasedAction | None:
     mine = bulk_actions.renew_lease(held)
     if mine is None:
         return None
-    found = bulk_actions.next_letters(mine)
-    reviewed = _act(mine, found) if found else Reviewed((), {})
+    if edits is not None:
+        found, last = list(edits.batch.letters), edits.last
+        reviewed = edit_messages.apply(
+            edits.batch, edits.wanted, by=mine.by, reason=mine.reason, operation=mine.id
+        )  # fmt: skip
+    else:
+        found = bulk_actions.next_letters(mine)
+        last = len(found) < bulk_actions.BATCH_LETTERS
+        reviewed = _act(mine, found) if found else Reviewed((), {})
     kept = len(BulkAction.objects.values_list("refusals", flat=True).get(pk=mine.id))
-    bulk_actions.record_batch(mine, found, done=len(reviewed.done), refused=reviewed.refused, kept=kept)
+    bulk_actions.record_batch(
+        mine, found, done=len(reviewed.done), refused=reviewed.refused, kept=kept, last=last
+    )  # fmt: skip
     return bulk_actions.take_over(mine.id)
 
 
@@ -61,5 +105,7 @@ def _act(held: LeasedAction, letters: list[int]) -> Reviewed:
             return act_on_parked.assign(letters, to=held.arguments["to"], seen_at=held.asked_at, **said)
         case BulkActionKind.NOTE:
             return act_on_parked.note(letters, **said)
+        case BulkActionKind.EDIT:
+            raise AssertionError("edits are prepared before the transaction")
         case _ as never:
             assert_never(never)

@@ -11,6 +11,7 @@ from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
+from reprocessing.domain.parking_lot.bulk_edit import PATCH
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedDeed
 from reprocessing.models.audit import ApprovalState
@@ -34,8 +35,8 @@ _ACTS: Final = {
 class SealedDeed:
     """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
 
-    `body`, `attributes`: of an edited message; None: the deed edits no message. In `arguments`, only the text that a
-    message filter searches for is encrypted.
+    `body` and `attributes` are those of the edited message; None: the deed does not edit one message. Of `arguments`,
+    the text that the filter searches, and the patch of an edit, are encrypted.
     """
 
     arguments: Mapping[str, Any]
@@ -50,7 +51,7 @@ def seal(deed: Deed) -> SealedDeed:
     Call it outside a transaction, because AWS KMS may be called.
     """
     (stamp,) = content.keyed([deed.stamp])
-    arguments = _with_filter(deed.arguments, stored_filters.sealed)
+    arguments = _with_texts(deed.arguments, stored_filters.sealed, content.sealed_text)
     if deed.body is None or deed.attributes is None:
         return SealedDeed(arguments, None, None, stamp)
     dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
@@ -94,7 +95,7 @@ def deed_of(row: Approval) -> Deed:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
         body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
         attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
-    arguments = _with_filter(row.arguments, stored_filters.opened)
+    arguments = _with_texts(row.arguments, stored_filters.opened, content.opened_text)
     return Deed(DeedKind(row.deed), row.title, arguments, tuple(row.letters), body, attributes)
 
 
@@ -151,9 +152,18 @@ def delete_ended(*, history: float) -> int:
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
 
 
-def _with_filter(arguments: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Return the arguments of a deed with its filter, if there is one, changed by `change`."""
-    return {**arguments, **({"filter": change(arguments["filter"])} if "filter" in arguments else {})}
+def _with_texts(
+    arguments: Mapping[str, Any],
+    filters: Callable[[Mapping[str, Any]], dict[str, Any]],
+    texts: Callable[[str, Part], str],
+) -> dict[str, Any]:
+    """Return the arguments of a deed; its filter, if it has one, is changed by `filters`, its patch by `texts`."""
+    changed = dict(arguments)
+    if "filter" in arguments:
+        changed["filter"] = filters(arguments["filter"])
+    if PATCH in arguments:
+        changed[PATCH] = texts(arguments[PATCH], Part.PATCH)
+    return changed
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:

@@ -8,19 +8,22 @@ has ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import BulkAction, BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, guard, limits
 from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.payloads import content
 from reprocessing.store.search import stored_filters
 
 #: Number of letters in one transaction.
@@ -38,6 +41,7 @@ _NOTED: Final = {
     BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
     BulkActionKind.RESTORE: AuditAct.RESTORED,
     BulkActionKind.ASSIGN: AuditAct.ASSIGNED, BulkActionKind.NOTE: AuditAct.NOTED,
+    BulkActionKind.EDIT: AuditAct.EDITED,
 }  # fmt: skip
 
 
@@ -46,6 +50,7 @@ _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
     BulkActionKind.RELEASE: (DeedKind.RELEASE, "Release all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
     BulkActionKind.RESTORE: (DeedKind.RESTORE, "Restore all discarded messages that match a filter"),
+    BulkActionKind.EDIT: (DeedKind.EDIT, "Edit all parked messages that match a filter"),
     BulkActionKind.ASSIGN: None, BulkActionKind.NOTE: None,
 }  # fmt: skip
 
@@ -83,7 +88,7 @@ WITH bound AS (
 ), noted AS (
     INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
     SELECT %(noted)b, id, %(by)b, %(reason)b, redrive_now(), '{{}}'::jsonb,
-           arguments || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
+           arguments - 'patch' || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
 )
 SELECT id FROM begun
 """
@@ -117,34 +122,37 @@ SELECT l.id FROM redrive_letter l
          WHERE id = %(id)b::bigint)
 """
 
-_DONE = """
+# When a bulk edit ends, its patch is removed: it may have values of messages.
+_DONE = f"""
 UPDATE redrive_bulk_action o
-   SET done = o.done + %(done)b::int, letters_skipped = o.letters_skipped + %(left)b::int, cursor = %(cursor)b::bigint,
+   SET arguments = CASE WHEN %(last)b::bool THEN o.arguments - '{PATCH}' ELSE o.arguments END,
+       done = o.done + %(done)b::int, letters_skipped = o.letters_skipped + %(left)b::int, cursor = %(cursor)b::bigint,
        refusals = o.refusals || %(refusals)b::text::jsonb,
        state = CASE WHEN %(last)b::bool THEN 'done' ELSE o.state END,
        finished_at = CASE WHEN %(last)b::bool THEN redrive_now() END,
        leased_until = CASE WHEN %(last)b::bool THEN NULL ELSE o.leased_until END
  WHERE o.id = %(id)b::bigint
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _GIVE_BACK = """
 UPDATE redrive_bulk_action SET leased_until = NULL
  WHERE id = %(id)b::bigint AND state = 'running' AND leased_until = %(held)b
 """
 
-_ABORT = """
+_ABORT = f"""
 WITH ended AS (
     UPDATE redrive_bulk_action
-       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, aborted_by = %(by)b, why = %(why)b
+       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, aborted_by = %(by)b, why = %(why)b,
+           arguments = arguments - '{PATCH}'
      WHERE id = %(id)b::bigint AND state = 'running'
     RETURNING id, asked, done, letters_skipped
 ), noted AS (
     INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
-    SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{}'::jsonb,
+    SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{{}}'::jsonb,
            jsonb_build_object('letters', asked, 'done', done, 'letters_skipped', letters_skipped) FROM ended
 )
 SELECT id FROM ended
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _LATER: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
@@ -170,7 +178,7 @@ def create(  # noqa: PLR0913  # each by its name
     asked = message_filters.sql_parameters(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(stored_filters.stored_filter(sieve)),
         "noted": _NOTED[act].value, "recorded": json.dumps(sieve.recorded()),
-        "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason, "opened": opened,
+        "arguments": json.dumps(stored_arguments(arguments)), "by": by, "reason": reason, "opened": opened,
     }  # fmt: skip
 
     def work() -> bool:
@@ -191,6 +199,22 @@ def _pass(
         return
     deed = Deed(*known, {**arguments, "filter": sieve.stored()})
     guard.check(deed, {} if approval else frozen.count_by_dlq(sieve), by=by, approval=approval)
+
+
+def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a bulk action; with encryption, the patch of an edit is sealed."""
+    if PATCH not in arguments:
+        return dict(arguments)
+    return {**arguments, PATCH: content.sealed_text(arguments[PATCH], Part.PATCH)}
+
+
+def read_edit(held: LeasedAction) -> BulkEdit:
+    """Return the edit of a bulk edit that has not ended.
+
+    Raises:
+        InvalidPatch: the patch is not valid any more, because a value in it was erased.
+    """
+    return BulkEdit.read({**held.arguments, PATCH: content.opened_text(held.arguments[PATCH], Part.PATCH)})
 
 
 def lease_due(*, limit: int) -> list[int]:
@@ -225,16 +249,18 @@ def next_letters(held: LeasedAction) -> list[int]:
     return rows.column(int, _NEXT.format(where=message_filters.where_clause(sieve, whole=True)), asked)
 
 
-def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Record the result of a batch; a batch of fewer than 500 letters ends the bulk action.
+def record_batch(  # noqa: PLR0913  # each by its name
+    held: LeasedAction, found: Sequence[int], *, done: int, refused: Mapping[int, str], kept: int, last: bool
+) -> None:
+    """Record the result of the batch `found`. `last`: whether no letters are left, so that the bulk action ends.
 
-    `found`: ids of the batch's letters. `done`: how many of them were changed. `refused`: why letters were skipped, by
+    `found`: ids of its letters. `done`: how many of them were changed. `refused`: why letters were skipped, by
     letter id. `kept`: how many such reasons are stored already.
     """
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,
-        "refusals": json.dumps(some), "last": len(found) < BATCH_LETTERS,
+        "refusals": json.dumps(some), "last": last,
     })  # fmt: skip
 
 

@@ -1,14 +1,16 @@
-"""Edit one letter: read it, lock it, and add a revision (edited bytes, which are sent instead of the captured ones)."""
+"""Edit letters: read them, lock them, and add revisions: edited bytes, which are sent instead of the captured bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, LiteralString
 
 from psycopg.types.json import Jsonb
 
+from reprocessing.domain.errors import PayloadDestroyed
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import decisions
@@ -45,12 +47,51 @@ class EditableLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenEdit:
+    """The content of a new revision of a letter.
+
+    Attributes:
+        body, attributes: sealed, if payloads are encrypted.
+        digest: of the body (`content.digests`).
+        size: bytes of body and packed attributes as SQS counts them.
+        key: new idempotency key; None: unchanged.
+    """
+
+    letter_id: int
+    body: bytes = field(repr=False)
+    attributes: bytes = field(repr=False)
+    digest: bytes
+    size: int
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewRevision:
     """The number, size and body hash of a new revision of a letter."""
 
+    letter_id: int
     no: int
     size: int
     body_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LetterVersion:
+    """By what a change of a letter is detected: its state, since when it has it, and the number of its last edit."""
+
+    letter_id: int
+    state: str
+    finished_at: datetime | None
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecord:
+    """The values of an audit log entry about one edit, as JSON objects, without content of the message."""
+
+    letter_id: int
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +104,19 @@ class LastAction:
     at: datetime
 
 
-_STANDS = """
+_STANDS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision, l.size,
        coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes, p.system,
        least(coalesce(t.size_limit, 1048576), 1048576) AS largest, l.ordering_key,
        num_nonnulls(l.lane_id, l.key_hash) > 0 AS placed, l.source_id IS NOT NULL AS led
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id LEFT JOIN redrive_target t ON t.id = l.target_id
- WHERE l.id = %(letter)b
+ WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
+"""
+
+_VERSIONS = """
+SELECT l.id AS letter_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision
+  FROM redrive_letter l LEFT JOIN redrive_revision v ON v.id = l.revision_id WHERE l.id = ANY(%(letters)b::bigint[])
 """
 
 # A FIFO target must not drop the edited message as a repetition, so `epoch` is raised: it is part of the deduplication
@@ -78,12 +124,12 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, previous_body_hash, size,
-           idempotency_key, by,
-                                  reason, at)
-    SELECT l.id, 1 + coalesce((SELECT max(no) FROM redrive_revision WHERE letter_id = l.id), 0), %(body)b,
-           %(attributes)b, %(digest)b, l.body_hash, %(size)b::int, %(key)b::text, %(by)b, %(reason)b,
-           redrive_now()
-      FROM redrive_letter l WHERE l.id = %(letter)b AND l.state = 'parked'
+           idempotency_key, by, reason, at)
+    SELECT l.id, 1 + coalesce((SELECT max(no) FROM redrive_revision WHERE letter_id = l.id), 0), e.body, e.attributes,
+           e.digest, l.body_hash, e.size, e.key, %(by)b, %(reason)b, redrive_now()
+      FROM unnest(%(letter_id)b::bigint[], %(body)b::bytea[], %(attributes)b::bytea[], %(digest)b::bytea[],
+                  %(size)b::int[], %(key)b::text[]) AS e(letter_id, body, attributes, digest, size, key)
+      JOIN redrive_letter l ON l.id = e.letter_id AND l.state = 'parked'
     RETURNING id, no, letter_id, body_hash, size, idempotency_key
 ), moved AS (
     UPDATE redrive_letter l
@@ -92,7 +138,7 @@ WITH made AS (
            rulebook_version = CASE WHEN l.rulebook_version < {BY_HAND} THEN 0 ELSE l.rulebook_version END
       FROM made m WHERE l.id = m.letter_id
 )
-SELECT no, size, body_hash FROM made
+SELECT letter_id, no, size, body_hash FROM made ORDER BY letter_id
 """  # noqa: S608  # the inserted text is a constant
 
 _RECORD = """
@@ -107,6 +153,14 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), '{}'::jsonb, 
   FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
 """
 
+_RECORD_EDITS = """
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
+SELECT 'edited', l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), e.before::jsonb, e.after::jsonb,
+       %(operation)b::bigint
+  FROM unnest(%(letters)b::bigint[], %(before)b::text[], %(after)b::text[]) AS e(letter_id, before, after)
+  JOIN redrive_letter l ON l.id = e.letter_id ORDER BY l.id
+"""
+
 _LAST = """
 SELECT act, by, reason, at FROM redrive_audit_entry
  WHERE letter_id = %(letter)b AND act NOT IN ('revealed', 'exported') ORDER BY at DESC, id DESC LIMIT 1
@@ -114,9 +168,30 @@ SELECT act, by, reason, at FROM redrive_audit_entry
 
 
 def read_letter(letter: int) -> EditableLetter | None:
-    """Return a letter with the bytes that would be sent; None: its bytes are deleted."""
-    found = content.opened(rows.fetch(EditableLetter, _STANDS, {"letter": letter}))
+    """Return a letter with its bytes; None: the bytes are deleted."""
+    found = content.opened(rows.fetch(EditableLetter, _STANDS, {"letters": [letter]}))
     return found[0] if found else None
+
+
+def read_letters(letters: Collection[int]) -> tuple[list[EditableLetter], set[int]]:
+    """Return letters with their bytes, and the ids of those whose data key a person destroyed.
+
+    Letters whose bytes are deleted are left out.
+
+    Raises:
+        PayloadUnreadable: a key is not available now, for example because AWS KMS does not answer.
+    """
+    found = rows.fetch(EditableLetter, _STANDS, {"letters": list(letters)})
+    try:
+        return content.opened(found), set()
+    except PayloadDestroyed:
+        readable, _ = content.opened_or_why(found)
+        return readable, {one.letter_id for one in found} - {one.letter_id for one in readable}
+
+
+def read_versions(letters: Collection[int]) -> dict[int, LetterVersion]:
+    """Return by what a change of these letters is detected, by letter id."""
+    return {one.letter_id: one for one in rows.fetch(LetterVersion, _VERSIONS, {"letters": list(letters)})}
 
 
 def lock_letter(letter: int) -> None:
@@ -124,19 +199,21 @@ def lock_letter(letter: int) -> None:
     decisions.lock_letters([letter], need_lane=False)
 
 
-def add_revision(  # noqa: PLR0913  # each by its name
-    letter: int, *, body: bytes, attributes: bytes, digest: bytes, size: int, key: str | None, by: str, reason: str
-) -> NewRevision:
-    """Add a revision to a locked, parked letter. From now on, rules read the revision, and the revision is sent.
+def add_revisions(edits: Sequence[WrittenEdit], *, by: str, reason: str) -> list[NewRevision]:
+    """Add revisions to locked letters, one to each letter that is parked.
 
-    `body`, `attributes`: sealed, if payloads are encrypted. `digest`: of the body (`content.digests`). `size`: bytes of
-    body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
+    From now on, rules read the revision, and the revision is sent.
     """
-    values = {
-        "letter": letter, "body": body, "attributes": attributes, "digest": digest, "size": size, "key": key, "by": by,
-        "reason": reason,
-    }  # fmt: skip
-    return rows.fetch(NewRevision, _REVISE, values)[0]
+    return rows.fetch(NewRevision, _REVISE, rows.arrays(WrittenEdit, edits) | {"by": by, "reason": reason})
+
+
+def record_edits(records: Sequence[EditRecord], *, by: str, reason: str, operation: int | None) -> None:
+    """Write an audit log entry for each edit, in the transaction of the edits. `operation`: id of the bulk action."""
+    rows.execute(_RECORD_EDITS, {
+        "letters": [record.letter_id for record in records], "by": by, "reason": reason, "operation": operation,
+        "before": [json.dumps(dict(record.before)) for record in records],
+        "after": [json.dumps(dict(record.after)) for record in records],
+    })  # fmt: skip
 
 
 def record_action(  # noqa: PLR0913  # each by its name

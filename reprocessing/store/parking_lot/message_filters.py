@@ -17,9 +17,11 @@ import psycopg
 from django.db import OperationalError, transaction
 
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.field_value import read_field
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
+from reprocessing.store.parking_lot import field_values
 from reprocessing.store.payloads import payload_keys, sealed_search
 from reprocessing.store.payloads.content import IS_SEALED
 from reprocessing.store.search import field_conditions
@@ -142,6 +144,10 @@ SELECT l.id FROM redrive_letter l WHERE {where} AND (l.finished_at, l.id) < (%(a
  ORDER BY l.finished_at DESC, l.id DESC LIMIT 1
 """
 
+_FIRST_IDS: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b
+"""
+
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
@@ -167,6 +173,10 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     if sieve.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
     parts += field_conditions.where_parts(sieve)
+    if sieve.letters is not None:
+        parts.append("l.id = ANY(%(letters)b::bigint[])")
+    if sieve.selector is not None:
+        parts.append("l.id = ANY(%(with_value)b::bigint[])")
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
         return rest
@@ -181,17 +191,25 @@ def newest_first(sieve: MessageFilter) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. If bodies are encrypted, search them here for the filter's text.
+    """Return the parameters of `where_clause`. This reads fields, and searches encrypted bodies.
+
+    `seconds`: the time limit; None: no limit.
 
     Raises:
         InvalidFilter: the search took longer than `seconds` (None: there is no limit).
     """
     found = _plain_parameters(sieve)
-    if sieve.text is None or not payload_keys.has_keys():
+    searches_sealed = sieve.text is not None and payload_keys.has_keys()
+    if sieve.field is None and not searches_sealed:
         return found
-    where = where_clause(replace(sieve, text=None))
+    where = where_clause(sieve.without_bodies())
     among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(sieve)), found)
-    return found | {"sealed_with_text": sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)}
+    if sieve.selector is not None:
+        among = field_values.letters_with(read_field(sieve.selector), sieve.value, among, seconds=seconds)
+        found["with_value"] = among
+    if sieve.text is not None and searches_sealed:
+        found["sealed_with_text"] = sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)
+    return found
 
 
 def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
@@ -199,8 +217,9 @@ def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
         "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
+        "letters": None if sieve.letters is None else list(sieve.letters),
         "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
-        "sealed_with_text": [],
+        "sealed_with_text": [], "with_value": [],
     }  # fmt: skip
 
 
@@ -218,8 +237,8 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
     `below`: the last letter of the previous page; None: return the first page.
     """
     with patiently():
-        if sieve.text is not None:
-            return _of_text(sieve, below, limit)
+        if sieve.reads_bodies:
+            return _of_bodies(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
         if narrow is None:
             return LetterPage([], 0)
@@ -247,6 +266,13 @@ def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | N
     return next(iter(before), None), next(iter(after), None)
 
 
+def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+    """Return the ids of up to `limit` letters that a filter matches, the last finished first."""
+    with patiently():
+        asked = patient_parameters(sieve) | {"limit": limit}
+        return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), asked)
+
+
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
     """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
     with patiently():
@@ -266,17 +292,17 @@ def counted(n: int) -> str:
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether a search for the filter's text reads all letters that may have it, not only the newest 20,000."""
-    if sieve.text is None:
+    """Return whether all letters that could match are searched, if the filter reads bodies: not only the newest."""
+    if not sieve.reads_bodies:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
-    without = where_clause(replace(sieve, text=None))
+    without = where_clause(sieve.without_bodies())
     with patiently():
         return rows.value(int, _COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
 def require_exhaustive(sieve: MessageFilter) -> None:
-    """Refuse a filter whose text search would miss letters, because it reads only the newest 20,000 letters.
+    """Refuse a filter that reads bodies, and could match letters that are not searched, as they are not the newest.
 
     Raises:
         InvalidFilter: there are more letters that may have the text (see `is_exhaustive`).
@@ -308,8 +334,8 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
     return replace(sieve, dlq=dlqs.pop()) if dlqs else None
 
 
-def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page for a filter with a text search; bodies are searched once, both for the page and for the count."""
+def _of_bodies(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
+    """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 

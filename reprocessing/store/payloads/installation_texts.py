@@ -1,4 +1,4 @@
-"""Seal and erase texts that belong to no DLQ: texts of consumer reports, and texts that filters search for.
+"""Seal and erase texts that belong to no DLQ: texts of consumer reports, texts that filters search for, and patches.
 
 These texts are sealed (encrypted) with the installation's data key.
 """
@@ -42,12 +42,21 @@ def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString
     )  # fmt: skip
 
 
-#: Texts that people searched for: of bulk actions, of requests for approval of a bulk action, and of saved filters.
-_FILTERS: Final = (
+#: Texts that people searched for, and patches of edits: of bulk actions, of requests for their approval, and of saved
+#: filters.
+_TYPED: Final = (
     *_of_filters("redrive_bulk_action", "filter", ""),
     *_of_filters("redrive_approval", "arguments", "filter,"),
     *_of_filters("redrive_saved_filter", "filter", ""),
-)
+    _Column(
+        Part.PATCH, "redrive_bulk_action", "x.arguments ->> 'patch'",
+        "arguments = jsonb_set(x.arguments, '{patch}', to_jsonb(s.becomes))",
+    ),
+    _Column(
+        Part.PATCH, "redrive_approval", "x.arguments ->> 'patch'",
+        "arguments = jsonb_set(x.arguments, '{patch}', to_jsonb(s.becomes))",
+    ),
+)  # fmt: skip
 
 
 _READ: Final[LiteralString] = """
@@ -69,22 +78,22 @@ class _Text:
 
 
 def seal_texts() -> int:
-    """Seal all readable texts of consumer reports and of filters; return how many."""
+    """Seal all readable texts of consumer reports, filters and patches; return how many."""
     done = 0
-    for column in (_REPORTS, *_FILTERS):
+    for column in (_REPORTS, *_TYPED):
         for found in _texts(column, sealed=False):
             done += _replace(column, found, [content.sealed_text(text.text, column.part) for text in found])
     return done
 
 
 def erase_filters(value: str, erased: str) -> int:
-    """Replace a value by `erased` in the sealed texts of filters; return how many texts changed.
+    """Replace the value by `erased` in the sealed texts of filters and patches; return in how many.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
     """
     done = 0
-    for column in _FILTERS:
+    for column in _TYPED:
         for found in _texts(column, sealed=True):
             opened = [(text, content.opened_text(text.text, column.part)) for text in found]
             with_value = [(text, said) for text, said in opened if value in said]

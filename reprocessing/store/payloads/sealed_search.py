@@ -51,7 +51,7 @@ def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | N
     """
     ends = None if seconds is None else time.monotonic() + seconds
     found: list[int] = []
-    for chunk in _chunks(among):
+    for chunk in chunks(among):
         if ends is not None and time.monotonic() > ends:
             raise InvalidFilter(
                 f"The search took longer than {seconds:g} seconds and was stopped. Narrow the filter by DLQ, group or "
@@ -62,7 +62,8 @@ def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | N
     return found
 
 
-def _chunks(letters: Sequence[int]) -> Iterator[list[int]]:
+def chunks(letters: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the ids of letters in chunks that fit into memory when they are opened (`CHUNK`, `LETTERS`), by id."""
     chunk, weight = list[int](), 0
     for letter in rows.fetch(_Weight, _WEIGHTS, {"letters": list(letters)}):
         if chunk and (weight + letter.size > CHUNK or len(chunk) >= LETTERS):

@@ -108,6 +108,17 @@ def masked(dlq: DeadLetterQueue, body: bytes, attributes: Attributes) -> MaskedC
     return masking.mask(body, attributes, rules_of(dlq))
 
 
+def masked_by(rules: MaskRules, body: bytes, attributes: Attributes) -> MaskedContent:
+    """Return content with values masked by the rules of its DLQ (`rules_of`), read once for many letters."""
+    return masking.mask(body, attributes, rules)
+
+
+def record_view(letter: int, *, by: str, why: str, revealed: bool = False) -> None:
+    """Record that a person viewed content of a letter which a caller read and masked (`masked`), or `revealed`."""
+    after = {"revealed": True} if revealed else {}
+    message_edits.record_action(letter, AuditAct.REVEALED, by=by, reason=why, before={}, after=after)
+
+
 def _record(letter: Letter, no: int, by: str, why: str, *, revealed: bool) -> None:
     after = {**({"revision": no} if no else {}), **({"revealed": True} if revealed else {})}
     message_edits.record_action(letter.pk, AuditAct.REVEALED, by=by, reason=why, before={}, after=after)

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.models import ApiCall, AuditEntry, BulkAction, DeadLetterQueue, Letter
+from reprocessing.models import ApiCall, AuditEntry, BulkAction, DeadLetterQueue, Letter, Revision
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.pipeline.search import reindex
 from reprocessing.store.ordering.lanes import database_now
@@ -286,6 +286,59 @@ def test_assignments_and_notes_take_their_own_scope() -> None:
     ):
         assert "This needs the scope messages:assign" in problem(answer, 403)
     assert not AuditEntry.objects.filter(letter=letter).exists()
+
+
+PATCH = '[{"op": "replace", "path": "/n", "value": 100000000000000000000.10}]'
+
+
+def test_all_that_match_are_edited_by_a_patch_that_keeps_all_digits() -> None:
+    caller, source = program(), dlq("orders")
+    fits, other = parked(source, body=b'{"n": 1}'), parked(source, body=b"<xml/>")
+    asked: dict[str, Any] = {"action": "edit", "filter": {"dlq": "orders"}, "patch": PATCH}
+    assert told(caller.post("/bulk-actions", **asked))["says"][1:] == [
+        "The patch fits 1 of the 2 newest messages.", "1 would not be changed, since it is not JSON.",
+    ]  # fmt: skip
+    assert told(caller.post("/bulk-actions", **asked, confirm=True))["says"][1] == (
+        "Workers edit the messages that are still parked."
+    )
+    for due in bulk_actions.lease_due(limit=9):
+        run_bulk_actions.run_bulk_action(due, seconds=9)
+    revision = Revision.objects.get()
+    assert (revision.letter, bytes(revision.body)) == (fits, b'{"n": 100000000000000000000.10}')
+    assert not AuditEntry.objects.filter(act="edited", letter=other).exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"action": "edit"}, "`patch` is for edits, which need it"), ({"action": "note", "patch": PATCH}, "`patch` is"),
+        ({"action": "edit", "patch": "[]"}, "not a list of operations"),
+        ({"action": "note", "release": True}, "`release` and `changes_keys` are for edits."),
+    ],
+    ids=["missing", "note", "empty", "release"],
+)  # fmt: skip
+def test_an_edit_that_is_not_possible_is_refused(given: dict[str, Any], why: str) -> None:
+    parked(dlq("orders"))
+    assert why in problem(program().post("/bulk-actions", filter={"dlq": "orders"}, confirm=True, **given), 422)
+    assert not BulkAction.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "release"),
+    [(Scope.MESSAGES_EDIT, False), (Scope.MESSAGES_BODIES, False), (Scope.MESSAGES_RELEASE, True)],
+)
+def test_an_edit_takes_the_scopes_of_what_it_does(missing: Scope, *, release: bool) -> None:
+    parked(dlq("orders"), body=b'{"n": 1}')
+    caller = program(*(scope for scope in Scope if scope is not missing))
+    asked: dict[str, Any] = {"action": "edit", "filter": {"dlq": "orders"}, "patch": PATCH, "release": release}
+    assert f"This needs the scope {missing}" in problem(caller.post("/bulk-actions", **asked, confirm=True), 403)
+
+
+def test_messages_with_masked_fields_are_not_edited_by_a_program() -> None:
+    parked(dlq("orders"), body=b'{"n": 1}')
+    DeadLetterQueue.objects.update(masked_fields=["n"])
+    asked: dict[str, Any] = {"action": "edit", "filter": {"dlq": "orders"}, "patch": PATCH, "confirm": True}
+    assert "could reveal masked values" in problem(program().post("/bulk-actions", **asked), 422)
 
 
 def test_a_searched_text_is_in_no_answer_and_no_kept_answer() -> None:

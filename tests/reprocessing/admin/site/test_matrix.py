@@ -35,7 +35,7 @@ EVERYBODY = {NOBODY, STAFF, *ROLES}
 INSIDE = {STAFF, *ROLES}
 LOOKING, OPERATING, READING, CONFIGURING = (set(ROLES[least:]) for least in range(4))
 
-_SHOWING = ("reveal", "body", "compare")  # deeds, since they are recorded
+_SHOWING = ("reveal", "body", "compare", "s3")  # deeds, since they are recorded
 
 _DECIDING = ("release", "discard", "restore", "assign", "note", "export")
 
@@ -60,7 +60,7 @@ PAGES = {
     "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING, "reprocessing_run_choose": set(),
     **{f"reprocessing_approval_{deed}": OPERATING for deed in ("approve", "decline")},
     "reprocessing_approval_alone": CONFIGURING, "reprocessing_approval_difference": set(),
-    "parkedletter_edit": set(),
+    "parkedletter_edit": set(), "parkedletter_edit_all": set(), "parkedletter_group_by": set(),
     **{f"parkedletter_{deed}": set() for deed in _DECIDING}, "operation_abort": set(),  # sent, never opened: see DEEDS
     "parkedletter_save": set(), "parkedletter_unsave": set(),
     "operation_progress": LOOKING,
@@ -76,6 +76,7 @@ DEEDS = {
     "/admin/reprocessing/parkedletter/save": LOOKING, "/admin/reprocessing/parkedletter/unsave": set(),
     "/admin/reprocessing/bulkaction/{operation}/abort": OPERATING,
     "/admin/reprocessing/parkedletter/{letter}/edit": READING,
+    **{f"/admin/reprocessing/parkedletter/{page}": READING for page in ("edit-all", "group-by")},
     **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
        for desk in ("letter", "parkedletter") for deed in _SHOWING},
     "/admin/reprocessing/failuregroup/{group}/change/": OPERATING,

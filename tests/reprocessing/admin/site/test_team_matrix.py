@@ -232,6 +232,10 @@ def forms(theirs: Team) -> Iterator[tuple[str, dict[str, Any], int]]:
         yield f"{lot}/export", {"query": query}, 200
         sent = {"query": query, "reason": "why", "kind": "jsonl", "bodies": "on", "originals": "on"}
         yield f"{lot}/export", sent, 200
+        yield f"{lot}/group-by", {"query": query, "by": "body:a"}, 200
+        yield f"{lot}/edit-all", {"query": query, "scope": "all"}, 200
+        yield f"{lot}/edit-all", {"query": query, "scope": "all", "path": "/a", "value": "1", "look": "1"}, 200
+    yield f"{lot}/edit-all", {"letters": letters, "query": ""}, 404
     yield f"{lot}/release", {"letters": "1@1@0", "how": "to"}, 200
     yield "/admin/reprocessing/auditentry/export", {"since": "2000-01-01T00:00"}, 200
     yield "/admin/reprocessing/run/add/", {"dlq": theirs.dlq.pk, "name": "stolen", "reason": "why"}, 200

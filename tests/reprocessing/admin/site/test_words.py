@@ -116,6 +116,7 @@ def test_closed_buttons_name_the_permission() -> None:
     assert (
         "You may not release (it needs the permission to release parked messages), discard (it needs the permission to "
         "discard parked messages), assign or note (it needs the permission to assign parked messages), "
+        "edit (it needs the permissions to edit messages and to see payloads), "
         "export (it needs the permission to export messages)."
     ) in pages[LOT]
 

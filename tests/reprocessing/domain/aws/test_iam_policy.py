@@ -27,7 +27,7 @@ OBSERVES = [
 def test_a_policy_allows_the_calls_of_each_use_and_an_observing_service_may_only_look() -> None:
     found = policies([*ACTS, *OBSERVES], acts=True)
     assert found == json.loads((Path(__file__).parent / "policies.json").read_text())
-    acting = {"ReceiveAndDeleteFromDlqs", "CheckS3Objects", "EncryptWithKeys"}
+    acting = {"ReceiveAndDeleteFromDlqs", "ReadS3Objects", "EncryptWithKeys"}
     looks = [statement for statement in found[""]["Statement"] if statement["Sid"] not in acting]
     assert policies([*ACTS, *OBSERVES], acts=False) == {**found, "": {**found[""], "Statement": looks}}
 

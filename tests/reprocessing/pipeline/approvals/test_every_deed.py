@@ -38,7 +38,7 @@ BEHIND_THE_GUARD = {
     "erase_letters": {"pipeline/payloads/erase.py"},
     "release_letters": {"pipeline/parking_lot/act_on_parked.py"},
     "restore_letters": {"pipeline/parking_lot/act_on_parked.py"},
-    "add_revision": {"pipeline/parking_lot/edit.py"},
+    "add_revisions": {"pipeline/parking_lot/edit.py", "pipeline/parking_lot/edit_messages.py"},
     "hand_to_aws": {"pipeline/aws/native_redrive.py"},
     "move_run": {"store/runs/run_transitions.py"},
     "BulkAction.objects.create": set(),
@@ -49,7 +49,7 @@ BEHIND_THE_GUARD = {
 NEEDS = {
     "drain_dlq", "rerun", "resume_run", "release_parked", "discard_parked", "restore_discarded", "add_rule",
     "enable_rule", "disable_rule", "remove_rule", "add_dlq", "apply_config", "native_redrive", "require_approvals",
-    "erase", "shred_payloads",
+    "erase", "shred_payloads", "edit_messages",
     "discover_dlqs",  # adopts DLQs as add_dlq does
 }  # fmt: skip
 #: Decide about deeds.
@@ -67,14 +67,16 @@ FREE = {
 
 #: The same for the deeds of the admin, by the end of their address.
 ADMIN_NEEDS = {
-    "parkedletter/release", "parkedletter/discard", "parkedletter/restore", "parkedletter/{letter}/edit",
+    "parkedletter/release", "parkedletter/discard", "parkedletter/restore",
+    "parkedletter/{letter}/edit", "parkedletter/edit-all",
     "rule/add/", "rule/{rule}/edit", "rule/{rule}/remove", "rule/{rule}/enable", "rule/{rule}/disable",
     "run/{run}/start/now", "run/{run}/resume/now", "deadletterqueue/{dlq}/examine",
 }  # fmt: skip
 ADMIN_DECIDES = {f"approval/{{approval}}/{deed}" for deed in ("approve", "decline", "alone", "difference")}
 ADMIN_FREE = {
     "parkedletter/assign", "parkedletter/note", "parkedletter/export", "bulkaction/{operation}/abort",
-    *(f"{desk}/{{letter}}/{deed}" for desk in ("letter", "parkedletter") for deed in ("reveal", "body", "compare")),
+    *(f"{desk}/{{letter}}/{deed}" for desk in ("letter", "parkedletter") for deed in test_matrix._SHOWING),
+    "parkedletter/group-by",
     "failuregroup/{group}/change/", "failuregroup/{group}/rename", "failuregroup/{group}/split", "failuregroup/merge",
     "run/add/", "deadletterqueue/add/", "notificationroute/add/", "target/add/",
     "notificationroute/{route}/edit", "notificationroute/{route}/remove", "target/{target}/edit",
@@ -134,7 +136,7 @@ def test_each_deed_of_the_admin_is_classified() -> None:
 def test_each_kind_of_decision_bulk_action_and_run_action_is_classified() -> None:
     needs = {kind.value for kind in DecisionKind if kind.needs_approval}
     assert needs == {"release", "discard", "restore"}
-    assert {kind.value for kind, deed in bulk_actions._DEEDS.items() if deed} == needs
+    assert {kind.value for kind, deed in bulk_actions._DEEDS.items() if deed} == needs | {"edit"}
     assert set(bulk_actions._DEEDS) == set(BulkActionKind)
     assert set(RUN_ACTIONS) == {"start", "resume", "pause", "abort"}
     assert {name for kind in DeedKind for name in kind.permissions} <= {

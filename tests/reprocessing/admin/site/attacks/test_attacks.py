@@ -39,6 +39,8 @@ def payloads(letter: Letter) -> list[tuple[str, dict[str, str]]]:
     return [
         (f"{at}/reveal", {}), (f"{at}/body", {}), (f"{at}/edit", {"open": "1"}),
         ("/admin/reprocessing/parkedletter/export", bodies),
+        ("/admin/reprocessing/parkedletter/edit-all", {"scope": "all", "path": "/card", "value": "1", "look": "1"}),
+        ("/admin/reprocessing/parkedletter/group-by", {"by": "body:card"}),
     ]  # fmt: skip
 
 

@@ -1,0 +1,68 @@
+"""Check an edit of many messages for a page: which messages its patch fits, and the difference in some of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from reprocessing import conf
+from reprocessing.admin.messages import comparison
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.parking_lot.bulk_edit import BulkEdit, operations_of
+from reprocessing.domain.parking_lot.json_patch import JsonPatch
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.pipeline.parking_lot import preview_edit
+from reprocessing.pipeline.parking_lot.edit_messages import Patched
+from reprocessing.pipeline.parking_lot.preview_edit import EditPreview
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.payloads import viewed_content
+
+#: Max messages that a page checks, and the seconds after which it stops.
+CHECKED: Final = 2_000
+SECONDS: Final = 1.5
+#: Number of messages whose difference a page shows.
+EXAMPLES: Final = 3
+
+
+def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
+    """Check the newest messages that a filter matches.
+
+    Raises:
+        PayloadUnreadable: a key of encrypted payloads is not available now.
+        InvalidFilter: the search took too long.
+    """
+    letters = message_filters.newest_ids(sieve, limit=CHECKED)
+    return preview_edit.preview(letters, wanted, conf.current().marks, seconds=SECONDS, samples=EXAMPLES)
+
+
+def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: int, why: str) -> dict[str, Any]:
+    """Return what a page shows of a check. The audit log records, with the reason `why`, who saw the examples.
+
+    `count`: how many messages match the filter.
+    """
+    examples = dict(Letter.objects.filter(pk__in=[one for *_, one in found.unfit]).values_list("pk", "message_id"))
+    return {
+        "operations": operations_of(patch),
+        "found": found,
+        "is_part": found.checked < count,
+        "n_unfit": found.checked - found.fits,
+        "unfit": [(why, n, visible(examples.get(letter, ""))) for why, n, letter in found.unfit],
+        "examples": [_example(one, request.user.get_username(), why) for one in found.samples],
+    }
+
+
+def _example(one: Patched, by: str, why: str) -> dict[str, Any]:
+    viewed_content.record_view(one.stand.letter_id, by=by, why=why)
+    dlq = DeadLetterQueue.objects.get(pk=one.stand.dlq_id)
+    own = unpack_attributes(bytes(one.stand.attributes))
+    before, after = (viewed_content.masked(dlq, body, own) for body in (bytes(one.stand.body), one.to.body))
+    body, _ = comparison.differences((before.body, {}), (after.body, {}))
+    return {
+        "address": reverse("admin:reprocessing_letter_change", args=[one.stand.letter_id]),
+        "message_id": visible(one.stand.message_id), "part": body, "was": one.stand.size, "size": one.to.size,
+        "is_masked": after.is_masked,
+    }  # fmt: skip

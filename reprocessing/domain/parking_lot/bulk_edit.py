@@ -1,0 +1,46 @@
+"""Describe one edit of many messages: a JSON Patch, and what happens to each message after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reprocessing.domain.parking_lot.json_patch import JsonPatch
+
+#: The argument of a stored bulk action, or deed, that has the text of the patch. It may have values of messages.
+PATCH: Final = "patch"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEdit:
+    """One edit of many messages.
+
+    Attributes:
+        release: whether each edited message is released, too.
+        new_keys: whether each edited message gets a new idempotency key.
+        changes_keys: whether a message may be edited if that changes a value from which the service reads a key.
+    """
+
+    patch: JsonPatch
+    release: bool = False
+    new_keys: bool = False
+    changes_keys: bool = False
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any]) -> BulkEdit:
+        """Return the edit of the arguments that `arguments` returned. Raises InvalidPatch."""
+        given = {name: bool(arguments.get(name)) for name in ("release", "new_keys", "changes_keys")}
+        return cls(JsonPatch.parse(str(arguments[PATCH])), **given)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the edit as JSON values, which a bulk action or a request for approval stores."""
+        return {
+            PATCH: self.patch.text, "operations": operations_of(self.patch), "release": self.release,
+            "new_keys": self.new_keys, "changes_keys": self.changes_keys,
+        }  # fmt: skip
+
+
+def operations_of(patch: JsonPatch) -> list[str]:
+    """Return each operation without its value, such as "replace /customer/country"."""
+    return [str(operation) for operation in patch.operations]
