@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
+from reprocessing.admin.search.search_rights import may_search_bodies
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.message.identity import Selector
 from reprocessing.domain.parking_lot.field_value import FieldValue, NoValue, read_field
@@ -87,7 +88,7 @@ def _grouped(request: HttpRequest, sieve: MessageFilter, field: Selector) -> dic
         act=AuditAct.REVEALED, dlq_id=sieve.dlq, by=request.user.get_username(),
         reason=f"Grouped messages by {field}.", after={"filter": sieve.recorded(), "letters": found.read},
     )  # fmt: skip
-    may_search = sieve.selector is None and message_list.may_search_bodies(request, sieve)
+    may_search = sieve.selector is None and may_search_bodies(request, sieve)
     return {
         "field": visible(str(field)), "found": found, "is_part": found.read < count,
         "counted": message_filters.counted(count), "count": count,

@@ -199,7 +199,7 @@ def _consistent(sieve: MessageFilter) -> MessageFilter:
     ):  # fmt: skip
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
-    if sieve.value is not None and sieve.field is None:
+    if sieve.value is not None and sieve.selector is None:
         raise InvalidFilter("The filter value needs the filter selector, such as selector=body:customer.id.")
     return sieve
 

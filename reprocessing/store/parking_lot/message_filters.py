@@ -191,16 +191,14 @@ def newest_first(sieve: MessageFilter) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. This reads fields, and searches encrypted bodies.
-
-    `seconds`: the time limit; None: no limit.
+    """Return the parameters of `where_clause`. This reads the field at `selector`, and searches encrypted bodies.
 
     Raises:
         InvalidFilter: the search took longer than `seconds` (None: there is no limit).
     """
     found = _plain_parameters(sieve)
     searches_sealed = sieve.text is not None and payload_keys.has_keys()
-    if sieve.field is None and not searches_sealed:
+    if sieve.selector is None and not searches_sealed:
         return found
     where = where_clause(sieve.without_bodies())
     among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(sieve)), found)

@@ -16,6 +16,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.search import stored_filters
 from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.payload_rings import Rings, encrypted, rings
 
@@ -172,7 +173,7 @@ def test_a_bulk_action_on_a_value_changes_exactly_its_messages(encrypted: Rings)
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="a note")
     operation = BulkAction.objects.get()
     assert "FR" not in str(operation.filter)
-    assert bulk_actions.read_filter(operation.filter) == sieve
+    assert stored_filters.read_filter(operation.filter) == sieve
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     operation.refresh_from_db()
     assert (operation.asked, operation.done) == (3, 3)
@@ -180,4 +181,4 @@ def test_a_bulk_action_on_a_value_changes_exactly_its_messages(encrypted: Rings)
 
 
 def test_a_value_without_a_field_is_no_filter(ann: Client) -> None:
-    assert "needs the filter field" in ann.get(f"{LIST}?value=FR").content.decode()
+    assert "needs the filter selector" in ann.get(f"{LIST}?value=FR").content.decode()
