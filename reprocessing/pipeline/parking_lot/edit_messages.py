@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 from uuid import UUID, uuid5
@@ -131,15 +132,20 @@ def prepare(letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, opera
     return PreparedBatch(tuple(taken), refused, patched, written, sealers)
 
 
-def apply(batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, operation: int) -> Reviewed:
+def apply(  # noqa: PLR0913  # each by its name
+    batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, operation: int, seen_at: datetime
+) -> Reviewed:  # fmt: skip
     """Edit the letters of a prepared batch that are unchanged, in the caller's transaction. Return what was done.
 
-    A letter that is edited, but cannot be released, is in `refused`.
+    A letter that is edited, but cannot be released, is in `refused`. `seen_at`: when the person saw the letters: a
+    letter that another edit changed later is not edited, also if that happened before the batch was prepared.
     """
     locked = decisions.lock_letters(batch.letters, need_lane=False)
     now = message_edits.read_versions(batch.letters)
     refused = dict(batch.refused)
-    refused |= {letter: _CHANGED for letter, one in batch.patched.items() if not _is_unchanged(one, now.get(letter))}
+    refused |= {
+        letter: _CHANGED for letter, one in batch.patched.items() if not _is_unchanged(one, now.get(letter), seen_at)
+    }
     refused |= dict.fromkeys(set(batch.letters) - now.keys(), _DELETED)
     refused |= {one.letter_id: one.refusal for one in locked if one.refusal}
     dead = {dlq for dlq, sealer in batch.sealers.items() if sealer.key_id and not payload_keys.is_live(sealer.key_id)}
@@ -160,6 +166,8 @@ def apply(batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, opera
     return Reviewed(tuple(letter for letter in done if letter not in refused), refused)
 
 
-def _is_unchanged(one: Patched, now: LetterVersion | None) -> bool:
+def _is_unchanged(one: Patched, now: LetterVersion | None, seen_at: datetime) -> bool:
+    if now is None or (now.edited_at is not None and now.edited_at > seen_at):
+        return False
     then = (one.stand.letter_id, LetterState.PARKED.value, one.stand.finished_at, one.stand.revision)
-    return now is not None and (now.letter_id, now.state, now.finished_at, now.revision) == then
+    return (now.letter_id, now.state, now.finished_at, now.revision) == then

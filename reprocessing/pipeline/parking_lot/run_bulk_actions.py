@@ -77,7 +77,7 @@ def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
     if edits is not None:
         found, last = list(edits.batch.letters), edits.last
         reviewed = edit_messages.apply(
-            edits.batch, edits.wanted, by=mine.by, reason=mine.reason, operation=mine.id
+            edits.batch, edits.wanted, by=mine.by, reason=mine.reason, operation=mine.id, seen_at=mine.asked_at
         )  # fmt: skip
     else:
         found = bulk_actions.next_letters(mine)

@@ -167,7 +167,8 @@ def _with_texts(
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:
-    changed = {"state": state, "ended_at": database_now(), "body": None, "attributes": None, **values}
+    changed: dict[str, Any] = {"state": state, "ended_at": database_now(), "body": None, "attributes": None, **values}
+    changed["arguments"] = {name: value for name, value in row.arguments.items() if name != PATCH}
     for name, value in changed.items():
         setattr(row, name, value)
     row.save(update_fields=list(changed))

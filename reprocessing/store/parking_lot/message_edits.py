@@ -77,12 +77,13 @@ class NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class LetterVersion:
-    """By what a change of a letter is detected: its state, since when it has it, and the number of its last edit."""
+    """By what a change of a letter is detected: its state and since when, and the number and time of its last edit."""
 
     letter_id: int
     state: str
     finished_at: datetime | None
     revision: int
+    edited_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
 """
 
 _VERSIONS = """
-SELECT l.id AS letter_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision
+SELECT l.id AS letter_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision, v.at AS edited_at
   FROM redrive_letter l LEFT JOIN redrive_revision v ON v.id = l.revision_id WHERE l.id = ANY(%(letters)b::bigint[])
 """
 
