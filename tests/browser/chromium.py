@@ -133,8 +133,8 @@ class Window:
         self.do(work)
 
     def write(self, label: str, text: str) -> None:
-        """Fill in the field of this label."""
-        self.do(lambda page: page.get_by_label(label).first.fill(text))
+        """Fill in the field of this label; the search box on top of each page is no such field."""
+        self.do(lambda page: page.locator("#content").get_by_label(label).first.fill(text))
 
     def choose(self, label: str, option: str) -> None:
         """Choose in the list of this label."""

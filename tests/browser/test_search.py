@@ -36,7 +36,7 @@ def test_a_number_in_the_box_of_the_dashboard_opens_its_message(
     ann.do(lambda page: page.fill(".find input", "4711"))
     ann.do(lambda page: page.press(".find input", "Enter"))
     ann.sees("Found by the search:")
-    ann.sees(letter.message_id, where="h2")
+    ann.sees(letter.message_id, where="#content")
     assert not javascript or ann.ask("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -27,7 +27,7 @@ from tests.redrive_service.test_server import started
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
-PROVIDER = Path(__file__).with_name("openid_provider.py")
+PROVIDER = Path(__file__).parents[1] / "redrive_service/oidc/openid_provider.py"
 SETTINGS = {
     "REDRIVE_OIDC_CLIENT_ID": CLIENT, "REDRIVE_OIDC_CLIENT_SECRET": SECRET,
     "REDRIVE_OIDC_NAME": "Example Login", "REDRIVE_OIDC_GROUPS": f"redrive-ops={OPERATOR}",

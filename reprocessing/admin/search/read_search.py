@@ -101,7 +101,7 @@ def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None
         raise InvalidFilter(
             f'No DLQ declares the search field "{condition.name}". {cure} To search bodies for the text, quote it: '
             f'"{condition.name}:{condition.value[:60]}". To declare the field: manage.py add_dlq NAME --search-field '
-            f"{condition.name}=body:{condition.name}"
+            f"{condition.name}=body:{condition.name} --confirm"
         )
 
 

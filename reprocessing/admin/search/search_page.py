@@ -158,8 +158,7 @@ def _nothing(request: HttpRequest, search: Search) -> dict[str, Any]:
     seen = visible_rows.rows(request, DeadLetterQueue.objects.order_by("name"))
     of = seen.filter(pk=search.sieve.dlq) if search.sieve.dlq else seen
     without = list(of.filter(search_fields=[]).values_list("name", flat=True)[:500])
-    named = search.sieve.conditions[0].name if search.sieve.fields else "order_id"
-    return {"without": names(without), "example": f"{named}=body:{named}" if named != "order_id" else ""}
+    return {"without": names(without)}
 
 
 def _next(text: str, found: FoundPage) -> str:

@@ -80,5 +80,5 @@ def _denied(pointer: PointerToS3, dlq: DeadLetterQueue, code: str) -> str:
     who = f"The role {dlq.role_arn}" if dlq.role_arn else "The service's role"
     return (
         f"S3 refused to return {_named(pointer)} ({code}). {who} needs s3:GetObject for it, and kms:Decrypt if a KMS "
-        f"key encrypts it. To print the policy: manage.py iam_policy {dlq.name} --mode manual --bucket {pointer.bucket}"
+        f"key encrypts it. To print the policy, use the command iam_policy with --bucket {pointer.bucket}"
     )

@@ -117,7 +117,7 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
     """A failed wave stops it, as it stops a manual run."""
     judge = wave_progression.judge_wave
     monkeypatch.setattr(
-        wave_progression, "judge_wave", lambda *count, **options: judge(*count, **{**options, "heals": False})
+        wave_progression, "judge_wave", lambda *count, **options: judge(*count, **{**options, "is_automatic": False})
     )
     world = replace(_patient("usual", waves=True), outage=Outage(((0.0, 60.0),)))
     ending = theatre.play(world)
@@ -128,7 +128,7 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
     ("broken", "by", "seed"),
     [
         (r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id", 12),
-        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 9),
+        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 11),
     ],
 )
 def test_a_broken_promise_is_seen(

@@ -95,7 +95,7 @@ def test_an_object_that_is_gone_is_named(bucket: str, ann: Client) -> None:
     ("answer", "why"),
     [
         (Denied("AccessDenied"), "(AccessDenied). The role arn:aws:iam::1:role/r needs s3:GetObject for it"),
-        (Denied("AccessDenied"), "To print the policy: manage.py iam_policy shop-dlq --mode manual --bucket bodies"),
+        (Denied("AccessDenied"), "To print the policy, use the command iam_policy with --bucket bodies"),
         (NoAnswer("Timeout"), 'S3 did not return object "orders/1" in the bucket bodies: Timeout. Try again.'),
     ],
     ids=["denied", "cure", "silent"],
