@@ -28,7 +28,7 @@ from reprocessing.models import (
     Run,
     Source,
 )
-from reprocessing.pipeline.parking_lot import act_on_parked, edit, preview_edit, run_bulk_actions
+from reprocessing.pipeline.parking_lot import act_on_parked, edit, edit_messages, preview_edit, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import database_now
@@ -255,6 +255,18 @@ def test_two_bulk_edits_at_once_do_not_edit_a_message_on_top_of_each_other() -> 
     together([lambda one=one: run_bulk_actions.run_bulk_action(one.pk, seconds=9) for one in both])  # type: ignore[misc]
     assert Counter(_bodies().values()) == {b'{"notes": ["seen"]}': 6}
     assert sum(_told(one)[2] for one in both) == 6
+
+
+def test_an_edit_after_the_preview_and_before_the_batch_is_prepared_is_kept() -> None:
+    letter, wanted = parked(dlq(), body=b'{"notes": []}'), _wanted(ADD_ONE)
+    first, second = _asked(wanted), _asked(wanted)
+    run_bulk_actions.run_bulk_action(first.pk, seconds=9)
+    batch = edit_messages.prepare([letter.pk], wanted, conf.current().marks, operation=second.pk)
+    apply = partial(
+        edit_messages.apply, batch, wanted, by="ann", reason="w", operation=second.pk, seen_at=second.asked_at
+    )  # fmt: skip
+    assert rows.in_transaction(apply).done == ()
+    assert _bodies() == {letter.pk: b'{"notes": ["seen"]}'}
 
 
 def test_it_is_aborted_between_two_batches_and_keeps_no_patch() -> None:
