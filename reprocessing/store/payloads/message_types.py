@@ -35,18 +35,22 @@ SELECT l.id, l.message_id, l.size, CASE WHEN l.size <= %(most)b::int THEN coales
  WHERE l.id = %(letter)b
 """
 
-# The conditions of the inner query are those of the index ended_letters_by_dlq_and_time.
+# The conditions of the inner query are those of the index ended_letters_by_dlq_and_time. LIMIT 1 has each payload read
+# by its key: a join might scan all of them.
 _DELIVERED = """
 SELECT l.id, l.message_id, l.size, coalesce(v.body, p.body) AS body,
        coalesce(v.attributes, p.attributes) AS attributes, p.system
-  FROM (SELECT *, sum(size) OVER (ORDER BY finished_at DESC, id DESC) AS through
-          FROM (SELECT id, message_id, state, size, revision_id, finished_at FROM redrive_letter
-                 WHERE dlq_id = %(dlq)b AND finished_at IS NOT NULL AND state <> 'parked'
-                 ORDER BY finished_at DESC, id DESC LIMIT %(looked_at)b) newest
-         WHERE state = 'delivered' AND id <> %(letter)b AND size <= %(most)b::int) l
-  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
- WHERE l.through <= %(bytes)b::bigint
- ORDER BY l.finished_at DESC, l.id DESC LIMIT %(read)b
+  FROM (SELECT id, message_id, size, revision_id, finished_at
+          FROM (SELECT *, sum(size) OVER (ORDER BY finished_at DESC, id DESC) AS through
+                  FROM (SELECT id, message_id, state, size, revision_id, finished_at FROM redrive_letter
+                         WHERE dlq_id = %(dlq)b AND finished_at IS NOT NULL AND state <> 'parked'
+                         ORDER BY finished_at DESC, id DESC LIMIT %(looked_at)b) newest
+                 WHERE state = 'delivered' AND id <> %(letter)b AND size <= %(most)b::int) delivered
+         WHERE through <= %(bytes)b::bigint
+         ORDER BY finished_at DESC, id DESC LIMIT %(read)b) l
+  CROSS JOIN LATERAL (SELECT * FROM redrive_payload WHERE letter_id = l.id LIMIT 1) p
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
+ ORDER BY l.finished_at DESC, l.id DESC
 """
 
 

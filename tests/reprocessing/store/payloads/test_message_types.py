@@ -116,7 +116,8 @@ WITH made AS (
     RETURNING id
 )
 INSERT INTO redrive_payload (letter_id, body, attributes, system)
-SELECT id, '{"type": "order.sent"}', '{}', '{}' FROM made
+SELECT id, convert_to(json_build_object('type', 'order.sent', 'note', repeat('x', 500))::text, 'UTF8'), '{}', '{}'
+  FROM made
 """
 
 
