@@ -64,10 +64,13 @@ def _is(*statements: str) -> Only:
 
 
 def _asks(action: str) -> Only:
-    return lambda _client, asked, *_, **__: asked == action
+    """Whether a request to SQS is of this action."""
+    target = f"AmazonSQS.{action}"
+    return lambda _session, request, *_, **__: any(target in str(value) for value in request.headers.values())
 
 
-_API: Final = "botocore.client:BaseClient._make_api_call"
+#: Every request passes it, those of templates (lean_requests) and those of botocore.
+_API: Final = "botocore.httpsession:URLLib3Session.send"
 _WRITING: Final = "reprocessing.pipeline.capture.capture:_Capture._write"
 _TAKING_BACK: Final = "reprocessing.pipeline.capture.capture:_Capture._take_back"
 _CLEARING: Final = "reprocessing.pipeline.capture.delete_copies:delete_from_dlqs"
