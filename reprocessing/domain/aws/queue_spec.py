@@ -30,7 +30,8 @@ FIFO: Final = ".fifo"
 class Precedence(Enum):
     """What happens if an existing queue has another value than wanted; the enum's value is the reason in words.
 
-    EXACTLY changes the queue's value, AT_LEAST only raises it, AT_FIRST keeps it.
+    EXACTLY changes the queue's value. AT_LEAST only raises the value. AT_FIRST keeps the value: the wanted value is for
+    new queues only.
     """
 
     EXACTLY = "a person asked for it"
@@ -146,15 +147,15 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return the number that a queue should have: `value` if a person set it; else `default`, for new queues only.
+    """Return a queue's wanted number, such as its retention in seconds, from the number `value` that a person set.
 
-    `value` None: no person set it. An existing queue then keeps its number.
+    `value` None: no person set a number. Then a new queue gets `default`, and an existing queue keeps its number.
     """
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return three wanted queues: the DLQ of `source`, the parking queue named `parking` ("": none), and `source`."""
+    """Return the wanted queues of a source queue: its DLQ, its parking queue `parking` ("": none), and `source`."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)

@@ -1,4 +1,4 @@
-"""Read JSON as a tree for people: names and numbers as they are written, repeated names, and only the first of many."""
+"""Read JSON for a tree view: numbers as they are written, repeated names, and only the first of many values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reprocessing.domain.message.json_view import DEPTH
 
-#: Most members of an object, and most items of a list, that are read one by one.
+#: How many members of an object, and how many items of a list, are shown. The others are only counted.
 MEMBERS: Final = 100
 ITEMS: Final = 25
 _BLANK: Final = re.compile(r"[ \t\n\r]*+")

@@ -100,12 +100,12 @@ def why_not_editable(body: bytes, attributes: Attributes) -> str:
 
 
 def why_no_body(body: bytes, attributes: Attributes) -> str:
-    """Return why the bytes are not the message's own body, so that an edit of them is of no use; "": they are."""
+    """Return why an edit of this body is of no use; "": the bytes are the message's own body, not a pointer to S3."""
     return "it is a pointer to a body in S3" if s3_pointer.read(body, attributes) is not None else ""
 
 
 def why_not_text(raw: bytes) -> str:
-    """Return why a browser's text field would change these bytes; "": it would not."""
+    """Return why a browser's text field would change these bytes; "": the bytes would stay the same."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

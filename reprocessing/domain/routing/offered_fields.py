@@ -1,4 +1,4 @@
-"""Collect, from sample messages, fields and values on which conditions can be made."""
+"""Collect fields and values of sample messages, from which a person can make the conditions of a rule."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class _Found:
 
 
 def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> OfferedFields:
-    """Return the fields of these messages.
+    """Return the fields that these messages have, with their most frequent values.
 
-    Without `values`, only what everybody may see who sees the messages: names that look like names, the source queue,
-    and names of message types and of tasks.
+    If `values` is false, leave out all that only people who may see payloads may see. Left are names that look like
+    names of fields, the source queue, and the names of message types and tasks.
     """
     found: dict[str, _Found] = {}
     for message in messages:
@@ -93,7 +93,7 @@ def _offered(name: str, found: _Found) -> OfferedField:
 
 
 def _condition(name: str, text: str) -> str:
-    """Return the condition that the field equals this text; empty: none can say so, or the text is too long."""
+    """Return the condition that the field equals this text; empty: the text is too long, or not allowed in one."""
     if len(text) > VALUE_LENGTH or not text:
         return ""
     try:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.safe_text import visible
 
-#: Most characters of a body that is a part of the command; longer ones are read from the downloaded file.
+#: Max characters of a body inside the command. For a longer body, the command reads a file that the person downloads.
 LONGEST: Final = 2_000
 
 
