@@ -56,7 +56,7 @@ class AuditEntry(models.Model):
 
     An entry that names no DLQ, letter or other object is about the whole service. A database trigger forbids changes,
     except that a reference to a deleted DLQ, target or rule becomes null. `operation`: the bulk action that made the
-    change; null: no bulk action did.
+    change; null: the change was not part of a bulk action.
     """
 
     act = models.TextField(choices=AuditAct.choices)

@@ -1,4 +1,4 @@
-"""The copies of captured letters in DLQs (a letter's message there), and whether they are deleted."""
+"""Copies: the messages of captured letters in their DLQs, and whether these messages were deleted."""
 
 from __future__ import annotations
 

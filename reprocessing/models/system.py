@@ -113,7 +113,7 @@ class RestoreDoubt(models.Model):
         receives: how often SQS had delivered the letter's message in the DLQ when the hold began; null: this
             service kept no message of the letter invisible in the DLQ.
         arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
-        came_back: number of the attempt, made after the backup, after which the message came back; null: none did.
+        came_back: number of the attempt, made after the backup, after which the message came back; null: it did not.
         word: a person's decision (`RestoreDecision`); empty: no decision yet.
     """
 
@@ -213,7 +213,7 @@ class LetterCountDelta(_Kind):
 class _Hourly(models.Model):
     """Base class of counts: in the hour that began at `hour`, the event `what` happened to `n` letters of a DLQ.
 
-    `what`: for example `captured`, `failure` or `parked` (`metric_names.LETTER_COUNTERS`).
+    `what`: for example `captured`, `failed` or `parked` (`metric_names.LETTER_COUNTERS`).
     """
 
     dlq_id = models.BigIntegerField()
