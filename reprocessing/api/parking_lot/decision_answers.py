@@ -39,7 +39,7 @@ class Release(Decision):
     """The request to release the messages with these redrive ids."""
 
     at: Moment | None = Field(
-        None, description="earliest time of the send; later messages of the same ordering keys wait, too"
+        None, description="earliest time of the send; later messages of the same ordering keys also wait"
     )
     target: Text | None = Field(
         None, description="send the messages to this target, regardless of rules: name, ARN or URL"
