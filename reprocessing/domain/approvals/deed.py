@@ -30,7 +30,7 @@ class DeedKind(StrEnum):
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """Return the permissions that a person needs, all of them, to request or to approve a deed of this kind."""
+        """Return the permissions that a person must have, all of them, to request or approve a deed of this kind."""
         return tuple(f"reprocessing.{name}" for name in _PERMISSIONS[self].split())
 
     @property

@@ -45,7 +45,7 @@ def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Diffe
 
 
 def _bare(wanted: WantedQueue) -> dict[str, str]:
-    """Return the attributes of a new queue, without policies: they name other queues, which may not exist yet."""
+    """Return the attributes of a new queue, without policies: policies name other queues, which may not exist yet."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}

@@ -136,7 +136,10 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute contradicts the wanted value, and is not changed. `what`: how; `cure`: what a person has to do."""
+    """An attribute contradicts the wanted value, and is not changed.
+
+    `what`: the contradiction, in words. `cure`: what a person has to do.
+    """
 
     attribute: str
     what: str
@@ -164,7 +167,8 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
     """Return one of the service's own queues and its DLQ.
 
-    Existing queues keep their duration of a long poll (`wait`), because workers send their own with each receive.
+    Existing queues keep their duration of a long poll (`wait`), because workers send their own duration with each
+    receive.
     """
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
@@ -175,9 +179,9 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
+    """Return the wanted queues, with content-based deduplication for each DLQ of which a source queue has it.
 
-    `found` has the existing queues by name; None: the queue does not exist.
+    `found`: the existing queues by name; None: the queue does not exist.
     """
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content

@@ -20,7 +20,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 class Label:
     """The place of a value in its object or list: its name, or its index. Both None: the document itself.
 
-    `is_repeated`: the object has an earlier member with this name. Most parsers read only the last one.
+    `is_repeated`: whether the object has an earlier member with this name. Most parsers read only the last member.
     """
 
     name: str | None = field(default=None, repr=False)
@@ -30,7 +30,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value without values in it. `kind`: text, number, word (true, false, null) or empty ({} or []).
+    """A value that contains no other value. `kind`: text, number, word (true, false, null) or empty ({} or []).
 
     `text`: the characters of a text; any other value as it is written in the document, so that no digit is lost.
     """

@@ -1,4 +1,4 @@
-"""Decide which parts of a parked letter a person may edit, and what an edit breaks (limits, JSON) or changes (keys)."""
+"""Decide what a person may edit in a parked letter, and check an edit: SQS's limits, valid JSON, changed keys."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
 
 
 def why_not_editable(body: bytes, attributes: Attributes) -> str:
-    """Return why a body cannot be edited as text; "": it can."""
+    """Return why a body cannot be edited as text; "": it can be edited."""
     return why_no_body(body, attributes) or why_not_text(body)
 
 

@@ -132,7 +132,7 @@ class MessageFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether the filter has a condition other than `states`."""
+        """Return whether the filter has a condition other than `states`, `dlqs` and `reveals`."""
         return self != MessageFilter(states=self.states, dlqs=self.dlqs, reveals=self.reveals)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:

@@ -67,7 +67,7 @@ def _parts(document: object) -> Iterator[Mapping[str, object]]:
 
 
 def _fields(document: dict[str, JsonValue]) -> Iterator[Mapping[str, object]]:
-    """Yield the headers of an HTTP request that a queue carries, then the body's own fields."""
+    """Yield the headers of an HTTP request that is stored in the body, then the body's own fields."""
     if isinstance(headers := document.get("headers"), dict):
         yield headers
     yield document

@@ -1,4 +1,4 @@
-"""Define decisions about sending the first letter of a lane (an ordering key), and results of sending an attempt."""
+"""Define decisions about sending the first letter of a lane (an ordering key's letters), and results of attempts."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class ChoiceFigures:
     Attributes:
         ends_at: when the last outcome is known, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
-        late: messages whose copies SQS deletes before they are sent, at least; PostgreSQL keeps the messages.
+        late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """
 
     choice: Choice

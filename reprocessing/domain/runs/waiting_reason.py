@@ -78,20 +78,21 @@ class ShutBreaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is known about a run. Texts are empty, and lists too, if there is nothing to say.
+    """What is known about a run. Texts and lists are empty if there is nothing to say.
 
     Attributes:
         state: planned, running, paused, finished or aborted. `told`: a sentence that says who changed it, and why.
-        is_standing: the run redrives whatever the DLQ has. `is_selected`: the messages of a plan are selected.
+        is_standing: whether the run redrives all new messages of a DLQ. `is_selected`: whether the messages of the
+            run's plan are selected.
         approval: the number of an open request for approval to start or resume the run; None: there is none.
-        stop: who stopped the sends, and why. `aws`: that AWS's own redrive moves the messages.
+        stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
         missing: sentences about processes that do not run: first about beat, then about the workers.
         captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
             messages that wait for a person's decision. `open`: all unfinished messages.
         awaited: what pending outcomes wait for.
         wave: size of the open wave; None: the run has no open wave, or sends its last wave, which has no limit.
         sick: targets whose health check does not pass, with the reason.
-        measured: messages sent a second lately. `allowed`: by the rate limits; None: no limit.
+        measured: messages sent a second lately. `allowed`: messages a second by the rate limits; None: no limit.
     """
 
     state: str

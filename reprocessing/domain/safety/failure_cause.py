@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Seconds for which, after a message's last failure, the outcomes of other messages are awaited.
+#: How many seconds after a message's last failure the service waits for outcomes of other messages.
 OUTCOMES_AWAITED: Final = 60.0
 
 
