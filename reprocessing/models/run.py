@@ -84,7 +84,7 @@ class Run(models.Model):
                 name="run_rate_between_0_001_and_1000000",
             ),
         ]
-        # For the filters of the list of runs, whose newest runs are first.
+        # These indexes are for the filters of the admin's list of runs, which shows the newest runs first.
         indexes = [
             models.Index(F("state"), F("id"), name="runs_by_state"),
             models.Index(F("asked_by"), F("id"), name="runs_by_person"),

@@ -1,4 +1,4 @@
-"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, notices of parking, sign-ins."""
+"""State of the service: heartbeats, ticks, task hints, counts, doubts after a restore, parking queues, sign-ins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return the time since a worker last took a task from this queue: one row; no row: no worker ever took one."""
+        """Return the time since a worker last took a task from this queue, as one row; no row: no worker ever did."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
@@ -192,7 +192,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with a DLQ, failure group, state and reason, without the changes in `LetterCountDelta`."""
+    """The number of letters with a DLQ, failure group, state and reason; `LetterCountDelta` has the newest changes."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -230,7 +230,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events of a DLQ's letters in an hour. The changes in `HourlyCountDelta` are not included."""
+    """The number of events of a DLQ's letters in an hour; `HourlyCountDelta` has the newest changes."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
