@@ -73,10 +73,10 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 
 @changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
-    """Release, discard, restore or edit all messages that a filter matches.
+    """Release, discard, restore, assign, annotate or edit all messages that a filter matches.
 
-    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard,
-    messages:assign for assignments and notes, or messages:edit and messages:bodies for edits.
+    Workers change the messages in batches. The token also needs the scope of the action: messages:release;
+    messages:discard (also to restore); messages:assign (also for notes); or messages:edit and messages:bodies.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])

@@ -69,7 +69,7 @@ class DecisionAnswer(ChangeAnswer):
 
 
 class BulkRequest(Change):
-    """The request to release, discard, restore or edit all messages that a filter matches."""
+    """The request to release, discard, restore, assign, annotate or edit all messages that a filter matches."""
 
     action: Literal["release", "discard", "restore", "assign", "note", "edit"]
     filter: MessageQuery

@@ -125,7 +125,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
 ) -> DecisionAnswer:  # fmt: skip
     """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
-    `is_guarded`: the decision may need a second person, since it changes messages.
+    `is_guarded`: whether the decision may need a second person.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)
