@@ -28,7 +28,7 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; JSON may double a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; in JSON, values may double
 _SHOWN = 80
 FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"

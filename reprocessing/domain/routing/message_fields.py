@@ -48,7 +48,7 @@ class MessageFields:
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
         body over 256 KiB are `Unreadable`, not missing, because a rule may exist to stop such large messages.
         """
-        known = self._known.get(asked.text)  # by text: Python caches its hash, and hundreds of rules ask
+        known = self._known.get(asked.text)  # Python caches a text's hash, and hundreds of rules ask
         if known is None:
             known = self._known[asked.text] = self._read(asked)
         return known

@@ -84,7 +84,7 @@ def list_problem(declared: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1_024)
 def search_fields(declared: tuple[str, ...]) -> tuple[SearchField, ...]:
-    """Return the search fields of a DLQ's setting, which was checked when it was stored."""
+    """Return the search fields that a DLQ's setting declares, each as NAME=WHERE. The texts must be valid."""
     return tuple(SearchField.parse(text) for text in declared)
 
 
