@@ -172,7 +172,7 @@ class ParkingQueueMessage(models.Model):
         return f"{self.parking_event}: {self.letter_id}"
 
 
-# Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
+# Every change of a letter updates the counts below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
     """Base class of counts: `n` letters have this DLQ, failure group, state and reason. `group_id` 0: no group."""
 
