@@ -63,7 +63,7 @@ class DecisionAnswer(ChangeAnswer):
     """The result of a decision about messages, or of its dry run."""
 
     selection: str = Field(description="a digest of the messages that can be changed, in their present state")
-    messages: int = Field(description="number of changed messages; in a dry run, of those that would change")
+    messages: int = Field(description="number of changed messages; in a dry run, of messages that would change")
     done: list[UUID] = Field(description="redrive ids of the messages that were changed")
     refused: list[RefusedMessage]
 

@@ -35,7 +35,7 @@ class RuleView(Answer):
     name: str
     position: int
     enabled: bool
-    dlq: str | None = Field(description="null: all DLQs")
+    dlq: str | None = Field(description="name of the DLQ whose messages the rule applies to; null: all DLQs")
     conditions: list[str]
     action: str
     target: str | None = Field(description="ARN of the target to which the rule sends")
