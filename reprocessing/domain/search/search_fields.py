@@ -69,7 +69,7 @@ def is_name(text: str) -> bool:
 
 
 def list_problem(declared: Sequence[str]) -> str:
-    """Return why a DLQ cannot have these search fields, each written as NAME=WHERE; empty: it can."""
+    """Return why a DLQ cannot have these search fields, each written as NAME=WHERE; empty: it can have them."""
     names: list[str] = []
     for text in declared:
         try:
