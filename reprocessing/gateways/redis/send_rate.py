@@ -97,7 +97,7 @@ class Rates:
     def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
         """Return whether the task `who` may wait `seconds` for tokens of a target. One task at a time may wait.
 
-        This is not a lock: without Redis, no task waits. If Redis has lost the key, two tasks may wait.
+        This is not a lock: if Redis does not answer, no task waits, and if Redis has lost its data, two tasks may wait.
         """
         name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:

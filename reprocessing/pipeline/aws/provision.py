@@ -20,7 +20,7 @@ from reprocessing.domain.aws.queue_spec import (
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation, change_attributes, find_queue, make_queue
 
-_LOOKS: Final = 8  #: most rounds: four for the steps, and four more because SQS may show changes late
+_LOOKS: Final = 8  #: most rounds of comparing and changing: four for the steps, four because SQS may show changes late
 _REST: Final = 1.0  #: seconds between rounds. AWS: "you must wait at least one second" after CreateQueue
 
 

@@ -173,7 +173,7 @@ class _Scan:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the kind of sources that AWS refused to list; None: the page has what was read."""
+        """Store a page. `kind`: the kind of sources that AWS refused to list; None: AWS refused nothing."""
         sources = [source for source in page.sources if source.source_arn not in self._own]
         if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}

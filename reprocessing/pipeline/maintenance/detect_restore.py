@@ -80,13 +80,13 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
     """Begin the hold; return whether another worker began it before. `alone`: no other worker can begin it now."""
-    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
+    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # the last sweep before the backup
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> restore_hold.RestoreHold | None:
         if not restore_detection.raise_ticks(known) and not alone:
             return None
-        # anew: the backup itself may contain an old hold
+        # anew: the backup may contain an older hold
         return restore_hold.begin_hold(last or lanes.database_now(), by=THE_SERVICE, reason=why, anew=True)
 
     found = rows.in_transaction(work)

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
-#: Most batches of letters that a sweep assigns to failure groups. While lanes are replayed, there are fewer: most
-#: letters that wait then are delivered soon, and a batch takes a quarter of a second.
+#: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
+#: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
 _NEWS_FOR = 10.0  #: notices to the parking queue are sent only for this many seconds after they were read
@@ -62,7 +62,7 @@ def sweep_all(*, conf: Conf) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Do the parts of a sweep that are not about one DLQ: breakers, waves, failing targets, loops, rules, runs, plans.
+    """Do the parts of a sweep that are not about one DLQ: breakers, waves, runs, rules and plans.
 
     Return the current rules. Pass them to the next call (`book`): unchanged rules are not applied again.
     """

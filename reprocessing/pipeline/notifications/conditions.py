@@ -104,7 +104,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield `Holds` (true) for the event of each condition, `HoldsNot` for open incidents of `kinds` without event."""
+    """Yield `Holds` for each event; and `HoldsNot` for each open incident of `kinds` that has no event any more."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)

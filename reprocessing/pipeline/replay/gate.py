@@ -66,7 +66,7 @@ def judge_heads(
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # so that a canary has few tries
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # few tries first: the first is the canary
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(

@@ -63,7 +63,7 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
     }
-    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # as all locks
+    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order of all locks
 
     def record() -> Settled:
         mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])

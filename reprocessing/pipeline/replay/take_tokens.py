@@ -116,7 +116,8 @@ class _Meter:
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
         """Take tokens for the heads of runs that send more slowly to this target than its own rate permits.
 
-        A run's rate is multiplied by the ramp-up share, as the target's is. Return as `take` does.
+        A run's rate is multiplied by the ramp-up share. Return the heads that got a token or need none, and the
+        monotonic time at which the first token expires.
         """
         left: list[LaneState] = []
         by_run: dict[tuple[int | None, float | None], list[LaneState]] = {}
