@@ -113,7 +113,7 @@ def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]
 
 
 def _order(difference: QueueMissing | AttributeDiffers) -> int:
-    """Return the rank of a step: 0 create a queue, 1 widen an allow policy, 2 set attributes, 3 narrow allowAll."""
+    """Return the rank of a step: 0 create queue, 1 widen allow policy, 2 set attributes, 3 narrow allow policy."""
     if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:

@@ -161,7 +161,7 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Store a chunk, then delete the copies that may be deleted. Return False if the lease is lost."""
+        """Store the copies received last, then delete copies that may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.

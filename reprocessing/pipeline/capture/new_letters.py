@@ -59,8 +59,8 @@ class NewLetters:
     ) -> set[str]:
         """Store new letters, with the values of search fields in `facts`; return the ids of the messages that were new.
 
-        If the DLQ's settings for searches changed since they were read, read them
-        again, and retry. `day`: the day whose data key is used. Call it outside a transaction.
+        If the DLQ's settings for searches changed since they were read, read the settings again, and retry. `day`: the
+        day whose data key is used. Call it outside a transaction.
         """
         found, search = self._entries(facts), self._search
         written = received_copies.admit(

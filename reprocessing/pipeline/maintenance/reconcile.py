@@ -45,7 +45,7 @@ def decide(
     transaction (500 letters), with the number of letters so far.
 
     Raises:
-        RestoreUnresolved: there is no hold, so no letter is in doubt.
+        RestoreUnresolved: no restore of PostgreSQL was detected, so no letter is in doubt.
     """
     if restore_hold.current_hold() is None:
         raise RestoreUnresolved("Nothing is held after a restore, so nothing is to be decided.")

@@ -38,7 +38,7 @@ class _Job:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether there are incidents without notifications yet, or notifications that can be sent now."""
+    """Return whether an incident (an open problem) has no notification yet, or a notification can be sent now."""
     return sending.is_due(conf.destinations)
 
 

@@ -1,4 +1,4 @@
-"""Open an incident when beat sends no ticks, or the workers take no tasks (silence); end it when they do again."""
+"""Open an incident (notify people) when beat sends no ticks, or when workers take no tasks; end it afterwards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Edit many parked letters with one patch. Each letter gets a revision, and its captured bytes are kept.
 
-A batch is prepared first, outside a transaction: keys are unwrapped, and bodies are patched and sealed. The transaction
-then edits the letters that are unchanged since. So each letter is edited once, also if the worker is killed.
+A batch is prepared first, outside a transaction: keys are decrypted, and bodies are patched and encrypted. The
+transaction then edits the letters that are unchanged since. So each letter is edited once, also if the worker is
+killed.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ class _Meter:
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
         """Take the available tokens of a limit; return the heads that got a token, and when their first token expires.
 
-        Times are monotonic. `until`: these heads hold tokens of another limit, which expire at this time; None: they
-        hold no tokens yet.
+        Times are monotonic. `until`: when tokens of another limit expire that the heads already have; None: they have
+        none.
         """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)

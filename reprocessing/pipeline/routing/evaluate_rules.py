@@ -48,9 +48,9 @@ class _Dlq:
 
 
 class RuleBook:
-    """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors.
+    """All rules, compiled for letters of any DLQ, with counts of their errors.
 
-    Every change of the rules makes a new version.
+    Every change of a rule makes a new version of the rules. This object has one version.
     """
 
     def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:

@@ -138,7 +138,7 @@ def receiver_count(visible: int, conf: Conf) -> int:
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """Return whether no other reader hides messages of the DLQ. A hidden message may be a letter that came back.
 
-    The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
+    The caller must have the DLQ's capture lease, so that no other capture of this service hides copies. Return
     False if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
