@@ -80,7 +80,7 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) 
 
 
 def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
-    """Return the host's addresses; empty if resolving takes longer than `until` (a monotonic time).
+    """Return the host's addresses; empty if resolving has not ended at `until` (a monotonic time).
 
     The host is resolved in a thread, because the system's resolver has no timeout.
     """

@@ -129,7 +129,7 @@ class Rates:
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """Return how many tokens of a target are available (`count`), without taking any.
 
-        `retry_after` is the time until one token is available. For `key`, `rate` and `burst`, see `take`.
+        `retry_after` is the time until one token is available. `key`, `rate` and `burst` mean the same as for `take`.
 
         Raises:
             RateLimitUnavailable: Redis did not answer within a second.

@@ -97,7 +97,7 @@ def end_expired() -> int:
 
 
 def changed_since(row: Approval) -> str:
-    """Return, as text for people, which change since a request makes it void; empty: nothing has changed."""
+    """Return, as text for people, what has changed since a request and makes it void; empty: nothing."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:

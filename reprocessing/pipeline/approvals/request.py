@@ -23,7 +23,7 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request to approve a deed, with what the deed would act on now, and notify people; return the request.
+    """Store a request to approve a deed, with the state of what the deed would change, and notify people; return it.
 
     `needed`: the error with which the deed was refused. `lasts`: how long the request can be approved.
 

@@ -97,7 +97,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the next steps, which `_order` puts first, each with the comparison of its queue."""
+    """Return the next steps (all of the lowest rank, see `_order`), each with the comparison of its queue."""
     left = [
         (difference, seen)
         for seen in looks

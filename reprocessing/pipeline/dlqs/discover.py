@@ -105,7 +105,7 @@ class _Scan:
         self._unread = [(kind, sentence) for kind, sentence in begun.unread]
 
     def pages(self) -> Iterator[None]:
-        """Read page after page, and yield after each page is stored, so that the caller can stop."""
+        """Read queues and sources from AWS, page by page. Yield when a page is stored, so that the caller can stop."""
         stage: DiscoveryStage | None = DiscoveryStage(self._begun.stage)
         marker = self._begun.marker
         while stage is not None:

@@ -24,7 +24,10 @@ ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield lists of up to 500 letters in doubt, of this DLQ (None: of all DLQs), about which nobody has decided."""
+    """Yield letters in doubt (perhaps sent before a restore) about which nobody has decided, in lists of up to 500.
+
+    `dlq`: the id of their DLQ; None: all DLQs.
+    """
     above = 0
     while found := restore_doubts.doubted_letters(dlq=dlq, above=above, limit=GROUP):
         yield found

@@ -79,8 +79,8 @@ def _look_if_due(dice: Callable[[], float]) -> None:
 def _look(some: Sequence[WatchedTarget]) -> None:
     """Ask SQS whether each target is empty; record each answer when it arrives, with the time of the request.
 
-    PostgreSQL is asked for the time once, and the threads that ask SQS count on from it: they have no connection to
-    PostgreSQL.
+    The threads that ask SQS have no connection to PostgreSQL. So PostgreSQL is asked for its time once, at the
+    beginning, and the time that has passed since is added.
     """
     clock = suspend_aware_clock()
     before, began, since = clock(), lanes.database_now(), clock()

@@ -209,7 +209,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats work beside a replay (see the subclasses) until the replay ends."""
+    """A thread that repeats work (`_Checks`, `_Watch`) during a replay, until the replay ends."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")

@@ -164,8 +164,8 @@ def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> boo
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
     """Extend the visibility timeout of copies that may be hidden; return whether SQS has extended any.
 
-    SQS extends only copies that are hidden. So an extended copy is hidden for longer than is recorded, by a killed
-    worker. The new time is recorded.
+    SQS extends only copies that are hidden. PostgreSQL did not know that these copies are hidden: a killed worker may
+    have received them. The new timeout is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:

@@ -1,4 +1,4 @@
-"""Forecast a plan: how many messages it sends, how fast, which cannot be sent, and what the run waits for."""
+"""Forecast a plan: how many messages it sends, how fast, which messages cannot be sent, and what it waits for."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges if nothing fails: for sends, deletes, and one extended timeout of each copy.
+        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each copy's timeout.
 
         The requests that find out outcomes, about one per second, are not included.
         """

@@ -26,7 +26,7 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 class EnlistResult(Enlisted):
     """How many letters were enlisted, and on how many lanes (a lane that gets letters in two batches counts twice).
 
-    `left`: letters are left, which the next poll enlists.
+    `left`: whether letters are left, which the next poll enlists.
     """
 
     letters: int = 0

@@ -83,7 +83,7 @@ def awaited(case: Case) -> Iterator[Finding]:
 
 
 def dependent_targets(case: Case) -> Iterator[Finding]:
-    """No other DLQ's target needs captures of this one.
+    """No target of another DLQ needs captures of this DLQ.
 
     The admin shows this sentence if the check passes. A DLQ in mode observe is not captured. So for this mode, the
     check yields a refusal for each target of another DLQ that needs these captures for its outcome (absence), and a

@@ -43,7 +43,7 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """The DLQ is not one of the service's own queues, nor the DLQ of one.
+    """The DLQ is not one of the service's own queues, nor the DLQ of such a queue.
 
     The admin shows this sentence if the check passes. Else, the check yields a refusal. `own`: the URLs of the
     service's own queues.
