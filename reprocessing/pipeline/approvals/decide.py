@@ -204,4 +204,6 @@ def _require(by: str, reason: str) -> None:
     if not by.strip() or not reason.strip():
         raise ApprovalRefused("Nothing was done: a decision needs a person and a reason.")
     if not is_one_name(by):
-        raise ApprovalRefused("Nothing was done: the name of the person who decides must be one name.")
+        raise ApprovalRefused(
+            "Nothing was done: give one person's name. It cannot contain 'approved by' or 'without approval'."
+        )

@@ -33,7 +33,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
     if not by.strip() or not reason.strip():
         raise ApprovalRefused(f"{needed.deed.title}: this needs a second person, and so a reason. Give a reason.")
     if not is_one_name(by):
-        raise ApprovalRefused("The name of the person who asks must be one name.")
+        raise ApprovalRefused("Give one person's name. It cannot contain 'approved by' or 'without approval'.")
     deed = needed.deed
     sealed = requests.seal(deed)
 

@@ -125,7 +125,7 @@ class _Capture:
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
         drained = listening.has_run_dry and clean
-        proves = drained and was_alone and alone()  # a new reader may hide a returned message
+        proves = drained and was_alone and alone()  # a reader that began meanwhile may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.newest_letter = newest or 0

@@ -130,7 +130,7 @@ def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run
     match run.state:
         case RunState.PLANNED:
             plan.place_captured(run.dlq)
-            plans.select_letters(run.pk, by=by, reason=reason)  # in case they are not selected yet
+            plans.select_letters(run.pk, by=by, reason=reason)  # if its letters are not selected yet
             run.refresh_from_db()
             run_transitions.start(run, by=by, reason=reason)
         case RunState.FINISHED:

@@ -23,7 +23,7 @@ from reprocessing.store.runs import leftover_lanes, plans, run_transitions
 from reprocessing.store.safety import stops
 
 _GONE_NAMED: Final = 10
-#: Why the run of a DLQ waits for outcomes.
+#: Why a run must wait for outcomes if its DLQ holds keys while a message is parked.
 HOLDS_KEYS: Final = (
     "{} holds a key while one of its messages is parked, so its order must be kept: a run must wait for outcomes where "
     "a target's settings say so."

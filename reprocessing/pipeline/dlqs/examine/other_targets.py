@@ -98,9 +98,9 @@ def published(case: Case) -> Iterator[Finding]:
         if target.kind in _PUBLISHED:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
             yield warn(
-                f"Each message is published again: it goes to {target.confirmed_fanout or 0:,} {what} "
-                f"{resource_name(arn)} again that had it already.",
-                "To reach only the one that failed: --to off, and --source with its ARN.",
+                f"Each message is published again: it goes again to {target.confirmed_fanout or 0:,} {what} "
+                f"{resource_name(arn)} that had it already.",
+                "To reach only the receiver that failed: --to off, and --source with its ARN.",
             )
             if case.mode == Mode.AUTOMATIC:
                 yield refuse(
