@@ -23,8 +23,9 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request to approve a deed, with the state of what the deed would change, and notify people; return it.
+    """Store a request to approve a deed, and notify people; return the request.
 
+    The messages, rules or settings that the deed would change are stored, too: if they change, the request is void.
     `needed`: the error with which the deed was refused. `lasts`: how long the request can be approved.
 
     Raises:

@@ -50,7 +50,7 @@ class Progress:
 
 
 class _LeaseLost(Exception):
-    """The scan must end: another process has leased the scope, or the scope was deleted."""
+    """The scan must end: another process has leased its scope (account and region), or the scope was deleted."""
 
 
 def scan_scope(

@@ -36,7 +36,7 @@ def count_tick(marks: TickWatermark) -> bool:
 def is_database_current(marks: TickWatermark) -> bool:
     """Return whether PostgreSQL is current; False: it was restored from a backup, and the hold has stopped all sends.
 
-    Call this function before sends. It counts no tick. A call of this function costs one call to Redis.
+    Call this function before sends. A call counts no tick, and costs one call to Redis.
     """
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
@@ -57,8 +57,9 @@ def _known(marks: TickWatermark) -> int | None:
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
     """Begin the hold (stop all sends) for a person, and raise PostgreSQL's tick count to the count in Redis.
 
-    Both are one transaction. Without the raised count, the same restore would be detected again. `restored_to`: the
-    time of the backup. `anew`: the database was restored again, so begin a new hold, and delete earlier decisions.
+    Both are written in one transaction. Without the raised count, the same restore would be detected again.
+    `restored_to`: the time of the backup. `anew`: the database was restored again, so begin a new hold, and delete
+    earlier decisions.
     """
     known = _known(marks)
 

@@ -50,8 +50,7 @@ def check_conditions(conf: Conf) -> None:
     """Open an incident for each condition that is true, such as too many parked messages; end the other incidents.
 
     If it is not known whether a condition is true, its incident stays as it is. The cost does not depend on the number
-    of messages: a dozen statements read stored counts, rows of DLQs, up to 100 lanes of each running run, and one sent
-    message of each target. Call it outside transactions; it commits by itself.
+    of messages. Call this function outside transactions: it commits by itself.
     """
     back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)

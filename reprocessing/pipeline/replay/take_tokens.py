@@ -95,8 +95,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got a token, or need none (no rate class, or a class without a rate); and the monotonic
-        time at which the first token expires (None: no token was taken).
+        Return the heads that got a token or need none, and the monotonic time at which the first token expires (None:
+        no token was taken). Heads without a rate class, or with a class without a rate, need no token.
         """
         left: list[LaneState] = []
         until: float | None = None

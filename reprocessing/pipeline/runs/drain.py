@@ -173,11 +173,12 @@ def _told(run: Run) -> str:
 def replay_run(
     run: Run, context: DrainContext, *, on_progress: Callable[[RunCounts], None], along: Sequence[int] = ()
 ) -> RunCounts:
-    """Replay a run until its letters are finished, it is paused or aborted, or `context.stop()`; return its counts.
+    """Replay a run until its letters are finished, or the run is paused or aborted; return its letter counts.
 
-    Letters that wait behind a parked letter of their lane are not waited for. The other running runs of the DLQ are
-    replayed, too, since their letters may be first in the lanes. `along`: ids of runs that are also replayed until they
-    are finished. `on_progress`: called every few seconds, with the run's letter counts.
+    The replay also ends when `context.stop()` returns True, and does not wait for letters behind a parked letter of
+    their lane. The other running runs of the DLQ are replayed, too, since their letters may be first in the lanes.
+    `along`: ids of runs that are also replayed until they are finished. `on_progress`: called every few seconds, with
+    the run's letter counts.
     """
     threads: list[_Beside] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:

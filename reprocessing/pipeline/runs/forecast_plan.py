@@ -219,7 +219,7 @@ class PlanForecast:
 
     @property
     def _deletes(self) -> Cost:
-        """Return what SQS charges for deleting the messages from the DLQ, and for hiding each one longer, once."""
+        """Return what SQS charges for deleting the messages from the DLQ, and for one extension of their timeout."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return Cost()
         each, letters = self.prices.of(fifo=self.dlq.fifo), self.prospect.letters

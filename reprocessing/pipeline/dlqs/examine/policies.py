@@ -43,7 +43,7 @@ def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
     The admin shows this sentence if the check passes. For each target with outcome acknowledged, the check yields
-    a refusal if no time limit for reports is set; else it yields a note about the time limit.
+    a refusal if no time limit for reports is set, or a note about the time limit.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
@@ -85,9 +85,9 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No target of another DLQ needs captures of this DLQ.
 
-    The admin shows this sentence if the check passes. A DLQ in mode observe is not captured. So for this mode, the
-    check yields a refusal for each target of another DLQ that needs these captures for its outcome (absence), and a
-    refusal if sent messages still wait for such a capture.
+    The admin shows this sentence if the check passes. Else, the check yields refusals: this DLQ gets mode observe,
+    so it is not captured any more. But a target of another DLQ has outcome absence and needs these captures, or sent
+    messages wait for them.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
