@@ -142,7 +142,7 @@ def _trusted() -> ssl.SSLContext:
 
 def _health_of_status(status: int, expected: int | None) -> HealthResult:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return Unhealthy(f"it answered {status}, a redirect, and none is followed; ask the address it leads to")
+        return Unhealthy(f"it answered {status}, a redirect, which is not followed; use the URL to which it leads")
     good = status == expected if expected is not None else HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
     if good:
         return Healthy(f"it answered {status}")

@@ -145,7 +145,7 @@ class Rates:
             count, there, left = self._script(keys=[f"redrive:rate:{key}"], args=[rate, most, wanted, life])
         except redis.RedisError as error:
             raise RateLimitUnavailable(
-                f"Redis did not say whether letters may go to target {key} ({type(error).__name__}: {error}). "
+                f"Redis did not say whether messages may go to target {key} ({type(error).__name__}: {error}). "
                 "Nothing is sent until it does. Check REDIS_URL, and that the server runs and can be written to."
             ) from error
         return int(count), int(there), Bucket(float(left), 0, rate, most)

@@ -272,7 +272,7 @@ def _count(answers: Sequence[_Answer]) -> None:
 def _tell(book: RuleBook) -> None:
     for rule, erred, asked in book.failing_rules():
         logger.error(
-            "Rule %s could not be evaluated for %d of %d letters, which are held. Correct it (manage.py add_rule "
+            "Rule %s could not be evaluated for %d of %d messages, which are held. Correct it (manage.py add_rule "
             "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",
             rule.name, erred, asked, rule.name, rule.name, extra={"rule": rule.name},
         )  # fmt: skip
