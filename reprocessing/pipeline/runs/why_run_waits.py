@@ -76,7 +76,7 @@ def read_breakers(targets: Collection[int]) -> list[BreakerStatus]:
 
 
 def _open_approval(run: Run) -> int | None:
-    """Return the number of an open request to start or resume the run. Few requests are open at a time."""
+    """Return the number of an open request to start or resume the run; None: there is none."""
     found = Approval.objects.filter(state=ApprovalState.OPEN, arguments__run=run.pk, dlq_ids__contains=[run.dlq_id])
     return found.order_by("-pk").values_list("pk", flat=True).first()
 
