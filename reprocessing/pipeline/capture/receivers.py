@@ -35,7 +35,8 @@ class ReceiverPool:
     """Receiver threads, for a `with` block. Iteration yields polls until the queue has run dry or the time is over.
 
     Few messages in a poll do not show that the queue is nearly empty: SQS may return a few of many. A FIFO queue hides
-    later messages of a group until the received message is deleted, so an empty poll counts only after `note_written`.
+    later messages of a group until the received message is deleted. So an empty poll shows an empty queue only after
+    `note_written`.
 
     If messages keep arriving in small polls, SQS is asked how many messages are visible. If none is visible, all
     messages that the queue held at the beginning have been received.
