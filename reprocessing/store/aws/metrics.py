@@ -1,4 +1,4 @@
-"""Store the sums of counters, how much of each sum CloudWatch got, and when periodic actions were last done."""
+"""Store the sums of counters, how much of each sum CloudWatch got, and when each periodic action was last done."""
 
 from __future__ import annotations
 

@@ -49,13 +49,13 @@ planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# Letters whose mark may be removed. A person decides about letters that were parked for another reason.
+# Letters whose mark may be removed: not those that were parked for another reason, about which a person decides.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
 
-# AWS may move these messages from now on. A letter that a run would take or send is left to a person. AWS cannot have
-# moved an invisible copy. A letter that was sent is affected only if its attempt fails.
+# Marks the letters whose visible copies AWS may move from now on; AWS cannot move invisible copies. A marked letter is
+# not sent: a run parks it, or it waits on its lane for a capture. A letter that was sent is affected only if it fails.
 _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, blocked_reason = 'moved_by_aws', detail = ''
@@ -129,9 +129,9 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs with letters to send whose copies are visible, so that AWS could move these copies now.
+    """Return the ids of DLQs whose runs have letters to send, and from which AWS could move copies now.
 
-    `dlq`: check only this DLQ; None: all.
+    AWS can move only visible copies. `dlq`: check only this DLQ; None: all.
     """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 

@@ -1,7 +1,6 @@
-"""After a restore from a backup: record returned messages that were sent after the backup was made.
+"""Record messages that came back and that were sent between a backup and its restore, so their attempts are missing.
 
-Such a message has a letter's redrive id, and the number of an attempt that is not in the database. The
-message failed again.
+Such a message has a letter's redrive id, and the number of an attempt that is not in the restored database.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Store the scopes of discovery (a role, a region and a filter each), and the progress of their scans.
+"""Store in which scopes (role, region and filter) DLQs are discovered, and how far the scan of each scope is.
 
-The process that scans a scope leases it.
+A process leases a scope to scan it.
 """
 
 from __future__ import annotations

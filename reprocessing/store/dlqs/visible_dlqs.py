@@ -146,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports about messages of visible DLQs: by redrive id, message id, or message id in the target."""
+    """Select the reports that name a letter of a visible DLQ: by redrive id, or by message id in DLQ or target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))

@@ -19,7 +19,7 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import unfinished_messages
 
 _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
-#: Seconds of the lease on a destination. If its worker is killed, another worker takes over after that.
+#: Length of the lease on a destination (s). If its worker is killed, another worker takes over when the lease ends.
 LEASE_SECONDS: Final = 60.0
 
 #: True of a route r if a text may be sent to it now, and no other worker has the lease. Between two texts is at least a
@@ -197,7 +197,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add the present number of unfinished or parked messages to notifications' examples about failure groups."""
+    """Add to the facts of notifications how many unfinished or parked messages each failure group has now."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

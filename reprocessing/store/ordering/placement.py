@@ -17,7 +17,7 @@ from reprocessing.store.payloads import content
 class UnplacedLetter:
     """A captured letter whose place in a lane (ordering key and sequence) is not determined yet.
 
-    `body`: empty if no key is read from bodies; `asked_at`: the database's time when the letter was read.
+    `body`: empty if no ordering key is read from bodies. `asked_at`: the database's time when the letter was read.
     """
 
     id: int
@@ -84,7 +84,7 @@ SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# Letters parked without a place in a lane. If the DLQ's settings changed, or after an edit, they may get a place now.
+# Letters parked without a place in a lane. After a change of the DLQ's settings, or an edit, they may get a place.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
@@ -117,7 +117,7 @@ UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
    AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# These letters get the target of their source queue; letters in progress, and parked letters, keep their target.
+# Captured letters without a run get the target of their source queue. Other letters keep their target.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_source o
@@ -142,7 +142,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield, in lists of about 16 MiB, which of these letters are parked and have no ordering key or no lane."""
+    """Yield, in lists of about 16 MiB, those of these letters that are parked without a lane and an ordering key."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -188,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield, in lists of about 16 MiB, which of these letters are parked and have no source queue."""
+    """Yield, in lists of about 16 MiB, those of these letters that are parked and have no source queue."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)
