@@ -224,10 +224,10 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let lanes continue that a parked letter held, if it is no longer parked, or if the DLQ's `when_parked` is not hold.
+    """Let the DLQ's lanes continue that a parked letter held, if it is not parked now, or `when_parked` is not hold.
 
-    Lanes that a rule holds stay held. This function commits by itself. Do not call it with a lock on the DLQ's row, because other transactions lock lanes
-    first: both would wait for each other.
+    Lanes that a rule holds stay held. This function commits by itself. Do not call it with a lock on the DLQ's row,
+    because other transactions lock lanes first: both would wait for each other.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):

@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 #: Parked letters of a run are counted up to this number.
 MAX_PARKED: Final = 1_000
-#: Unfinished letters of all runs of a page that are counted at most, and of one run at least.
+#: Highest number of unfinished letters that are counted for all runs of a page; but for each run, up to 2,000.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
 # Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a
@@ -33,7 +33,7 @@ SELECT r.id AS run_id, CASE WHEN r.state NOT IN ('running', 'paused') THEN 0 ELS
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The figures of one run.
+    """The figures that a list shows for one run.
 
     Attributes:
         unfinished: unfinished letters of a running or paused run; `most`: they are counted up to this number.
