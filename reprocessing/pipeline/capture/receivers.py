@@ -139,7 +139,7 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether SQS counts no visible message; SQS is asked only while messages arrive in small polls."""
+        """Return whether SQS has counted no visible message. While polls bring many messages, SQS is not asked: False."""
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()

@@ -145,9 +145,9 @@ class Written:
 def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
     """Write the rules' decisions about letters; return the letters that were written.
 
-    The caller has locked the letters' lanes. Letters that changed since they were loaded are left out. `version`: the rulebook version that decided; if there is
-    a newer version, nothing is written. `owned`: the caller leases the lanes; if false, letters of leased lanes are
-    also left out.
+    The caller has locked the letters' lanes. Letters that changed since they were loaded are left out. `version`: the
+    rulebook version that decided; if there is a newer version, nothing is written. `owned`: the caller leases the
+    lanes; if false, letters of leased lanes are also left out.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)

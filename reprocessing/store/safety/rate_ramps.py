@@ -34,7 +34,7 @@ UPDATE redrive_breaker b
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
-# Each step is stored, even at the full rate, so `ramp_at` shows when the ramp was last used.
+# Resets ramp-ups that had no step for a while. Steps are stored even at the full rate, so an old `ramp_at` means idle.
 _REST = """
 UPDATE redrive_breaker
    SET ramp = ramp_from, ramp_failure_ratio = 0, ramp_at = redrive_now(), ramp_reason = %(why)b::text

@@ -23,11 +23,11 @@ class Stop:
     by: str
     reason: str
     new: bool  #: whether the call that returned this stop began or lifted it
-    restored: bool = False  #: the stop is the hold after a restore, which only `after_restore` lifts
+    restored: bool = False  #: the stop is the hold after a restore, which only the command after_restore lifts
 
 
 _COLUMNS: Final[LiteralString] = "stopped_at AS since, stopped_by AS by, stop_reason AS reason"
-# JSON fields that an audit log entry about a lane has in addition: `before` has the lane's id; `after` also its key.
+# Additional JSON fields of an audit log entry about a lane: `before` has the lane's id, `after` the id and the key.
 _NOTHING: Final[LiteralString] = "jsonb_build_object()"
 _LANE: Final[LiteralString] = "jsonb_build_object('lane', id)"
 _KEY: Final[LiteralString] = "jsonb_build_object('lane', id, 'key_hash', encode(key_hash, 'hex'))"

@@ -49,7 +49,7 @@ class _Row(LastFailures):
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
     """Return when the attempts of these messages were used up, and whether the target worked since, by letter id.
 
-    Messages that are parked in any case are left out: messages of manual runs, messages of a run that a person resumed
+    Messages that must be parked anyway are left out: messages of manual runs, messages of a run that a person resumed
     because its targets work, and messages with an attempt that counted as a success before the message came back.
     """
     if not letters:
