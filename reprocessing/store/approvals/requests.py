@@ -35,8 +35,8 @@ _ACTS: Final = {
 class SealedDeed:
     """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
 
-    `body` and `attributes` are those of the edited message; None: the deed does not edit one message. Of `arguments`,
-    the text that the filter searches, and the patch of an edit, are encrypted.
+    `body`, `attributes`: the new content of an edited message; None: the deed does not edit a single message. In
+    `arguments`, the text that the filter searches and the patch of a bulk edit are encrypted.
     """
 
     arguments: Mapping[str, Any]

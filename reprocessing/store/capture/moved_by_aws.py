@@ -32,7 +32,7 @@ SELECT d.id FROM redrive_dlq d
  ORDER BY d.id
 """
 
-# Letters that wait on their lanes until a capture shows whether AWS moved their messages.
+# Whether letters wait on their lanes until a capture shows whether AWS moved their messages.
 _SOUGHT = """
 SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
                 WHERE d.id = %(dlq)b AND d.aws_may_have_moved_at IS NOT NULL
@@ -49,7 +49,7 @@ planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# Letters whose mark may be removed: not those that were parked for another reason, about which a person decides.
+# Letters whose mark may be removed. A person decides about other letters, which were parked for another reason.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """

@@ -59,7 +59,7 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return those of these letters whose bodies were deleted, by the letter's id."""
+    """Return, by id, the letters among these whose bodies were deleted."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}

@@ -21,7 +21,7 @@ from reprocessing.store import rows
 
 #: Length of a lease (s). After this time, another process may continue the scan of a killed process.
 LEASE: Final = 15.0
-#: An interrupted scan that began more than so many seconds ago is not continued: a new scan begins.
+#: Seconds after its beginning for which an interrupted scan may be continued; later, a new scan begins.
 _LONGEST_SCAN: Final = 6 * 3_600.0
 
 

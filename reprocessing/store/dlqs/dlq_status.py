@@ -154,7 +154,7 @@ def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
     `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, because a
-    capture takes these messages. Return 0, too, if a capture emptied the DLQ after SQS counted the messages.
+    capture takes these messages. Also return 0 if a capture emptied the DLQ after SQS counted the messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):

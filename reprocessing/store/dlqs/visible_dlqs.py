@@ -49,7 +49,7 @@ from reprocessing.models.letter import ParkedLetter
 Row = TypeVar("Row", bound=Model)
 Ids = tuple[int, ...]
 
-#: The permission to see all DLQs, also those without a team, and to change rows that several DLQs share.
+#: The permission to see all DLQs, with or without a team, and to change rows that several DLQs share.
 ALL_DLQS: Final = "reprocessing.view_all_dlqs"
 
 
@@ -100,7 +100,7 @@ def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
 
 
 def dlqs_of_token(token: ApiToken) -> VisibleDlqs:
-    """Return the DLQs that an API token sees: those of its user, or those of its teams."""
+    """Return the DLQs that an API token sees: the DLQs of its user, or of its teams."""
     return _dlqs_of(token.teams.values("pk")) if token.user is None else visible_dlqs(token.user)
 
 

@@ -58,7 +58,7 @@ _PAGE = f"""
 _THESE = f"""
 {_LETTERS} AND x.letter_id = ANY(%(letters)b::bigint[])
  ORDER BY l.id FOR UPDATE OF l
-"""  # as above
+"""  # the inserted text is a constant
 
 # The outcome is unknown for letters that were being sent when the backup was made.
 _CLOSE = """

@@ -72,7 +72,7 @@ class RoleDifference:
 
 
 def role_differences() -> list[RoleDifference]:
-    """Return for each role how the permissions of its group differ from those of the role."""
+    """Return, for each role, how the permissions of its group differ from the role's permissions."""
     return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 

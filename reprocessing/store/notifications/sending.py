@@ -1,6 +1,6 @@
 """Lease a notification destination, read its pending notifications, and record whether they were sent.
 
-If a process has lost its lease, it does not change when the next notification is sent.
+A process that has lost its lease cannot change the time of the next notification.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class LaneState:
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
-    rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
-    rulebook_version: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head; None: no rule
+    rulebook_version: int | None = None  #: the version of the rules that decided about the head
     run_id: int | None = None
     run_rate: float | None = None  #: highest rate of the run to each target (letters/s); None: the run has no limit
-    tries: int | None = None  #: attempts since a person released the head, also those that do not count
+    tries: int | None = None  #: all attempts since a person released the head, even if they do not count

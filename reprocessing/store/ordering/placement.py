@@ -129,7 +129,7 @@ UPDATE redrive_letter l SET target_id = o.target_id
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
     """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB.
 
-    `bodies`: include all bodies; else only those of Celery tasks and of letters without a source queue.
+    `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue.
     """
     return content.opened(rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies}))
 

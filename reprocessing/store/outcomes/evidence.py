@@ -29,7 +29,7 @@ LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LO
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
 # The time from which the pause between two looks counts. If no pause is needed, one look may count as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
-#: If SQS's counts are not exact, at least so many looks in a row must find the target empty.
+#: How many looks in a row must find the target empty, if SQS's counts are not exact.
 LOOKS = 4
 # The counts of one look may be of different ages, so a look may miss a message whose state has just changed. Several
 # looks in a row hardly miss the message. Beat makes about 30 looks in a pause of 60 s.

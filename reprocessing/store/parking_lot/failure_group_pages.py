@@ -21,8 +21,8 @@ _PARTS: Final = 20
 _REST: Final = ("parked", "captured")
 _UNDER_WAY: Final = ("waiting", "sending", "awaiting")
 
-# The counts and times of a group include those of the groups that are merged into it. All groups are read, with their
-# stored counts, but no letters.
+# A group's counts and times include the groups that are merged into it. All groups are read, with their stored counts,
+# but no letters.
 _GROUPS: Final[LiteralString] = f"""
 WITH parts AS (
     SELECT coalesce(merged_into_id, id) AS id, min(first_at) AS first_at, max(last_at) AS last_at,
@@ -106,8 +106,8 @@ SELECT coalesce(m.merged_into_id, m.id) AS group_id,
  GROUP BY 1, 2
 """
 
-# Later letters in the lanes of a group's letters. Columns and limits fit two indexes: of a lane's order, and of a
-# group.
+# Later letters in the lanes of a group's letters. They are found by two indexes: of a group's letters, and of the
+# letters of a lane in order.
 _FOUND: Final[LiteralString] = """
 SELECT w.id FROM (
     SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id

@@ -76,7 +76,7 @@ class ValueGroups:
 
 
 def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, seconds: float | None) -> list[int]:
-    """Return the ids of those of these letters whose field has the value. `value` None: the field is missing.
+    """Return the ids of the letters among these whose field has the value. `value` None: the field is missing.
 
     The field is read from the bytes that would be sent, with edits. `seconds`: the time limit; None: no limit.
 
@@ -115,7 +115,7 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
 
 
 def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Sequence[int]:
-    """Return the ids of those of these letters whose body may have the value, found by PostgreSQL as a text."""
+    """Return the ids of the letters among these whose body may have the value, found by PostgreSQL as a text."""
     is_read = wanted.source is SelectorSource.BODY and jmespath_query.is_path(wanted.name)
     if not is_read or value is None or not (_PLAIN.fullmatch(value) or _INTEGER.fullmatch(value)):
         return among

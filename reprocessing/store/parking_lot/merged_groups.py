@@ -131,5 +131,5 @@ def rename_group(group: int, name: str, *, seen: str, by: str, reason: str) -> b
 
 
 def merged_groups(group: int, *, limit: int) -> list[MergedGroup]:
-    """Return up to `limit` groups that are merged into this group, those with the latest messages first."""
+    """Return up to `limit` groups that are merged into this group, the group with the latest message first."""
     return rows.fetch(MergedGroup, _PARTS, {"group": group, "limit": limit})

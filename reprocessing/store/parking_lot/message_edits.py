@@ -201,7 +201,7 @@ def lock_letter(letter: int) -> None:
 
 
 def add_revisions(edits: Sequence[WrittenEdit], *, by: str, reason: str) -> list[NewRevision]:
-    """Add revisions to locked letters, one to each letter that is parked.
+    """Add a revision (edited bytes) to each of these locked letters that is parked; return the new revisions.
 
     From now on, rules read the revision, and the revision is sent.
     """

@@ -77,7 +77,7 @@ class Sealer:
         return {**shown, _SYSTEM: base64.b64encode(sealed).decode()}
 
 
-#: Seals nothing: payloads are stored readable.
+#: The sealer without a key: it encrypts nothing.
 READABLE: Final = Sealer(None)
 
 

@@ -112,7 +112,7 @@ def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
 
 
 def _replace(column: _Column, found: list[_Text], becomes: list[str]) -> int:
-    """Replace texts, except those that were changed or erased since they were read; return how many were replaced."""
+    """Replace texts, unless they were changed or erased since they were read; return how many were replaced."""
     statement = _REPLACE.format(table=column.table, text=column.text, change=column.change)
     former = [text.text for text in found]
     return rows.execute(statement, {"ids": [text.id for text in found], "former": former, "becomes": becomes})

@@ -23,7 +23,7 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 #: Permits sealing captured and edited bytes until the end of the transaction.
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
-# Letters are read in the order of their ids.
+# Payloads that are not encrypted, in the order of their letters' ids.
 _READABLE = f"""
 SELECT * FROM (
     SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system, l.body_hash,

@@ -175,7 +175,7 @@ class IntendedSend:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
-    waits_for_outcomes: bool | None = None  #: false: the run does not apply the target's `advance`
+    waits_for_outcomes: bool | None = None  #: false: acceptance of a letter lets the run send the next one of its lane
     unreadable: str = ""  #: why the payload cannot be decrypted, so that it is not sent; empty: it can
 
 
@@ -195,7 +195,7 @@ def intend(  # noqa: PLR0913  # each by its name
     A letter is left out if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids the send.
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
-    `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
+    `canary`: seconds without an outcome after which another canary may be sent; None: four times `hold`. `most`:
     highest number of letters without outcome at one target, if its messages may come back. `book`: the version of the
     rules that decided about the letters; if there is a newer version, nothing is sent.
     """

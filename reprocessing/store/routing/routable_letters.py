@@ -14,7 +14,7 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import CONTENT_LENGTH
 
-#: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
+#: Bytes of letters, with attributes (which may be as large as bodies), that are loaded at a time.
 CHUNK = 16 * 1024 * 1024
 _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

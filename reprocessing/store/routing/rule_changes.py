@@ -76,7 +76,7 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
-    """Create the rule, or change it; if its target is new, the target is saved, too.
+    """Create the rule, or change it; if its target is new, also save the target.
 
     A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
     of the approval that is being executed, or the `guard.Parts` of an apply, or None, if the person `by` acts alone.

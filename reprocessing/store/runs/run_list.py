@@ -10,7 +10,8 @@ from reprocessing.store import rows
 
 #: Parked letters of a run are counted up to this number.
 MAX_PARKED: Final = 1_000
-#: Highest number of unfinished letters that are counted for all runs of a page; but for each run, up to 2,000.
+#: Unfinished letters that are counted for a page of runs: 100,000 divided by the number of runs, but 2,000 for each
+#: run.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
 # Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a

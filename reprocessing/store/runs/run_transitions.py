@@ -105,7 +105,7 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
             return None
         much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
         enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
-        # Checked after the run has adopted the letters of runs that ended a moment ago: they are counted, too.
+        # Checked after the run has adopted the letters of ended runs, so that these letters are counted.
         _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)
         return enlisted

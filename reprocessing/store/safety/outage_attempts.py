@@ -79,8 +79,8 @@ SELECT id FROM redrive_lane WHERE id IN (SELECT lane_id FROM ({_FAILED_IN_EPOCHS
 _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
-# The newest `spared` attempts of a letter are those since a person released it. No more attempts are unmarked than the
-# letter needs to reach `max_attempts`.
+# Lets attempts count again, up to the letter's `max_attempts`. Only the newest `spared` attempts are read: those since
+# a person released the letter.
 _COUNT_AGAIN: Final[LiteralString] = """
 WITH marked AS (
     SELECT a.id, a.letter_id, a.breaker_id, a.breaker_epoch,
@@ -118,10 +118,10 @@ class _Recounted:
 
 
 def count_again(letters: Collection[int]) -> dict[int, int]:
-    """Count `spared` attempts again, if a message sent between the attempt and the breaker's opening succeeded.
+    """Let attempts count again that are marked as `spared` (not counted), if the target worked after them.
 
-    Return the number of attempts that count, by letter id, for the letters that changed. The number is at most
-    `max_attempts`.
+    The target worked if a message succeeded that was sent between the attempt and the breaker's opening. Return, by
+    letter id, how many attempts count of each changed letter: at most `max_attempts`.
     """
     if not letters:
         return {}

@@ -174,5 +174,5 @@ def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None
 
 
 def stop_of_lane(lane: int) -> Stop | None:
-    """Return the stop of this lane alone, not that of its DLQ; None if there is none."""
+    """Return the stop of this lane, not of its DLQ; None: the lane itself is not stopped."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

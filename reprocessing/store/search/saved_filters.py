@@ -37,7 +37,7 @@ def teams_of(user: User) -> QuerySet[Group]:
 
 
 def rows_seen_by(user: User) -> QuerySet[SavedFilter]:
-    """Return the filters that a person saved for themselves, and those of the person's teams."""
+    """Return the filters that a person saved for themselves, and the filters of the person's teams."""
     return SavedFilter.objects.filter(Q(owner=user, team=None) | Q(team__in=user.groups.all()))
 
 
@@ -50,7 +50,7 @@ def filters_seen_by(user: User) -> list[Saved]:
 def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | None) -> None:
     """Save a filter, for the person (`team` None) or for a team of the person.
 
-    What the person may see is not stored: for whoever opens the filter, it finds what they may see.
+    The filter is stored without limits on what the person may see. It finds only messages that its user may see.
 
     Raises:
         InvalidFilter: a filter of this name exists, or the person sees 50 saved filters already.

@@ -56,7 +56,7 @@ class SearchSettings:
 
     @property
     def rules(self) -> MaskRules:
-        """Return the mask rules of the DLQ: its own, and those of the service's settings for all DLQs."""
+        """Return the mask rules of the DLQ: its own, and the rules in the service's settings."""
         return mask_rules((*conf.current().masked_fields, *map(str, self.masks)))
 
     @property
