@@ -79,8 +79,8 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
-# The attributes may be sealed, so they are decrypted before they are compared. Letters that were captured before
-# payloads were encrypted have plain digests.
+# Marked letters whose body is equal to a received body. Their attributes may be encrypted, and are compared later. A
+# letter that was captured before payloads were encrypted has a plain digest, so `hashes` has both digests of each body.
 _CANDIDATES = f"""
 SELECT l.id, l.message_id, l.body_hash, p.attributes
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id

@@ -99,7 +99,7 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
     "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
-# The oldest hours by their index: without ORDER BY and LIMIT, the planner would read all hours.
+# Reads the oldest hours by index: without ORDER BY and LIMIT, the planner would read all hours.
 _FORGET_GROUPS = """
 DELETE FROM redrive_group_hour WHERE id IN (
     SELECT id FROM redrive_group_hour WHERE hour < (SELECT redrive_now() - interval '15 days')

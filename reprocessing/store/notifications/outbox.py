@@ -18,7 +18,7 @@ from reprocessing.store import rows
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
 #: If a condition is true again within so many seconds after its incident ended, the incident is opened again. So people
-#: are notified of the end after this time.
+#: are notified of an end only after this time.
 RESUME_WITHIN: Final = 60.0
 
 # The row of a condition that is checked, and so announced, repeatedly is written only if its facts changed. Of other

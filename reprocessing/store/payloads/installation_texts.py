@@ -42,8 +42,8 @@ def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString
     )  # fmt: skip
 
 
-#: Texts that people searched for, and patches of edits: of bulk actions, of requests for their approval, and of saved
-#: filters.
+#: The columns with texts that people searched for, and with patches of edits: in bulk actions, in requests for
+#: approval, and in saved filters.
 _TYPED: Final = (
     *_of_filters("redrive_bulk_action", "filter", ""),
     *_of_filters("redrive_approval", "arguments", "filter,"),

@@ -135,7 +135,7 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
 """  # noqa: S608  # the inserted text is the constant above
 
-# Read by the index of each run's letters, up to a limit.
+# Counts unfinished letters of ended runs, up to a limit, by the index of each run's letters.
 _RETURNED: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
     SELECT FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id

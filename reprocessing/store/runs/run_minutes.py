@@ -28,7 +28,7 @@ _OF_RUN = """
 SELECT minute, sent FROM redrive_run_minute WHERE run_id = %(run)b ORDER BY minute DESC LIMIT %(most)b
 """
 
-# The oldest minutes by their index: without ORDER BY and LIMIT, the planner would read all minutes.
+# Reads the oldest minutes by index: without ORDER BY and LIMIT, the planner would read all minutes.
 _FORGET = """
 DELETE FROM redrive_run_minute WHERE id IN (
     SELECT id FROM redrive_run_minute WHERE minute < (SELECT redrive_now() - make_interval(days => %(days)b::int))

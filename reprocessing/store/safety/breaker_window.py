@@ -13,7 +13,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: How many of a breaker's newest attempts are read: more than can be unsettled, and few enough to read often.
+#: How many of a breaker's newest attempts are read: more than can be without a result at a time, and few enough to be
+#: read often.
 ATTEMPTS_READ = 2_000
 
 #: The newest `depth` attempts of a breaker. If it has fewer, attempts of other breakers follow, so the caller must
