@@ -79,8 +79,9 @@ SELECT (SELECT count(*) FROM redrive_dlq_copy c
                                                AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
-# A handle may be valid for longer than recorded: the answer to a visibility change may have been lost. A FIFO queue
-# rejects an expired handle. A standard queue accepts it, and a copy that is still there is received again.
+# Copies to delete. A FIFO queue rejects an expired handle, so its copies are left out when the handle has expired. A
+# standard queue accepts the request: the handle may be valid for longer than recorded, because the answer to a
+# visibility change was lost. A copy that stays in the DLQ is received again.
 _TO_DELETE = """
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b

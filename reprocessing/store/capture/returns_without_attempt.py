@@ -87,7 +87,7 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
     """Record returned copies, and queue each of their letters again that is sending, awaiting or delivered.
 
-    The caller has locked the letters' lanes. `handles`: the copies' receipt handles. `until`: when the copies become visible in
-    SQS again; after this time, nothing is recorded.
+    The caller has locked the letters' lanes. `handles`: the copies' receipt handles. `until`: when the copies become
+    visible in SQS again; after this time, nothing is recorded.
     """
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -95,7 +95,7 @@ SELECT count(*) AS n FROM redrive_restore_doubt x JOIN redrive_letter l ON l.id 
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
-# DLQs whose copies may not all have become visible.
+# DLQs that no capture has emptied since the messages that were invisible when the hold began became visible again.
 _UNDRAINED = """
 SELECT d.name FROM redrive_dlq d JOIN redrive_global_stop h ON h.id = 2
  WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)

@@ -110,7 +110,7 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 
 _NEW_VERSION = "UPDATE redrive_dlq SET places_version = places_version + 1 WHERE id = %(dlq)b"
 
-# Letters without a run get their places again.
+# Removes the places of captured letters without a run, so that the places are determined again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned

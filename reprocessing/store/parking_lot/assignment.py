@@ -49,7 +49,7 @@ def assignable_people() -> QuerySet[User]:
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return the latest assignment after `since` of each letter; letters without one are left out.
+    """Return the latest assignment after `since` of each letter; letters without such an assignment are left out.
 
     Assignments by the bulk action `operation` are not read.
     """

@@ -22,7 +22,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import content
 
 logger = logging.getLogger(__name__)
-#: Revision numbers: `TO_SEND` is what would be sent (the last edit, or else the captured message); 0 is as captured.
+#: The revision number of the content that would be sent: the last edit, or else the captured message (number 0).
 TO_SEND: Final = -1
 CAPTURED: Final = 0
 

@@ -12,7 +12,7 @@ from reprocessing.store import rows
 WINDOW: Final = 10.0
 #: Seconds over which the sends of one run are counted.
 RUN_WINDOW: Final = 60.0
-#: Highest number of attempts that are read for all DLQs; lowest and highest number for one target.
+#: Newest attempts of a target that are read: 20,000 divided by the number of DLQs, but at least 60, and at most 1,000.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
 # Reads the newest `most` attempts of each target by index; attempts of other DLQs do not count. If all of them are

@@ -37,7 +37,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class ReleaseIntoRun:
-    """A person released letters into a run.
+    """A release of letters into a run by a person.
 
     `operation`: id of the bulk action; None: no bulk action, or it was deleted.
     """
