@@ -102,7 +102,7 @@ def refuse_unseen(dlq: int, what: str) -> None:
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
     """Refuse a deed above the approval limit. It is for kinds of deeds that nobody can approve, such as an erasure.
 
-    A deed below the limit is added to the messages that the person handled alone. Call it in the deed's transaction.
+    The messages of a deed below the limit count as handled by the person alone. Call it in the deed's transaction.
     `what`: the name of the deed, with which the error's text begins.
 
     Raises:

@@ -65,8 +65,8 @@ class MarkedCopy:
 class ReturnedCopy:
     """A received copy of a letter that was sent and came back to the DLQ.
 
-    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, else of its rate class (a rate and a
-    backoff that rules give to letters); None: both have none, so the DLQ's backoff applies.
+    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, or else of its rate class, which is a rate
+    and a backoff that rules give to letters. None: both have no backoff, so the DLQ's backoff applies.
     """
 
     message_id: str
@@ -121,9 +121,9 @@ AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
 
 # A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes. If several
 # attempts match, the newest is taken. A consumer may forward a message with its redrive id, so the redrive id counts
-# only if the message failed in the attempt's target. Celery workers may change the bytes. The message may be a
-# version from before an edit. A copy without a source queue may have failed in any target with this DLQ. OFFSET 0:
-# without statistics the planner would join whole tables for a few copies.
+# only if the message failed in the attempt's target. Bytes are not compared for Celery targets, whose workers may
+# change them. Bytes from before an edit also count as equal. A copy without a source queue may have failed in any
+# target with this DLQ. OFFSET 0: without statistics the planner would join whole tables for a few copies.
 _RETURNS = f"""
 WITH seen AS (
     {MARKED}

@@ -13,7 +13,7 @@ from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
-# The copy is recognised like other returned copies (see `received_copies`), with the letter's current target.
+# A copy is recognised by the rules of `received_copies.IS_LETTER`, with the letter's current target.
 _FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id,
        l.body_deleted_at IS NOT NULL AND l.state = 'delivered' AS lacks_body

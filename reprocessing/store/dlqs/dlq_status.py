@@ -58,8 +58,8 @@ class OldestLetter:
     first_sent_at: datetime
 
 
-# Copies are counted only if %(copies)s is true, each state by its own index: with both states in one condition, the
-# planner would read the copies of all finished letters.
+# Copies are counted only if %(copies)s is true. Each state has an index of its own: with both states in one condition,
+# the planner would read the copies of all finished letters.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
@@ -98,7 +98,7 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
 """
 
 # The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
-# LIMIT make the planner use indexes; otherwise the planner would read all copies for one letter, or for each DLQ.
+# LIMIT make the planner use indexes. Otherwise it would read all copies for one letter, or for each DLQ.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (

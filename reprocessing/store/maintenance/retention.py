@@ -10,7 +10,7 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
 # A letter is kept while SQS may still deliver a copy: for the DLQ's retention plus a day after the last copy was
-# deleted (or became visible, if it could not be deleted). It is also kept while an attempt is open, or it has a claim.
+# deleted (or became visible, if it could not be deleted). A letter with an open attempt or a claim is also kept.
 # The clock is a subquery, so that only letters past their history are read, by an index.
 # Each DLQ has a statement of its own, because the index begins with the DLQ.
 _CHOOSE = f"""

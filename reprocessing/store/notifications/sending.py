@@ -54,7 +54,8 @@ RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
 # An incident that ended before the text was sent appears once, as ended. The ids of all notifications of the text are
-# returned, not only the highest: transactions do not commit in the order of ids, so a lower id may appear later.
+# returned. The highest id is not enough: transactions do not commit in the order of ids, so a lower id may appear
+# later.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,

@@ -1,4 +1,4 @@
-"""Read pages of failure groups, and count the letters of each group, and later letters of their lanes, which wait."""
+"""Read pages of failure groups. Count the letters of each group, and the letters that wait behind them in lanes."""
 
 from __future__ import annotations
 

@@ -31,8 +31,9 @@ SELECT l.id, l.message_id, l.dlq_id, l.first_sent_at, coalesce(v.body, p.body) A
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
 """
 
-# Letters whose body may have the value: the body is encrypted, has the text (or the digits of the integer) as it is, or
-# may have it in another form: with an escape sequence such as \u0041, or as a number with an exponent such as 4.2e1.
+# Letters whose body may have the value. Either the body is encrypted, or it has the text (or the digits of the
+# integer), or it has an escape sequence such as \u0041, or a number with an exponent such as 4.2e1, which may be the
+# value.
 _MAY_HAVE: Final[LiteralString] = rf"""
 SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id

@@ -117,8 +117,9 @@ coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepte
        'silent')), false)
 """
 
-#: True of a claim c if another letter may claim its key: the time of c is over; the letter of c is not the head of its
-#: lane with this key, and has no open attempt; and no copy of an attempt with unknown outcome can come back.
+#: True of a claim c if another letter may claim its key. This needs three conditions: the time of c is over; the letter
+#: of c is not the head of its lane with this key, and has no open attempt; no copy of an attempt with unknown outcome
+#: can come back.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id

@@ -27,7 +27,7 @@ SELECT r.id, r.dlq_id FROM redrive_run r
  ORDER BY r.id LIMIT %(limit)b
 """
 
-# Lanes are read in the order of their oldest letter, as in `selection`.
+# Lanes are read in the order of their oldest letter, so that old letters are sent first.
 _NEXT = """
 SELECT id FROM (
     SELECT id, source_id, key_hash, sequence, message_id,

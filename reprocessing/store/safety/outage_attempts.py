@@ -15,9 +15,9 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
-#: True of a letter l in DLQ d if its further failures count: a person resumed the run after it had paused itself, and
-#: so said that its targets work, and `spared` has reached `max_attempts`. Else a run would retry for ever messages that
-#: no consumer can process.
+#: True of a letter l in DLQ d if its further failures count. A person has resumed the run after it had paused itself,
+#: and so said that its targets work; and `spared` has reached `max_attempts`. Without this rule, a run would retry for
+#: ever messages that no consumer can process.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v

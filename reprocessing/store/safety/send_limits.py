@@ -57,8 +57,8 @@ MAY_GO: Final[LiteralString] = f"""
 """  # the inserted text is constant
 
 # Locks breakers, waves and lanes before the intent to send (`replay.intent`), in a statement of its own. So only one
-# transaction at a time counts the letters at a target whose letters can return, at a half-open breaker, and in a wave
-# with a size. The lanes are locked last, so that the intent sees a letter that was put before a head.
+# transaction at a time counts the letters of a half-open breaker, of a wave with a size, or at a target whose letters
+# can return. The lanes are locked last, so that the intent sees a letter that was put before a head.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id

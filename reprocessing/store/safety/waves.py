@@ -84,8 +84,9 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
-# The newest attempts of a wave, at most a thousand. In the last wave, failures of an earlier epoch of a breaker do not
-# count: the breaker closes by itself, but a run that is paused for them does not resume by itself.
+# The newest attempts of a wave, at most a thousand. In the last wave, attempts of an earlier epoch of a breaker do not
+# count. The breaker has stopped the sends for their failures, and closes by itself; a paused run does not resume by
+# itself.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x

@@ -1,6 +1,6 @@
 """Index the search fields of a DLQ's letters again, after its settings changed: in batches, the newest letters first.
 
-The DLQ's row stores the place from which the next batch continues, so a killed worker's work is continued.
+The DLQ's row stores where the next batch begins, so that another worker can continue after a killed worker.
 """
 
 from __future__ import annotations
