@@ -143,7 +143,7 @@ WITH closed AS (
     UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
            counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- returns after the backup are unknown
+       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- hold after a restore: returns are unknown
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l

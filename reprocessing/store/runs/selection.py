@@ -77,8 +77,8 @@ SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id
 """  # noqa: S608  # the inserted text is the constant above
 
 # Checks again that the given letters lead their lanes, because an earlier letter may have arrived, or gone to another
-# run. Letters up to the last given letter of a lane are read by index. The condition on the DLQ is left out, since the
-# source implies it, and OFFSET 0 prevents a join: else the planner may read all captured letters of the DLQ.
+# run. Letters up to the last given letter of a lane are read by index. The condition on the DLQ is left out (the source
+# queue implies the DLQ), and OFFSET 0 prevents a join. Else the planner may read all captured letters of the DLQ.
 _LEADING_FREE = """
 WITH given AS (
     SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter
