@@ -201,7 +201,10 @@ def request_scans(by: str, reason: str) -> int:
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes and their discovered queues; return the number of scopes. Registered DLQs stay."""
+    """Delete these scopes; return the number of scopes. Registered DLQs stay.
+
+    The queues that were discovered in a deleted scope are deleted, unless another scope has its role and region.
+    """
     with transaction.atomic():
         found = find_scopes(scopes)
         ids = [row.pk for row in found]

@@ -147,5 +147,5 @@ def delete_old_hours(*, history: float) -> int:
 
 
 def delete_old_group_hours(*, limit: int) -> int:
-    """Delete up to `limit` hourly counts of failure groups older than 14 days, which no page shows; return how many."""
+    """Delete up to `limit` hourly counts of failure groups older than 15 days; return how many. Pages show 14 days."""
     return rows.execute(_FORGET_GROUPS, {"limit": limit})

@@ -17,7 +17,7 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.dlq_id = %(dlq)b
-   AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- the second condition is the index's
+   AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- the index's condition
    AND l.finished_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
    AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)

@@ -82,7 +82,7 @@ class StalledRun:
         cause: not_consumed (the target was never empty), unhealthy, rate_unknown (Redis does not answer) or not_taken
             (no worker sends due messages).
         target: the name of the target that the run waits for.
-        messages: waiting messages in the lanes that were read.
+        messages: the first messages of the lanes that were read; for not_consumed, the messages without an outcome.
         seconds: the time since the run last progressed.
     """
 
