@@ -56,7 +56,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
 
     Raises:
         ApprovalNeeded: the deed needs a second person, and `approval` is None.
-        ApprovalRefused: the approval is of another deed, or was used before.
+        ApprovalRefused: the approval was used before, or is of another deed or of fewer messages.
     """
     if isinstance(approval, Parts):
         if is_needed(messages, by=by):

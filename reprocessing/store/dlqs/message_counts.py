@@ -82,7 +82,7 @@ SELECT dlq_id, array_agg(slot ORDER BY slot) AS slots, array_agg(captured ORDER 
 
 
 def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]:
-    """Return how many unfinished and parked letters each DLQ has, by its id. A DLQ that never had letters is left out."""
+    """Return how many unfinished and parked letters each DLQ has, by its id. DLQs without any letters are left out."""
     found = rows.fetch(MessageCounts, _COUNTS, {"dlqs": seen.array})
     return {counts.dlq_id: counts for counts in found}
 

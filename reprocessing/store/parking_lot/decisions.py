@@ -210,8 +210,9 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the ids of these letters' DLQs that have no running or paused run, so that nothing would send the letters.
+    """Return the ids of these letters' DLQs that have no run which would send the letters.
 
+    A run of the DLQ would send them if it is running; so would the letter's own run if it is paused, after it resumes.
     The running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
     """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})

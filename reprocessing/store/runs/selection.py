@@ -14,7 +14,7 @@ from reprocessing.store import rows
 class SelectedCount:
     """How many letters were selected.
 
-    `behind`: how many requested letters were left out, because an earlier letter of their lane was not requested.
+    `behind`: how many requested letters were left out, because an earlier captured letter of their lane was left out.
     """
 
     selected: int

@@ -56,7 +56,8 @@ class _Due(Ramp):
 def step_due_ramps(ids: Collection[int]) -> int:
     """Do the due ramp-up steps of these breakers, which set the allowed share of the rate; return how many were done.
 
-    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step.
+    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step. An idle
+    ramp-up restarts (see `reset_idle_ramps`).
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:

@@ -134,7 +134,10 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
 
 
 def stop_of(dlq: int | None) -> Stop | None:
-    """Return the stop of this DLQ alone (`dlq` None: the stop of all DLQs); None: there is no such stop."""
+    """Return the stop of this DLQ alone; None: there is no such stop.
+
+    `dlq` None: return the stop of all DLQs, or the hold after a restore, if there is one.
+    """
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
