@@ -65,7 +65,7 @@ class HandoverBlockers:
 
     @property
     def is_free(self) -> bool:
-        """Whether the DLQ may be handed to AWS."""
+        """Return whether the DLQ may be handed to AWS."""
         return self.mode != "automatic" and not (
             self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden
             or self.to_delete or self.under_way or self.awaited or self.plans

@@ -189,7 +189,7 @@ def _audit_entries(ids: Ids) -> Q:
 
 
 def _unshared_targets(ids: Ids) -> Q:
-    """Select the targets that neither another DLQ uses nor a rule that applies to all DLQs."""
+    """Select the targets that only these DLQs use: no other DLQ uses them, and no rule for all DLQs."""
     sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))

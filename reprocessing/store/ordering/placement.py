@@ -74,7 +74,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# About 16 MiB of letters at most.
+# Parked letters without a source queue, about 16 MiB at most.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, message_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
@@ -142,7 +142,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield, in lists of about 16 MiB, those of these letters that are parked without a lane and an ordering key."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked without a lane and an ordering key."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -188,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield, in lists of about 16 MiB, those of these letters that are parked and have no source queue."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked and have no source queue."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)

@@ -87,7 +87,7 @@ def seal_texts() -> int:
 
 
 def erase_filters(value: str, erased: str) -> int:
-    """Replace the value by `erased` in the sealed texts of filters and patches; return in how many.
+    """Replace the value by `erased` in the encrypted texts of filters and patches; return how many texts changed.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.

@@ -16,13 +16,15 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# The parts of the statement (CTEs), in order: `mine`: lanes that the caller still leases, with enough time left.
-# `wanted`: letters that are still the first of these lanes, with no rule changed since. `asked`, `admitted`: letters
-# that breakers, waves and the limit of unsettled letters allow. A wave's size limits only letters that were not sent in
-# the run before. A half-open breaker allows one letter, the canary. `claimed`: idempotency keys that these letters have
-# reserved. A key of a finished letter is reserved only after a person's release. `LAPSED` reads a claim as it was when
-# the statement began. So that the planner uses the right index, even with old statistics, the run is checked after the
-# lanes are found. Lanes are found by id, attempts by letter, and `holds_lane` is looked up for each lane.
+# The parts of the statement (CTEs), in order:
+# `mine`: lanes that the caller still leases, with enough time left.
+# `wanted`: letters that are still the first of these lanes, with no rule changed since.
+# `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size limits only
+# letters that were not sent in the run before. A half-open breaker allows one letter, the canary.
+# `claimed`: idempotency keys that these letters have reserved. A key of a finished letter is reserved only after a
+# person's release. `LAPSED` reads a claim as it was when the statement began.
+# With old statistics, the planner might use a wrong index. So the run is checked after the lanes are found, lanes are
+# found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id,

@@ -113,7 +113,7 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB of letters.
+    """Return the letters among these that are waiting, sorted by id, up to about 16 MiB of letters.
 
     `bodies`: also load the bodies. A letter that cannot be decrypted has the reason in `unreadable`.
     """
@@ -148,7 +148,7 @@ def newest_ids(dlq: int | None, most: int) -> list[int]:
 def load_chosen(
     letters: Collection[int], *, since: datetime = _EVER, chunk: int | None = None, sealed: bool = True
 ) -> list[RoutableLetter]:
-    """Return those of these letters that were captured at `since` or later, with bodies, the newest first.
+    """Return the letters among these that were captured at `since` or later, with bodies, the newest first.
 
     Up to about `chunk` bytes are loaded; None: 16 MiB. Letters that cannot be decrypted are left out. `sealed` false:
     all letters with encrypted content are left out.

@@ -91,7 +91,7 @@ ON CONFLICT (dlq_id, source_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """
 
-# `ahead`: lanes that no worker leases, in which a new letter comes before the former first letter.
+# Puts letters onto their lanes. `ahead`: lanes that no worker leases, in which a new letter precedes the former head.
 _ENLIST: Final[LiteralString] = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET run_id = %(run)b, lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL

@@ -50,7 +50,7 @@ class RunFigures:
 
 
 def figures_of(runs: Collection[int]) -> dict[int, RunFigures]:
-    """Return the figures of these runs by id."""
+    """Return the figures that a list shows for these runs, by the run's id."""
     most = max(_MOST_OPEN // max(len(runs), 1), _LEAST_OPEN)
     values = {"runs": list(runs), "most": most, "parked": MAX_PARKED}
     found = rows.fetch(_Counted, _FIGURES, values)

@@ -30,7 +30,7 @@ SELECT l.id, l.message_id, p.body, p.attributes, p.system
   JOIN redrive_payload p ON p.letter_id = l.id
 """
 
-# If two workers continue from the same place, only the first succeeds. A worker with outdated settings does not.
+# If two workers continue from the same place, only the first succeeds. A worker with outdated settings fails.
 _ADVANCE = """
 UPDATE redrive_dlq SET search_reindex_below = nullif(%(next)b::bigint, 0)
  WHERE id = %(dlq)b::bigint AND search_version = %(version)b::int AND search_reindex_below = %(below)b::bigint
@@ -69,7 +69,7 @@ class _Weight:
     size: int
 
 
-#: No letter has a smaller id.
+#: The lowest id that a letter can have.
 _FIRST: Final = 1
 
 
