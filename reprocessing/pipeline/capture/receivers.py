@@ -140,7 +140,10 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether SQS counts no visible message; SQS is asked only while messages arrive in small polls."""
+        """Return whether SQS has counted no visible message in the queue.
+
+        While polls bring many messages, return False without a request to SQS.
+        """
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()
