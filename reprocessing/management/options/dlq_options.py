@@ -81,8 +81,8 @@ def add_queues(parser: CommandParser) -> None:
         "--parking-url",
         type=or_off(not_empty),
         metavar="URL",
-        help="URL of the parking queue, an SQS queue that gets a copy of each parked message; off: no parking queue "
-        "(default: off)",
+        help="URL of the parking queue, an SQS queue that gets a copy of each parked message, or off for no parking "
+        "queue (default: off)",
     )
 
 
@@ -108,8 +108,8 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
-        help="what to do with a message that has no ordering key: park, park the message; lane, send the message, in "
-        "no order with other messages (default: park)",
+        help="what to do with a message that has no ordering key: park, park the message; lane, send the message in a "
+        "key queue of its own, so in no order with other messages (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--message-type",
@@ -128,12 +128,13 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message when a later message of its ordering key was delivered already: park it, or "
-        "deliver it late (default: park)",
+        help="what to do with a message if a later message of its ordering key was delivered already: park, park the "
+        "message; deliver, send the message although it is late (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,
-        help="when a message is parked: continue with the key's next message (aside), or hold the key (default: aside)",
+        help="when a message is parked: aside, send the key's next message; hold, send no message of the key until a "
+        "person decides about the parked message (default: aside)",
     )  # fmt: skip
 
 
