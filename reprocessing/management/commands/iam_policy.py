@@ -163,7 +163,7 @@ class PolicyResources:
                 yield ResourceUse(Purpose.PUBLISH, destination.arn)
 
     def _payload_keys(self) -> Iterator[ResourceUse]:
-        """Yield the KMS keys that wrap the keys of payloads. The first key of REDRIVE_PAYLOAD_KEYS wraps new keys."""
+        """Yield the KMS keys of REDRIVE_PAYLOAD_KEYS. The first encrypts new data keys; the others only decrypt."""
         for number, key in enumerate(map(read_key, conf.current().payload_keys)):
             if isinstance(key, KmsKeyName):
                 yield ResourceUse(Purpose.UNWRAP if number else Purpose.WRAP, key.arn)

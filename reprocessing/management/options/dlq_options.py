@@ -97,14 +97,15 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--sequence", type=selector, metavar="S",
-        help="where in a message the sequence is, the value that orders the messages of a key: one of the forms of "
-        "--ordering-key (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
+        help="where in a message the sequence is, the value that orders the messages of a key; written like "
+        "--ordering-key, such as body:version (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
     )  # fmt: skip
     parser.add_argument(
         "--idempotency-key",
         type=selector,
         metavar="S",
-        help="where in a message the idempotency key is: one of the forms of --ordering-key (default: message-id)",
+        help="where in a message the idempotency key is; written like --ordering-key, such as body:order.id (default: "
+        "message-id)",
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
@@ -190,7 +191,7 @@ def selector(text: str) -> str:
 
 
 def shared(text: str) -> str:
-    """Read a selector for rules. Refuse `message-id`, `content-hash` and `none`: rules compare values that recur."""
+    """Read a selector of a value that several messages can share. Refuse `message-id`, `content-hash` and `none`."""
     if Selector.parse(found := selector(text)).source in (
         SelectorSource.NONE,
         SelectorSource.CONTENT_HASH,
@@ -201,7 +202,7 @@ def shared(text: str) -> str:
 
 
 def shared_or_none(text: str) -> str:
-    """Read a selector as `shared` does, or none."""
+    """Read a selector of a value that several messages can share, or the text `none`."""
     return text if text == SelectorSource.NONE else shared(text)
 
 

@@ -66,9 +66,9 @@ def add_outcome(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="outcome acknowledged: seconds to wait for the consumer's report; outcome absence, if the target queue is "
-        "never empty: seconds to wait until a failed message must be back in the DLQ (default: the target queue's "
-        "visibility timeout x (maxReceiveCount + 1))",
+        help="with outcome acknowledged: seconds to wait for the consumer's report; with outcome absence, if the target "
+        "queue is never empty: seconds after which a message that is not back in the DLQ counts as delivered (default: "
+        "the target queue's visibility timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
@@ -113,7 +113,8 @@ def add_connection(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--refire", dest="confirmed_fanout", type=whole_number(0), metavar="N",
-        help="confirm that N other subscribers of the SNS topic or EventBridge bus will receive each message again",
+        help="confirm that N other subscribers of the SNS topic or EventBridge bus will receive each message again; "
+        "refused if there are more than N",
     )  # fmt: skip
     add_role(parser, "the target")
 
