@@ -66,9 +66,9 @@ def add_outcome(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="with outcome acknowledged: seconds to wait for the consumer's report; with outcome absence, if the target "
-        "queue is never empty: seconds after which a message that is not back in the DLQ counts as delivered (default: "
-        "the target queue's visibility timeout x (maxReceiveCount + 1))",
+        help="with outcome acknowledged: seconds to wait for the consumer's report; with outcome absence, if the "
+        "target queue is never empty: seconds after which a message that is not back in the DLQ counts as delivered "
+        "(default: the target queue's visibility timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
