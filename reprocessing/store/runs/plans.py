@@ -176,10 +176,11 @@ def delete_plan(run: int) -> None:
 
 def give_up_old_plans() -> int:
     """Abort plans that were not started within a day; return how many."""
-    old = rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS})
-    for run in old:
+    given_up = 0
+    for run in rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS}):
         reason = "It was not started within a day."
         if rows.in_transaction(partial(give_up, run, by=THE_SERVICE, reason=reason)):
             name = Run.objects.get(pk=run).name
             logger.warning("The plan %s was given up: it was not started within a day.", name, extra={"run": name})
-    return len(old)
+            given_up += 1
+    return given_up
