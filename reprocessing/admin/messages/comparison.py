@@ -1,4 +1,4 @@
-"""Compare two versions of a message, body and attributes, line by line for display."""
+"""Compare the bodies and attributes of two messages, or of two versions of a message, line by line for display."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from reprocessing.store.parking_lot import failure_group_pages, merged_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
 PERMISSION: Final = "reprocessing.change_failuregroup"
-#: Most groups that one page merges or splits.
+#: Max groups that one page merges or splits.
 MOST: Final = 100
 
 
@@ -55,7 +55,7 @@ def merge(request: HttpRequest) -> HttpResponse:
 
 
 def split(request: HttpRequest, group: int) -> HttpResponse:
-    """Separate merged failure groups, so that each is a group of its own again."""
+    """Split selected groups off the group into which they were merged, so that each is a group of its own again."""
     row = _group_or_404(request, group)
     parts = merged_groups.merged_groups(row.id, limit=MOST)
     choices = [(str(part.id), visible(part.title)) for part in parts]

@@ -1,7 +1,7 @@
 """The page that groups the messages of a filter by a field of their payloads.
 
-It shows values of payloads, so it takes the permission to see payloads, the audit log records who saw it, and values of
-masked fields stay masked.
+The page shows values of payloads. So it needs the permission to see payloads, and the audit log records who saw the
+values. Values of masked fields stay masked.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _line(
 
 
 def _address(value: FieldValue, sieve: MessageFilter, field: Selector) -> str:
-    """Return the URL of the list with the messages of one group; empty: the filter cannot describe them."""
+    """Return the URL of the list with the messages of one group; empty: no filter can select exactly them."""
     if value is NoValue.MISSING:
         return message_list.address_of(replace(sieve, selector=str(field)))
     if not isinstance(value, str) or not value.strip() or value != value.strip() or len(value) > LONGEST:

@@ -36,7 +36,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class RateChart:
-    """The values from which the template draws the chart. `limit_y`: place of the line of the allowed rate, if seen."""
+    """The values from which the template draws the chart.
+
+    `limit_y`: y coordinate of the line at the allowed rate; None: no limit, or above the chart.
+    """
 
     bars: list[Bar]
     x_labels: list[Label]
@@ -52,7 +55,10 @@ class RateChart:
 
 
 def rate_chart(counts: Sequence[MinuteCount], *, now: datetime | None, allowed: float | None) -> RateChart | None:
-    """Return the chart; None: nothing was sent. `now`: see `rate_columns`. `allowed`: messages a second, or None."""
+    """Return the chart; None: nothing was sent.
+
+    `now`: the time at which the chart ends; None: it ends with the last send. `allowed`: messages/s; None: no limit.
+    """
     columns = rate_columns(counts, now=now)
     if not columns:
         return None
