@@ -164,7 +164,7 @@ LOGGING = {
         "waitress.queue": {"level": "ERROR"},  # else a line for each request that waits for a thread
         "axes": {"level": "WARNING"},  # else a line for each sign-in
         "botocore": {"level": "WARNING"},  # else a line or two for each client that botocore makes
-        "botocore.credentials": {"level": "ERROR"},  # a role that cannot be assumed is reported by its users
+        "botocore.credentials": {"level": "ERROR"},  # code that assumes a role reports its failure
     },
 }
 

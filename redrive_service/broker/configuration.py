@@ -29,8 +29,8 @@ def celery_settings(
 ) -> dict[str, Any]:
     """Return the `CELERY_*` settings for SQS.
 
-    The queues must have these attributes in SQS: a visibility timeout of 900 s (three times the hard time limit of a
-    task, because kombu never extends the timeout), a dead-letter queue after five receives, a retention of days.
+    The queues need a visibility timeout of 900 s (three times a task's hard time limit: kombu never extends the
+    timeout), a dead-letter queue after five receives, and a retention of several days.
 
     Args:
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
@@ -101,7 +101,7 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
         # botocore tries twice (see `Timeouts`). With Celery's own retries a web request could block for a minute.
         # A lost message is sent again at the next tick.
         "CELERY_TASK_PUBLISH_RETRY": False,
-        "CELERY_TASK_ACKS_LATE": True,  # a task's message is deleted when the task is done
+        "CELERY_TASK_ACKS_LATE": True,  # after the task, so that a killed worker loses no task
         "CELERY_TASK_ACKS_ON_FAILURE": True,  # PostgreSQL has the failure; beat enqueues due work again
         "CELERY_TASK_ACKS_ON_TIMEOUT": True,
         "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again, up to the queue's maxReceiveCount
@@ -114,7 +114,7 @@ def _worker() -> dict[str, Any]:
     return {
         "CELERY_WORKER_CONSUMER": "redrive_service.broker.consumer:Consumer",
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
-        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task has an ETA: SQS would deliver it again while it waits
+        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # tasks have no ETA: SQS would deliver a waiting task again
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
         # SIGTERM lets running tasks end and returns the others; SIGQUIT does the same, within these seconds.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,

@@ -13,14 +13,14 @@ logger = logging.getLogger("redrive.broker")
 
 
 class Consumer(CeleryConsumer):
-    """A consumer that leaves messages in SQS that are not tasks of this service, and logs only their ids.
+    """A consumer that does not delete messages that are not tasks of this service, and logs only their ids.
 
     SQS shows such a message again, and later dead-letters it. Celery's own consumer would log its body and headers,
     and delete a message that cannot be decoded. So if somebody moved other messages to the queue, they would be lost.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
-        """Return a handler that passes tasks of this service to Celery's handler, and leaves other messages in SQS."""
+        """Return a handler that passes tasks of this service to Celery's handler, and deletes no other messages."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def on_message(message: KombuValue) -> None:
@@ -34,19 +34,19 @@ class Consumer(CeleryConsumer):
         return on_message
 
     def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
-        """Leave a message whose body does not match its headers in SQS, which later dead-letters it."""
+        """Do not delete a message whose body does not match its headers. SQS later dead-letters the message."""
         self._leave(message, exc)
 
     def on_unknown_message(self, _body: object, message: KombuValue) -> None:
-        """Leave a message that is not a Celery task in SQS, which later dead-letters it."""
+        """Do not delete a message that is not a Celery task. SQS later dead-letters the message."""
         self._leave(message)
 
     def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Leave a task of another application or version in SQS, which later dead-letters it."""
+        """Do not delete a task of another application or version. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Leave a task with an invalid envelope in SQS, which later dead-letters it."""
+        """Do not delete a task with an invalid envelope. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:

@@ -15,7 +15,7 @@ REQUIRED_SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
 _ACCOUNT: Final = re.compile(r"\d{12}")
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _IMAGE: Final = re.compile(r"[a-z0-9][\w.:/@-]*")
-#: Example values of the required secrets, for `check` alone: no file shows these values.
+#: Example values of the required secrets. Only `check` uses them; no file shows them.
 _STAND_INS: Final = {
     "SECRET_KEY": "x" * 50, "DATABASE_URL": "postgres://u:p@database.invalid/redrive", "REDIS_URL": "rediss://redis.invalid",
 }  # fmt: skip

@@ -25,7 +25,7 @@ from redrive_service.environment.secret_files import SUFFIX
 _SECRETS: Final = "/run/secrets/redrive"  # folder in which the Secret is mounted
 _NAME: Final = "redrive"
 _DAY: Final = 86_400
-#: Seconds between the end of a pod's registration as an endpoint and its SIGTERM. Load balancers need them to notice.
+#: Seconds that a pod waits before SIGTERM, until load balancers have stopped sending pages to the pod.
 _BEFORE_STOP: Final = 5
 
 

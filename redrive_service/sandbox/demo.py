@@ -75,7 +75,7 @@ class Demo:
             SandboxError: the incident did not end; the error says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
-        seed = int.from_bytes(os.urandom(4))  # each incident has its own queues
+        seed = int.from_bytes(os.urandom(4))  # random, so that each incident has its own queues
         service = Service(manage=self._manage, watch=self._watch)
         incident = Incident(self.stack.folder, self.stack.environment(), service=service, say=self.say, seed=seed)
         return incident.run(letters, self._exit)

@@ -141,7 +141,7 @@ def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
     except PermissionError:
-        return True  # another user's process
+        return True  # the process exists, but is another user's
     except (ValueError, OverflowError, ProcessLookupError):
         return False
     return True

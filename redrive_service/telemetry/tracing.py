@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from reprocessing.gateways.tracing.tracer import flush
 
 SERVICE_NAME: Final = "redrive-service"
-_FLUSH_SECONDS: Final = 5.0  # for which an exiting process waits for the export of its last spans
+_FLUSH_SECONDS: Final = 5.0  # seconds for which an exiting process waits for the export of its last spans
 
 
 def start(exporter: SpanExporter | None = None) -> None:

@@ -88,7 +88,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
 
-    A failure during an outage of the consumer, or of a canary of a breaker, uses up no attempt.
+    A send that failed during an outage of the consumer, or as a canary of a breaker, is not counted.
     """
     if experiment.max_attempts is None:
         return
@@ -194,7 +194,10 @@ def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether the event needs no more sends at `moment`: its last message stayed, and later letters may go."""
+    """Return whether the event was over at `moment`: its last message was sent before, and never came back.
+
+    With `advance` settled, the event is over only when later letters need not wait for this message any more.
+    """
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
@@ -233,7 +236,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether all sends and returns of the event were before `moment`, so that it may be put aside."""
+    """Return whether `moment` is after all sends and returns of the event, so that it can be put aside by then."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -29,7 +29,7 @@ from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two checks of the parent
 PATIENCE_ORDERLY = 10.0  # seconds for which the guard waits after a stop signal
-PATIENCE_ORPHANED = 0.6  # the same if the guard's parent has ended: all must end within 2 s
+PATIENCE_ORPHANED = 0.6  # seconds after a stop signal if the parent has ended: all must end within 2 s
 PATIENCE_KILLED = 5.0  # max seconds until the kernel has ended killed processes
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

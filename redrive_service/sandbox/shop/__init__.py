@@ -1,5 +1,5 @@
 """The demo's shop: it sends messages about events to a queue, and its consumer fails.
 
-`events` makes the events, `consumer` is the process that handles the messages, `calls` reads the call log of the local
-SQS, and `world` runs the shop. No module uses code of the service.
+`events` makes the events. `consumer` is the process that handles the messages. `calls` reads the call log of the local
+SQS. `world` runs the shop. No module uses code of the service.
 """

@@ -1,6 +1,7 @@
-"""Adapt texts that were written for commands to the admin.
+"""Rewrite texts about commands for pages of the admin.
 
-A command-line option is replaced by the label of the form field, and a command by a link to the page that does it.
+The label of a form field replaces the command-line option, and a link to the page with the same effect replaces the
+command.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: The form field of each option that has another name than its form field.
+#: Options that do not have the name of their form field, with the name of the form field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",

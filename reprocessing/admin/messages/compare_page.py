@@ -23,7 +23,7 @@ from reprocessing.store.payloads import message_types
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-_LONGEST: Final = 200  # characters of an id
+_LONGEST: Final = 200  # max characters of an entered id
 _NO_MESSAGE: Final = 'There is no message with the id "{}". Enter a message id or a redrive id.'
 _NO_DEFAULT: Final = (
     "No delivered message of the same type or ordering key was found among the newest of this DLQ. Enter the id of a "

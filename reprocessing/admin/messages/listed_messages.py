@@ -1,7 +1,7 @@
 """The list of messages, and links from a message's page to the previous and next message of a list.
 
-A list links to each message with the list's query in the URL parameter `list`. From it, the message's page finds the
-previous and next message. If the query is not valid, or the search takes too long, the page has no such links.
+A list links to each message with the list's query in the URL parameter `list`. With this query, the message's page
+finds the previous and next message. If the query is invalid, or the search takes too long, the page has no such links.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprocessing.store.parking_lot import message_filters
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
 _LONGEST: Final = 2_000
-_PATIENCE: Final = 100  # milliseconds
+_PATIENCE: Final = 100  # max milliseconds of the search for the previous and next message
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
@@ -122,7 +122,7 @@ class MessageList(KeysetList):
         asked = [value for value in found.get("group", ()) if _ID.fullmatch(value)]
         groups = FailureGroup.objects.filter(Q(pk__in=asked) | Q(merged_into__in=asked)).values_list("pk", flat=True)
         if asked and (ids := ",".join(map(str, groups))):
-            del found["group"]  # a copy
+            del found["group"]  # in a copy of the URL's filters
             found["group__in"] = [ids]
         return found
 

@@ -83,7 +83,10 @@ def next_action(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return a button that opens the stopped key queue or DLQ, or the run that is not running; None: there is none."""
+    """Return a button that opens what keeps a message: its stopped key queue or DLQ, or its planned or paused run.
+
+    None: nothing is stopped or paused.
+    """
     if letter.lane is not None and letter.lane.stopped_at is not None:
         address = reverse("admin:reprocessing_lane_change", args=[letter.lane_id])
         return button(request, "Open the stopped key queue", address, ("view_lane", "see key queues"))

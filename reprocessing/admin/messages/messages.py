@@ -118,7 +118,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         """Show the page of a message, without its payload."""
         if request.method not in {"GET", "HEAD"}:
-            raise PermissionDenied  # Django's form writes nothing
+            raise PermissionDenied  # Django's own form must not write
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:

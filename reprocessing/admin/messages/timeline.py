@@ -149,8 +149,8 @@ def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
 def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
     """Return an attempt as values for the template.
 
-    `later`: the attempt after this one, if any. In the result, `mood` sets the colour of the label, and `revision` is
-    the number of the edit that was sent, 0 for the captured message.
+    `later`: the next attempt, if any. In the result, `mood` sets the colour of the label. `revision` is the number of
+    the edit that was sent, 0 for the captured message.
     """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at

@@ -124,7 +124,7 @@ def decide(  # noqa: PLR0913  # all are passed by name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on those messages of the page that did not change after it was made, in one transaction.
+    """Act on the messages that a page showed, in one transaction. Skip messages that changed after the page was made.
 
     Return the ids of the changed messages, and the reason for each skipped message.
     """

@@ -29,7 +29,7 @@ EXAMPLES: Final = 3
 
 
 def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
-    """Return whether the edit is possible in each of the newest messages that a filter matches.
+    """Preview an edit in the newest messages that a filter matches: how many it fits, and examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.

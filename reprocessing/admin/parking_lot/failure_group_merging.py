@@ -23,7 +23,7 @@ MOST: Final = 100
 
 
 def merge(request: HttpRequest) -> HttpResponse:
-    """Merge the groups that the URL names by `pick`; the person chooses the group that stays."""
+    """Merge the groups whose ids are in the URL parameters `pick`. The person chooses the group that stays."""
     picked = list(dict.fromkeys(pick for pick in request.GET.getlist("pick") if pick.isascii() and pick.isdecimal()))
     groups = _visible(request, [int(pick[:18]) for pick in picked[:MOST]])
     back = reverse("admin:reprocessing_failuregroup_changelist")
@@ -125,7 +125,7 @@ def _visible(request: HttpRequest, ids: Sequence[int]) -> list[FailureGroup]:
         Http404: a group does not exist, or belongs to a DLQ that this person does not see.
     """
     if not request.user.has_perm(PERMISSION):
-        return []  # the page refuses this person anyway
+        return []  # for this person, the page is refused
     found = list(visible_rows.rows(request, FailureGroup.objects).filter(pk__in=ids).order_by("-last_at", "-pk"))
     if len(found) < len(ids):
         raise Http404

@@ -20,7 +20,7 @@ from reprocessing.store.parking_lot.failure_group_pages import MAX_KEYS, ORDERS,
 ROWS: Final = 50
 _LONGEST_TEXT: Final = 200
 _LAST_PAGE: Final = 2_000
-#: Columns that sort the list: the order of the first click, and the label.
+#: The columns: order of the list after the first click on the title (empty: no order), and title.
 _COLUMNS: Final = (
     ("title", "Failure"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"), ("-first", "First failure"),
     ("-last", "Last failure"), ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),

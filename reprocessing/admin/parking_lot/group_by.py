@@ -33,7 +33,7 @@ from reprocessing.store.payloads import viewed_content
 #: Max messages that a page reads, and the seconds after which it stops.
 READ: Final = 5_000
 SECONDS: Final = 1.5
-#: Max values on a page, and max characters of one.
+#: Max values on a page, and max characters of a value.
 SHOWN: Final = 100
 _LONGEST_SHOWN: Final = 200
 

@@ -103,7 +103,7 @@ def address_of(sieve: MessageFilter) -> str:
 
 
 def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
-    """Return the names of the DLQ, group, source, target, rule and run whose ids are in the filter, by condition.
+    """Return the names of the DLQ, group, source, target, rule and run in the filter, by these six words.
 
     Rows that do not exist, or that this person does not see, are left out.
     """
@@ -179,7 +179,7 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime, query: QueryDict) -> dict[str, Any]:
-    """Return a row of the list as values for the template. `query`: of the list's URL.
+    """Return a row of the list as values for the template. `query`: the query of the list's URL.
 
     `pick`: the value of the row's checkbox. `left`: the time until SQS deletes the message from the DLQ.
     """

@@ -93,7 +93,7 @@ def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, 
 def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
     """Record that this person sees values of these messages. Return their ids."""
     ids = [one.letter_id for one in letters]
-    message_edits.record_views(ids, by=request.user.get_username(), reason="Offered its values for a rule.")
+    message_edits.record_views(ids, by=request.user.get_username(), reason="Offered values for a rule.")
     return ids
 
 

@@ -103,7 +103,7 @@ def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, va
     with transaction.atomic():
         if values:
             AuditEntry.objects.create(
-                act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used its values for a rule."
+                act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used values for a rule."
             )
         return to_json([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
 

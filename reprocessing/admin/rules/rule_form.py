@@ -82,7 +82,7 @@ class RuleForm(PreviewForm):
 
     def clean(self) -> dict[str, Any]:
         """Return the entered values. Refuse the form if somebody changed any rule after it was opened."""
-        if self.builder.has_errors:  # each is shown beside its row
+        if self.builder.has_errors:  # each error is shown beside its row
             self.errors.pop("conditions", None)
             self.add_error("conditions", "Correct the marked conditions.")
         if self.cleaned_data.get("opened") != str(rules.version()):

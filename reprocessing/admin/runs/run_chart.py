@@ -11,8 +11,8 @@ from reprocessing.domain.runs.rate_chart import MinuteCount, RateColumn, rate_co
 
 _WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 1_000, 64, 26, 120, 24  # pixels
 _LEAST: Final = 1.5  # min height of a bar above 0, so that it is visible
-_WIDEST: Final = 48.0  # max width of a column, so that a young run has narrow bars
-_LABELS: Final = 6  # labels of the x axis
+_WIDEST: Final = 48.0  # max width of a column, for runs of a few minutes
+_LABELS: Final = 6  # about how many labels the x axis has
 
 
 @dataclass(frozen=True, slots=True)

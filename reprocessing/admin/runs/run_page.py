@@ -63,7 +63,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
-    """Return the template values that an open page requests every 3 seconds. `query`: see `page_context`."""
+    """Return the template values that an open page requests every 3 seconds. `query`: the query of its URL."""
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,

@@ -47,7 +47,7 @@ def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
 
 
 def _following(size: int | None, left: int) -> Iterator[dict[str, Any]]:
-    """Yield the planned waves, until they include all `left` messages. `size`: of the current wave."""
+    """Yield the planned waves, until they include all `left` messages. `size`: size of the current wave."""
     for following in wave_progression.sizes_after(size) if left else ():
         yield {"kind": "next", "no": None, "size": following, "health": "none", "text": "if the wave before succeeds"}
         left -= following or left

@@ -130,7 +130,7 @@ def _in(dlqs: Sequence[SearchSettings]) -> str:
 
 
 def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> list[SearchSettings]:
-    """Return, of `declared`, the settings of those DLQs that have the search field of the condition."""
+    """Return the settings in `declared` whose DLQs have the search field of the condition."""
     return [one for one in declared if any(field.name == condition.name for field in one.fields)]
 
 

@@ -13,7 +13,7 @@ class SectionedForm(forms.Form):
     """A form whose fields are shown in sections.
 
     Attributes:
-        sections: headings, each with the names of its fields. If a heading is in brackets, its section is closed.
+        sections: headings, each with the names of its fields. In brackets: closed at first.
         folds: whether every section can be closed. A section is opened if an error or a problem is about its fields.
     """
 
@@ -21,7 +21,7 @@ class SectionedForm(forms.Form):
     folds: ClassVar[bool] = False
 
     def differs(self, name: str) -> bool:
-        """Return whether the value of a field differs from its default. A form that does not know returns False."""
+        """Return whether a field's value differs from its default. False here: only subclasses know defaults."""
         return False
 
 

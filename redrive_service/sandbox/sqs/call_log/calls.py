@@ -119,7 +119,7 @@ class CallLog:
     ) -> dict[str, object]:
         """Return a page of the calls numbered `since` or later (default: the latest page) that match the filters.
 
-        In the result, `next` is `since` of the next page, `first` the number of the oldest stored call, and `end` the
+        In the result, `next` is `since` of the next page. `first` is the number of the oldest stored call. `end` is the
         number that the next call will get. A full page ends before `end`.
         """
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)

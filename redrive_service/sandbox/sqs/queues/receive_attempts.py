@@ -11,7 +11,7 @@ WINDOW: Final = 300.0
 class ReceiveAttempts:
     """The messages of recent receives with an attempt id, kept for five minutes.
 
-    A repeat returns the same messages with the same handles. If one of these messages was meanwhile deleted, received
+    A repeat returns the same messages with the same handles. But if one of them was deleted, received
     again or made visible, or its visibility timeout was changed, the repeat is a new receive.
     """
 

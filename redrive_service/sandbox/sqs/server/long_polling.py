@@ -23,7 +23,7 @@ class Performer(Protocol):
         """Execute a call and answer it. Return False if it is a receive that found no message and may wait."""
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive with no messages."""
+        """Answer a receive: it gets no messages."""
 
 
 class LongPolling:

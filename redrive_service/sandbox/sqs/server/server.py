@@ -177,7 +177,7 @@ class SqsServer:
     # -- answers
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive with no messages."""
+        """Answer a receive: it gets no messages."""
         self._reply(exchange, {}, Record(queue=exchange.queue))
 
     def _reply(self, exchange: Exchange, answer: Answer, record: Record) -> None:
