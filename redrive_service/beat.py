@@ -144,7 +144,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     def enabled_models(self) -> list[BeatValue]:
         """Return the rows of all enabled tasks.
 
-        django-celery-beat 2.9.0 leaves out crontabs of other hours. This is wrong in time zones with half hours.
+        django-celery-beat 2.9.0 leaves out crontabs whose hour is not near, which is wrong in half-hour time zones.
         """
         return list(self.Model.objects.enabled())
 

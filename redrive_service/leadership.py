@@ -55,7 +55,7 @@ def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 class Leadership:
-    """Whether this process leads: its PostgreSQL session holds the lock, or tries to get it.
+    """The leadership of this process: its PostgreSQL session holds the lock, or tries to get it.
 
     PostgreSQL releases the lock when the session ends for any reason. So two processes never hold the lock, and nobody
     has to clean up after a killed leader. A process that lost its session tries to get the lock again.

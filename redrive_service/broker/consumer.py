@@ -20,7 +20,7 @@ class Consumer(CeleryConsumer):
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
-        """Return a handler that passes tasks of this service to Celery's handler, and deletes no other messages."""
+        """Return a handler that passes only tasks of this service to Celery's handler. Other messages stay in SQS."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def on_message(message: KombuValue) -> None:

@@ -31,7 +31,7 @@ class ReceiveFailure:
 
     status: int
     code: str
-    """SQS's error code, curl's (`curl-28`: timed out), the class of the exception, or "" if none is known."""
+    """SQS's error code, curl's error code (`curl-28`: timed out), or the class of the exception; "": not known."""
 
     @classmethod
     def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:

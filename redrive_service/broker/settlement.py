@@ -1,4 +1,4 @@
-"""Delete messages of the service's own queues whose tasks are done. Other messages become visible in SQS again."""
+"""Delete the messages of finished tasks from the service's own queues. SQS shows all other messages again."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ class Timeouts:
     call_read: float = 5.0
     """Timeout of all calls except receives. It is short, because these calls block kombu's event loop."""
     call_attempts: int = 2
-    """A call lasts at most `call_attempts * (connect + call_read)`, and botocore's pause between the attempts."""
+    """A call lasts at most `call_attempts * (connect + call_read)`, plus botocore's pause between the attempts."""
     receive_margin: float = 10.0
-    """Added to the long poll, which SQS itself keeps open for up to 20 s."""
+    """A receive is aborted this long after the end of its long poll, which lasts up to 20 s."""
     first_pause: float = 0.5
     longest_pause: float = 10.0
-    """Low enough to recover soon, high enough that a deleted queue causes only six calls a minute."""
+    """The longest pause after failed receives. With it, a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
-    """Added to the deadline of a receive. If the answer is still missing then, the queue is polled again."""
+    """If a receive has no answer this long after its deadline, it counts as lost, and the queue is polled again."""
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:

@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request. It sets its deadline on its curl handle each time, because kombu reuses handles."""
+        """Return the request, which sets its deadline on the curl handle each time, because kombu reuses handles."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request

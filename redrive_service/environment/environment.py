@@ -53,7 +53,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the checked values. Raises EnvironmentIsIncomplete, which lists all problems and what to set, if any."""
+    """Return the checked values. Raises EnvironmentIsIncomplete, with all problems, if a variable is unusable."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value, a whole number from `least` to `most`. If it is another value, add a problem."""
+        """Return the value, a whole number from `least` to `most`; if it is not, add a problem and return `default`."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")

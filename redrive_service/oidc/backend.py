@@ -22,7 +22,7 @@ CALLBACK = "oidc_callback"
 
 
 def setting(name: str, *default: object) -> object:
-    """Return a setting of mozilla-django-oidc. The client secret is not one of them, so that nothing shows it."""
+    """Return a setting of mozilla-django-oidc, but never the client secret, which nothing may show."""
     oidc = provider()
     ours = {
         "OIDC_RP_CLIENT_ID": oidc.client_id,

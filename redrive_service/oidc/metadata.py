@@ -68,7 +68,7 @@ def keys() -> Mapping[str, Any]:
 
 
 def fetch(url: str) -> Mapping[str, Any]:
-    """Fetch a JSON object from the provider. Raises SignInRefused if the provider does not answer, or not with one."""
+    """Fetch a JSON object from the provider. Raises SignInRefused if there is no such answer."""
     try:
         answer = requests.get(url, timeout=TIMEOUT)
         answer.raise_for_status()

@@ -17,7 +17,7 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """Only remember SIGTERM, SIGINT and SIGHUP from now on. These signals then do not end the process."""
+    """From now on, only record that SIGTERM, SIGINT or SIGHUP came, instead of ending the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 

@@ -74,9 +74,9 @@ class JsonFormatter(logging.Formatter):
 
 
 class DatabaseOutageFilter(logging.Filter):
-    """Logs a task that failed because PostgreSQL did not answer as a warning without traceback.
+    """Changes the record of a failed task into a warning without traceback, if PostgreSQL did not answer.
 
-    A warning is enough: beat enqueues the task again, so nothing is lost.
+    A warning is enough, because beat enqueues the task again, so that nothing is lost.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:

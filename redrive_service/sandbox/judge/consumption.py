@@ -29,7 +29,7 @@ def redelivered(evidence: Evidence) -> int:
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find redriven messages of one lane that were processed at the same time, except for one message twice."""
+    """Find two redriven messages of one lane that were processed at the same time."""
     if not _tells_of_order(experiment):
         return
     for lane, events in evidence.lanes().items():

@@ -176,7 +176,10 @@ def _first_open(
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last of the later events of the lane that were sent before `send`, and not back by then, or None."""
+    """Return the last event of the lane that was sent too early: `send` should have been before; None: there is none.
+
+    The event was sent before `send`, and its message had not come back by then.
+    """
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None

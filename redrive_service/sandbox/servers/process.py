@@ -1,4 +1,4 @@
-"""Start and stop a server process of the sandbox, and wait for it. It also ends if this process is killed."""
+"""Start and stop a server process of the sandbox, and wait for it. The server also ends if this process is killed."""
 
 from __future__ import annotations
 

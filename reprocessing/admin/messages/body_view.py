@@ -153,11 +153,11 @@ class _Growing:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no more values are shown."""
+        """Return whether the tree has its maximum size, so that no more values are added."""
         return self._tree.values >= MOST_VALUES or self._bytes >= TREE_BYTES
 
     def add(self, step: Step) -> None:
-        """Add a row."""
+        """Add a value, or the beginning or end of an object or list."""
         match step:
             case Leaf(label, kind, text):
                 cut = max(0, len(text) - _TEXT_SHOWN)

@@ -144,7 +144,7 @@ class MessageList(KeysetList):
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
     def url_for_result(self, result: Model) -> str:
-        """Return the URL of a message, with the query of this list, with which its page links to its neighbours."""
+        """Return the URL of a message. It has this list's query, so that the page links to neighbours in the list."""
         return link(super().url_for_result(result), self.query_shown)
 
     @cached_property

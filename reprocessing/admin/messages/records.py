@@ -42,7 +42,7 @@ class Attempts(RecordsAdmin):
 
     @admin.display(description="detail")
     def readable_detail(self, attempt: Attempt) -> str:
-        """Return the detail. A target's text that may quote the payload is left out; the message's page has it."""
+        """Return the attempt's detail. A text that may quote the payload is left out; the message's page shows it."""
         return visible(answer_texts.detail_for(attempt.letter, attempt.detail or "", shown=False, revealed=False))
 
 
@@ -88,7 +88,7 @@ class Pulses(ReadOnlyAdmin):
     list_display = ("queue", "consumed_at")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Heartbeat | None:
-        """Return the row whose id is this name of a queue; None: there is no such row, or the name has a zero byte."""
+        """Return the row of the queue with this name; None: there is no such row, or the name has a zero byte."""
         found: Heartbeat | None = None if "\0" in object_id else super().get_object(request, object_id, from_field)
         return found
 

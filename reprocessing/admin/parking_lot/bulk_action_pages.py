@@ -67,7 +67,7 @@ class Operations(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, the URL that aborts, and the URL of the progress, which an open page requests."""
+        """Return Django's URLs, the URL that aborts a bulk action, and the URL of its progress, for open pages."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -180,7 +180,7 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(one: BulkAction) -> str:
-    """Return, as text, the number of matching messages that the action leaves out: parked after it began.
+    """Return, as text, how many matching messages the action leaves out because they were parked after it began.
 
     Empty: there are no such messages, or counting them would be slow.
     """

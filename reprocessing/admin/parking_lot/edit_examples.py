@@ -40,7 +40,7 @@ def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
 
 
 def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: int, why: str) -> dict[str, Any]:
-    """Return the result of a check for the template. The audit log records, with the reason `why`, who saw examples.
+    """Return the result of `check` as template values. The audit log records, with the reason `why`, who saw examples.
 
     `count`: how many messages match the filter.
     """

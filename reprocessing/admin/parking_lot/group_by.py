@@ -48,7 +48,7 @@ class GroupForm(forms.Form):
     )  # fmt: skip
 
     def clean_by(self) -> Selector:
-        """Return the field. Refuse a text that does not describe one."""
+        """Return the entered field as a selector. Refuse a text that is not a selector."""
         try:
             return read_field(self.cleaned_data["by"])
         except InvalidFilter as error:

@@ -103,7 +103,7 @@ def address_of(sieve: MessageFilter) -> str:
 
 
 def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
-    """Return the names of the DLQ, group, source, target, rule and run in the filter, by these six words.
+    """Return the names of the filter's DLQ, group, source, target, rule and run, by condition ("dlq", "group", …).
 
     Rows that do not exist, or that this person does not see, are left out.
     """

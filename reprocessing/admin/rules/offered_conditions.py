@@ -100,7 +100,7 @@ def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int
 def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
     """Return the ids of the messages of which the audit log has recorded that this person saw values.
 
-    A mark that is old, forged, of another person or of another DLQ is not valid.
+    The list is empty if `mark` is forged, over an hour old, or made for another person or DLQ.
     """
     try:
         user, of, ids = signing.loads(mark, salt=_SALT, max_age=_SECONDS)

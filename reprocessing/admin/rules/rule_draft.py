@@ -70,7 +70,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field: it equals this message's value or, without `values`, it exists."""
+        """Yield a condition for each field: the field equals this message's value or, without `values`, exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")

@@ -42,7 +42,7 @@ class _RulePage:
     """A request for the page that adds or changes a rule.
 
     Attributes:
-        begin: initial values of the form: from the message of which a rule is made, or the submitted values.
+        begin: initial values of the form: from the message that the rule is made from, or the submitted values.
         builder: the conditions, as the page shows them.
     """
 

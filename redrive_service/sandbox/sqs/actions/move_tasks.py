@@ -50,7 +50,7 @@ def list_move_tasks(account: Account, request: Request) -> Answer:
 
 
 def cancel_move_task(account: Account, request: Request) -> Answer:
-    """Cancel a running move task, and return how many messages it has moved. Raises SqsError if it does not run."""
+    """Cancel a running move task, and return how many messages it has moved. Raises SqsError if it is not running."""
     task_id, source_arn = _read_handle(required_text(request, "TaskHandle"))
     source = _source(account, source_arn)
     for task in account.moves.get(source.arn, []):

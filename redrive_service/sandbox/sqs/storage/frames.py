@@ -22,7 +22,7 @@ class FrameIsDamaged(Exception):
     """The journal is damaged: at byte `start`, there is no frame, nor the beginning of an incomplete last frame."""
 
     def __init__(self, start: int) -> None:
-        super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
+        super().__init__(f"The frame at byte {start} is neither complete nor the beginning of a frame.")
         self.start = start
 
 
