@@ -123,7 +123,7 @@ class Stack:
         return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
 
     def _identity(self) -> privilege.Identity:
-        """Return the user that PostgreSQL runs as: one who can run the guarded server, and write to the folder."""
+        """Return the user that PostgreSQL runs as. This user can run the guarded server, and write to the folder."""
         program = str(binaries.postgres_programs() / "postgres")
         writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
         return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

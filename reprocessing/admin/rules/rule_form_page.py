@@ -160,7 +160,7 @@ def _there(row: Rule | None) -> str:
 
 
 def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person may see all values in messages of this DLQ (None: of all DLQs), even if masked."""
+    """Return whether this person may see all values in messages of this DLQ (None: of all), including masked ones."""
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
