@@ -26,7 +26,7 @@ from reprocessing.store.ordering import lanes
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    Messages of Django's message framework are left to the next whole page. The banner of a stop is returned only if the
+    Notices of django.contrib.messages are left for the next whole page. The banner of a stop is returned only if the
     stop changed, so that a screen reader does not read the banner again.
 
     Raises:

@@ -86,9 +86,10 @@ def progress_context(
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """How fast a run sends, and may send: messages a second. `allowed` None: no limit. `is_young`: for under 1 minute.
+    """The measured and the allowed rate of a run, in messages per second.
 
-    `breakers`: those of the run's targets.
+    `allowed` None: no limit. `breakers`: circuit breakers of the run's targets. `is_young`: whether the run started so
+    recently that the measured rate is not reliable.
     """
 
     measured: float
@@ -113,7 +114,7 @@ def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Group key queues by what they do or wait for. Return number and text of each group, the largest number first."""
+    """Return what the key queues do or wait for, each with the number of key queues, largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n
@@ -132,9 +133,9 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the least seconds until all outcomes are known; None: not known, or no outcome is pending.
+    """Return the least number of seconds until all outcomes are known; None: it cannot be predicted, or all are known.
 
-    `known`: for each target, the least seconds until its outcomes are known; None: not known.
+    `known`: the same number for each target with unknown outcomes, by target id.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
