@@ -22,7 +22,7 @@ TOO_WIDE = """() => {
   );
   return `${over} px: ` + out.slice(-3).map((one) => one.outerHTML.slice(0, 120)).join(" | ");
 }"""
-#: The rules of axe-core by which a page is read in each scheme: those of WCAG 2.2, levels A and AA, and once more that of
+#: The rules of axe-core by which a page is read in each scheme: those of WCAG 2.2, levels A and AA, and again that of
 #: contrast. No other rule asks for colors.
 RULES = {"light": '["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]', "dark": '["color-contrast"]'}
 #: What axe-core calls a serious or critical barrier.

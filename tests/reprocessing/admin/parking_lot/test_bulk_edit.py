@@ -131,6 +131,7 @@ def _field_text(page: str) -> str:
     return unescape(re.findall(r'<textarea name="patch"[^>]*>\s*(.*?)</textarea>', page, re.DOTALL)[0])
 
 
+@pytest.mark.soak
 def test_a_preview_is_for_one_person_and_starts_one_bulk_action(ann: Client) -> None:
     parked(dlq(), body=BODY)
     page = _look(ann)
@@ -141,6 +142,7 @@ def test_a_preview_is_for_one_person_and_starts_one_bulk_action(ann: Client) -> 
     assert ("this page was submitted before" in again, BulkAction.objects.count()) == (True, 1)
 
 
+@pytest.mark.soak
 def test_who_may_not_release_keeps_the_messages_parked(ann: Client) -> None:
     parked(dlq(), body=BODY)
     page = _look(ann)
@@ -207,6 +209,7 @@ def test_a_changed_key_is_confirmed_apart(ann: Client) -> None:
     assert _run().done == 1
 
 
+@pytest.mark.soak
 def test_messages_of_another_team_are_not_found() -> None:
     source, theirs = dlq(), dlq("theirs")
     team = Group.objects.create(name="payments")
@@ -224,6 +227,7 @@ def test_messages_of_another_team_are_not_found() -> None:
     assert (_run().asked, list(Revision.objects.values_list("letter", flat=True))) == (1, [mine.pk])
 
 
+@pytest.mark.soak
 def test_above_the_limit_it_is_requested_and_the_second_person_sees_the_patch_and_what_it_changes(
     ann: Client, encrypted: Rings
 ) -> None:

@@ -65,6 +65,7 @@ def test_one_exact_match_is_opened(how: str, ann: Client) -> None:
     assert _opened(ann, asked[how]) == f"{LOT}{letter.pk}/change/"
 
 
+@pytest.mark.soak
 def test_the_opened_message_says_what_matched(ann: Client) -> None:
     letter = _order(_shop(), 4711)
     _indexed()

@@ -141,6 +141,7 @@ def test_what_is_no_single_one_is_refused(dlq: Queue, arn: str, what: str) -> No
 # Where a person says.
 
 
+@pytest.mark.soak
 def test_letters_go_where_a_person_says_and_back_when_told_so(
     ask: Ask, ask_json: AskJson, dlq: Queue, make_queue: MakeQueue
 ) -> None:

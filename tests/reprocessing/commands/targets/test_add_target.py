@@ -220,6 +220,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     assert refused(queue.arn) == ["This queue is watched, as orders: messages sent there would be captured as failed."]
 
 
+@pytest.mark.soak
 def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", function("a")), ("lambda", function("b")), ("lambda", function("c")))
     what = "A message that is published again goes to all subscribers, not only to the one that failed: 2 besides the"

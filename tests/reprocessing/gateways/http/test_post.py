@@ -204,6 +204,7 @@ def test_nothing_of_a_letter_is_kept_or_logged(
         assert {one.queued.post.body for one in posts._idle} == {b""}
 
 
+@pytest.mark.soak
 def test_posts_that_are_forgotten_close_what_they_had_open() -> None:
     with standing_in() as there:
         posts = Posts(listed(f"127.0.0.1:{there.port}"))
