@@ -429,7 +429,7 @@ def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command("drain_dlq", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Captured messages of a standard DLQ stay in SQS, and other readers do not see them until SQS" in said
+    assert "Captured messages of a standard DLQ stay in SQS, invisible to other readers for a while." in said
     assert "Captured messages of a FIFO DLQ are deleted from SQS." in said
 
 
