@@ -245,10 +245,10 @@ class Incident:
         return dict(told["dlqs"][0]["states"])
 
 
-def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -> ServiceRecords:
+def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening] = ()) -> ServiceRecords:
     """Return the service's records for the judge.
 
-    `states`: the state of each letter, by message id. `shut`: the periods in which the breaker was not closed.
+    `states`: the state of each letter, by message id. `open_periods`: the times when the breaker was not closed.
     """
 
     def those(*wanted: str) -> frozenset[str]:
@@ -259,5 +259,5 @@ def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -
         discarded=those("discarded"),
         duplicates=those("duplicate"),
         open=those("captured", "waiting", "sending", "awaiting"),
-        shut=tuple(shut),
+        shut=tuple(open_periods),
     )

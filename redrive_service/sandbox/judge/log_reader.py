@@ -55,7 +55,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """Collects messages and sends from the calls of the log, and groups them into events."""
+    """Reads the logged calls. Finds each message and each send of it, and groups the messages by event."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment

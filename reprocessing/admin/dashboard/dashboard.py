@@ -19,8 +19,8 @@ from reprocessing.admin.dashboard.table_query import PAGE, TableQuery, table_que
 from reprocessing.admin.dashboard.table_rows import headers, table_rows
 from reprocessing.admin.dashboard.urgent_cards import urgent_cards
 from reprocessing.admin.site import visible_rows
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, VisibleDlqs
 from reprocessing.store.ordering import lanes
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS, VisibleDlqs
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:

@@ -18,9 +18,9 @@ from django.views.decorators.http import require_safe
 from reprocessing.admin.dashboard.sparkline import HOURS
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: The kinds of events that the chart counts, with their labels.
 KINDS: Final = {

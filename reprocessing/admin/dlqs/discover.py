@@ -34,8 +34,8 @@ from reprocessing.pipeline.dlqs import adopt
 from reprocessing.pipeline.dlqs.adopt import Adoption
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
 #: Max rows of a page, and max DLQs that one request adds. To add a DLQ takes several calls to AWS.
 MOST: Final = 50

@@ -18,8 +18,9 @@ from reprocessing.admin.dlqs.dlq_choices import (
 from reprocessing.admin.site import fields
 from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
 from reprocessing.admin.targets.target_fields import TargetFieldsForm
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES
-from reprocessing.models.target import MAX_SECONDS, TargetKind
+from reprocessing.models.target import MAX_SECONDS
 
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
 _TASK_HELP: Final = {

@@ -17,12 +17,12 @@ from reprocessing.admin.dlqs.dlq_fields import DlqFieldsForm
 from reprocessing.admin.site import fields
 from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, changed_values
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import AuditAct, DeadLetterQueue
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.configuration.defaults import dlq_defaults
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 
 #: Fields of the form that set the DLQ's column of the same name.
 COLUMNS: Final = (

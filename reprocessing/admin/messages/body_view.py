@@ -22,8 +22,8 @@ from reprocessing.domain.message.json_tree import Closed, Label, Leaf, Opened, S
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.targets import send_command, webhook_headers
 from reprocessing.domain.targets.send_command import MessageToSend
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import Letter, Target
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 #: Max values in a tree, and max bytes of the tree's HTML.

@@ -32,14 +32,15 @@ from reprocessing.domain.sources.celery_envelope import NotShown, unpack_payload
 from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Letter
-from reprocessing.models.target import Report, TargetKind, Verdict
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.models.target import Report, Verdict
 from reprocessing.store.ordering import key_messages, lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.payloads import answer_texts, message_types, viewed_content
 from reprocessing.store.payloads.viewed_content import ViewedContent
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments

@@ -15,10 +15,10 @@ from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 from reprocessing.store.proposed_changes import changed_fields
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 
 ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notificationroute"
 

@@ -18,7 +18,7 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
 from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _WORDS: Final = {

@@ -23,8 +23,8 @@ from reprocessing.admin.site.preview_form import FormPage, Preview
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import DeadLetterQueue, Rule
 from reprocessing.pipeline.routing import route
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.payloads import viewed_content
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"

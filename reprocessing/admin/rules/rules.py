@@ -24,7 +24,7 @@ from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import RateClass, Rule, Rulebook
 from reprocessing.pipeline.routing import route
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _FIELDS = (

@@ -25,12 +25,12 @@ from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs import why_run_waits
 from reprocessing.pipeline.runs.why_run_waits import Observed
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.replay import send_rates
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import progress, remaining_letters, run_minutes
 from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts
 from reprocessing.store.runs.remaining_letters import TargetRemainder
@@ -133,9 +133,9 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the least number of seconds until all outcomes are known; None: it cannot be predicted, or all are known.
+    """Return in how many seconds at the earliest all outcomes are known; None: not predictable, or all are known.
 
-    `known`: the same number for each target with unknown outcomes, by target id.
+    `known`: in how many seconds at the earliest those of one target are known, by target id.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None

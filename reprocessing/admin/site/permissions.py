@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.admin.site import visible_rows
 from reprocessing.models import DeadLetterQueue
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
 #: For each action of the admin, in words: the permission that the action requires.
 PERMISSIONS: Final = {

@@ -13,7 +13,7 @@ from django.db.models.fields.related import RelatedField
 from django.http import Http404, HttpRequest
 
 from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
 
 _CACHE_NAME: Final = "_redrive_visible_dlqs"  # attribute of the user that keeps the DLQs for a request
 _ID_DIGITS: Final = 19  # digits of PostgreSQL's largest bigint; a number with fewer digits always fits

@@ -12,7 +12,7 @@ from reprocessing.domain.errors import InvalidTarget
 from reprocessing.models import Target
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
 #: The stored value of a field that the person emptied or set to "off". Fields that are not named here get None.

@@ -17,6 +17,7 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.domain.payloads.key_ring import KmsKeyName, read_key
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.arguments import add_json, matching
@@ -24,7 +25,6 @@ from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.options.target_policy_options import read_role_arn
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.store.dlqs import aws_resources, discovery_scopes
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

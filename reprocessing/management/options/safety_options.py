@@ -30,7 +30,8 @@ def add_safety(parser: CommandParser) -> None:
     parser.add_argument(
         "--approval-above", type=or_off(whole_number(0)), metavar="N",
         help="runs, discards, releases and edits of more than N messages, and changes of rules, need the approval of "
-        "a second person; 0: all of them do; off: the limit that require_approvals set applies (default: off)",
+        "a second person; 0: even of one message; off: this DLQ has the limit of the command require_approvals "
+        "(default: off)",
     )  # fmt: skip
     add_target_safety(parser)
 

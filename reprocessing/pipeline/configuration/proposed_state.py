@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reprocessing.domain.configuration.keys import KEPT, KEYS, Kind, Settings, State
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.pipeline.dlqs.examine import Examination
 from reprocessing.store.configuration import state

@@ -43,7 +43,7 @@ def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
+    """Encrypt what is stored readable: payloads, edits, reports, filters, error texts of targets; return the counts.
 
     `day`: the day whose data keys are used. If the process is killed, a second call continues.
     """

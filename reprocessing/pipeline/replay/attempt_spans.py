@@ -16,8 +16,8 @@ from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.replay.attempt_span import AttemptFacts, result_of
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.domain.sources import message_trace
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Run, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.store.replay.intent import IntendedSend
 
 if TYPE_CHECKING:

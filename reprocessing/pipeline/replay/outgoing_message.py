@@ -21,8 +21,8 @@ from reprocessing.domain.sources.failed_delivery import FailedDeliveryKind
 from reprocessing.domain.sources.sns_notification import Notification, Publication
 from reprocessing.domain.targets import http_responses, signing_secret, webhook_headers, webhook_signature
 from reprocessing.domain.targets.async_sender import HttpCall, LambdaCall
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Target
-from reprocessing.models.target import TargetKind
 from reprocessing.store.replay.intent import IntendedSend
 
 NO_TRACE: Final[Mapping[str, str]] = MappingProxyType({})

@@ -16,9 +16,10 @@ from reprocessing.domain.runs import plan_choice
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words, next_multiple
 from reprocessing.domain.runs.plan_choice import Choice, ChoiceFigures, Expiring, Offer, TargetLoad
 from reprocessing.domain.runs.selection import Selection
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import DeleteWhen, ParkedHead
-from reprocessing.models.target import QUEUE_KINDS, Advance, Proof
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
 from reprocessing.pipeline.runs import other_runs

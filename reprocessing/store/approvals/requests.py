@@ -114,7 +114,7 @@ def lock(approval: int) -> Approval | None:
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record a person's decision about a locked request: approved, declined, or done alone (`state`).
+    """Record a person's decision about a request. `state`: approved, declined, or done alone (by one person, in need).
 
     Unless the request is declined, the caller executes the deed in the same transaction.
     """

@@ -9,7 +9,7 @@ from datetime import datetime
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)

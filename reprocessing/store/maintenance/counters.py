@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from django.db import transaction
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)

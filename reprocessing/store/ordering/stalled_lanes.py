@@ -57,8 +57,8 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
     """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind (`how`).
 
     A lane is overdue if it has been due for `long` seconds, while no letter was sent to its head's target or rate
-    class. It is abandoned if its lease ended `lost` seconds ago, and held if no letter holds it any more. `most`:
-    highest number of overdue lanes that are counted for a run.
+    class. It is abandoned if its lease ended `lost` seconds ago. It is wrongly held if no letter holds it any more.
+    `most`: highest number of overdue lanes that are counted for a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)

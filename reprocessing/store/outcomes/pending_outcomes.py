@@ -15,9 +15,9 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.outcomes import evidence
 from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: A consumer that runs receives a message within this time.
 _SOON: Final = timedelta(seconds=10)
@@ -194,7 +194,7 @@ def is_never_empty(pending: PendingOutcome) -> bool:
 
 
 def is_long(pending: PendingOutcome) -> bool:
-    """Return whether the letter has waited for an empty target for 2 minutes, so that the consumer may be stopped."""
+    """Return whether the target did not become empty in 2 minutes of waiting: perhaps its consumer does not run."""
     since = pending.again_from or pending.taken_at
     return since is not None and pending.now - since >= _LONG
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: Letters that wait behind letters of a group are counted up to this number. Only the newest 200 letters (`_ASKED`) of
 #: the latest 20 groups (`_PARTS`) that are merged into the group are read.

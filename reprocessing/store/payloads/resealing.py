@@ -1,4 +1,4 @@
-"""Seal (encrypt) payloads, edits, digests and texts of targets that were stored before encryption was set up."""
+"""Seal (encrypt) what was stored before encryption: payloads, edits, digests of bodies, error texts of targets."""
 
 from __future__ import annotations
 

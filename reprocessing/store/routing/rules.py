@@ -139,7 +139,7 @@ def _next(now: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleStatus:
-    """A rule in force, and its counts."""
+    """A rule in force: its name, what it does, how often it decided, and its errors."""
 
     name: str
     action: str
@@ -175,7 +175,7 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force, with their counts, in the order in which they are tried.
+    """Return the rules in force, in the order in which they are tried, with how often each decided.
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from psycopg.types.json import Jsonb
 
 from reprocessing import conf
 from reprocessing.domain.safety.rate_ramp import IDLE_SECONDS
+from reprocessing.domain.targets.target_kind import SYNCHRONOUS
 from reprocessing.models.run import Run
-from reprocessing.models.target import SYNCHRONOUS, Advance, Proof
+from reprocessing.models.target import Advance, Proof
 from reprocessing.store import rows
 from reprocessing.store.outcomes.evidence import LEAST_WAIT
 from reprocessing.store.runs.progress import MAX_COUNT, MAX_EXACT

@@ -10,10 +10,11 @@ from django.db import transaction
 
 from reprocessing.domain.errors import InvalidTarget
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.safety import CheckKind, HealthCheck
-from reprocessing.models.target import Target, TargetKind
+from reprocessing.models.target import Target
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 
 #: Settings of a target that are stored on its breakers, and the names of these fields on the breaker.

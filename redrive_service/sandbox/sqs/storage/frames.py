@@ -27,7 +27,7 @@ class FrameIsDamaged(Exception):
 
 
 def frame_of(now: float, action: str, body: bytes) -> bytes:
-    """Return a frame with one call: its time, its action and the body of its request."""
+    """Return one call as a frame (a record of the journal): its time, its action and the body of its request."""
     content = orjson.dumps([now, action]) + b"\n" + body
     summed = _SUMMED.pack(len(content), zlib.crc32(content))
     return summed + _CHECK.pack(zlib.crc32(summed)) + content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
 #: Options of add_dlq that change task messages, by the field of the target that stores the option.

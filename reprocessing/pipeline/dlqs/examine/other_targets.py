@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reprocessing.domain.message.arn import ResourceKind, read, resource_name
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Letter, Rule, Source
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import Proof, TargetKind
+from reprocessing.models.target import Proof
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 
 _UNDER_WAY = ("waiting", "sending", "awaiting")

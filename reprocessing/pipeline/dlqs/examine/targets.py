@@ -14,10 +14,11 @@ from reprocessing.domain.message import arn as arns
 from reprocessing.domain.message.arn import ResourceKind, resource_name
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, Endpoint, UrlDenied
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, SYNCHRONOUS, TargetKind
 from reprocessing.gateways.aws_services.sns_subscribers import count_other_receivers
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import QUEUE_KINDS, SYNCHRONOUS, Advance, Proof, TargetKind
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields, kind_of
 from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue

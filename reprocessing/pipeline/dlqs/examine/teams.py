@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.contrib.auth.models import Group
 
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
-from reprocessing.store.dlqs import visible_dlqs
+from reprocessing.store.rights import visible_dlqs
 
 
 def groups(case: Case) -> Iterator[Finding]:

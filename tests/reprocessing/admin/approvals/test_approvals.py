@@ -12,9 +12,9 @@ from django.test import Client
 
 from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.models import Approval, AuditEntry, BulkAction, DeadLetterQueue, Letter, Rule, Run
-from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
+from reprocessing.store.rights import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, person
 from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings

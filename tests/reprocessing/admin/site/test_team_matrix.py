@@ -35,8 +35,7 @@ from reprocessing.models import (
 )  # fmt: skip
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.store.api.tokens import TokenRequest, make_token
-from reprocessing.store.dlqs import visible_dlqs
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles, visible_dlqs
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.two_teams import OURS, THEIRS, Team, member, scoped_models, two_teams
 

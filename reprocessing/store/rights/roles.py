@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from reprocessing.store.dlqs import visible_dlqs
+from reprocessing.store.rights import visible_dlqs
 
 _APP: Final = "reprocessing"
 _PAYLOADS: Final = "view_payload"
