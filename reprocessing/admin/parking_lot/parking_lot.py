@@ -34,7 +34,7 @@ from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.safety import stops
 
 _SAMPLE = 20
@@ -163,7 +163,7 @@ class ParkingLot(MessagesAdmin):
                 "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
         elif deed is DecisionKind.RELEASE:
-            _warn(request, {kind.dlq for kind in message_filters.counts_by_reason(sieve)})
+            _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(sieve)})
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
     def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
@@ -235,15 +235,15 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
     """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
     try:
         sieve = _insist(request, deed, filter_of_query(str(form["query"].value() or "")))
-        kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)
+        kinds, sample = filtered_letters.counts_by_reason(sieve), filtered_letters.newest_letters(sieve, limit=_SAMPLE)
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)
     return {
         "count": n,
-        "counted": message_filters.counted(n),
+        "counted": filtered_letters.counted(n),
         "about": frozen.count_by_dlq(sieve) if deed.needs_approval and limits.is_any_limited() else {},
-        "bounded": message_filters.MAX_COUNT if n > message_filters.MAX_COUNT else 0,
+        "bounded": filtered_letters.MAX_COUNT if n > filtered_letters.MAX_COUNT else 0,
         "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
