@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state
 
 # The lane waits as long as a new lane does: the source queue may still retry a message that precedes the added letter.
 _QUIET = """
@@ -25,5 +25,5 @@ def move_to_new_heads(ahead: Collection[int]) -> None:
     leased.
     """
     if ahead:
-        moved = lanes.advance(sorted(ahead), [None] * len(ahead))
+        moved = lane_state.advance(sorted(ahead), [None] * len(ahead))
         rows.execute(_QUIET, {"heads": [lane.letter_id for lane in moved if lane.letter_id is not None]})

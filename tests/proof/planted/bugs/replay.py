@@ -55,8 +55,8 @@ a-lease-counts-from-the-wire: test_a_turn_that_froze_after_its_intent_sends_noth
 @tests/race/ordering/test_a_wake_up.py
 next-is-asked-before-the-lock: test_a_letter_released_while_its_lane_s_head_is_gone_goes
 -        lanes.lock(ids, fences)
--        return lanes.advance(ids, fences, keep=True
-+        return lanes.advance(ids, fences, keep=True
+-        return lane_state.advance(ids, fences, keep=True
++        return lane_state.advance(ids, fences, keep=True
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-dead-owner-s-attempt-stays-open: test_a_repeated_letter_has_the_same_identity
 -    if inherited := [lane for lane in leased if lane.inherited]:

@@ -18,7 +18,7 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.capture import moved_by_aws
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.safety import stops
@@ -127,7 +127,7 @@ def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     bench = _running(clock, "a")
     native_redrive.check_before_leasing(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
-    (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
+    (head,) = lane_state.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
     assert head.gone is None
     moved_by_aws.mark_moved(bench.dlq.pk)
     assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
