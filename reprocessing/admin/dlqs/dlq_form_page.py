@@ -19,7 +19,8 @@ from reprocessing.admin.dlqs.dlq_url_form import UrlForm
 from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.preview_form import FormPage, Preview, value_text
+from reprocessing.admin.site.preview import Preview, value_text
+from reprocessing.admin.site.preview_form import FormPage
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.configuration.export_text import export_part
