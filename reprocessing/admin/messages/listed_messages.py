@@ -19,7 +19,7 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import cached_property
 
-from reprocessing.admin.site.readonly_admin import REACH, KeysetList
+from reprocessing.admin.site.keyset_list import REACH, KeysetList
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter
