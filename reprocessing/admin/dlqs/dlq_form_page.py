@@ -29,7 +29,7 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination
 from reprocessing.pipeline.dlqs.examine.reasons import REPORTED
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.store.dlqs import automatic_redrive, dlq_proposal, registration
 from reprocessing.store.proposed_changes import Difference
 
 _LIST: Final = "admin:reprocessing_deadletterqueue_changelist"
@@ -83,7 +83,7 @@ def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
     lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
-    changes = registration.differences(found.proposal)
+    changes = dlq_proposal.differences(found.proposal)
     return Preview(
         about={sight.row.pk: None} if sight.row and lifts else {},
         payload=found,
@@ -144,7 +144,7 @@ def _defaults(begin: dict[str, str]) -> dict[str, Any]:
 
 def _settings(row: DeadLetterQueue) -> dict[str, Any]:
     found = {name: getattr(row, name) for name in COLUMNS}
-    every = row.interval and int(registration.interval_seconds(row.interval))
+    every = row.interval and int(dlq_proposal.interval_seconds(row.interval))
     cron = row.crontab
     return {
         **found,
