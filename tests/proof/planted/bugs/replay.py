@@ -87,7 +87,7 @@ a-redrive-id-for-each-attempt: test_the_key_and_the_redrive_id_are_the_same_on_e
 @reprocessing/pipeline/replay/replay_slice.py
 @tests/reprocessing/pipeline/dlqs/test_workers_come_back.py
 nobody-asks-before-lanes-are-leased: test_what_aws_did_not_move_goes_at_once
--            native_redrive.check_before_leasing(self.runs)
+-            follow_redrives.check_before_leasing(self.runs)
 +
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-breaker-that-is-new-is-not-looked-at: test_a_new_breaker_delays_no_letter
