@@ -37,7 +37,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.replay.attempt_detail import without_quotes
 from reprocessing.models import Letter
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.parking_lot import filtered_letters, open_messages
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.search import open_messages
 
 router: Final = Router()
 _TAG: Final = "Messages"
