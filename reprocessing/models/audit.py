@@ -56,7 +56,7 @@ class AuditEntry(models.Model):
 
     An entry that names no DLQ, letter or other object is about the whole service. A database trigger forbids changes,
     except that a reference to a deleted DLQ, target or rule becomes null. `operation`: the bulk action that made the
-    change; null: no bulk action did.
+    change; null: the change was not part of a bulk action.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -202,7 +202,7 @@ class ApprovalDefault(models.Model):
 class UnapprovedDeed(models.Model):
     """A deed that a person executed without approval, and how many messages of a DLQ it was about (`messages`).
 
-    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its limit.
+    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its approval limit.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)

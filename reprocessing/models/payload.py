@@ -89,8 +89,8 @@ class DlqCopy(models.Model):
     """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # The column has no index of its own. PostgreSQL would prefer it to the primary key, and read all copies of a DLQ to
-    # find one.
+    # The column has no index of its own. PostgreSQL would use that index in place of the primary key, and read all
+    # copies of a DLQ to find one copy.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")
@@ -130,8 +130,8 @@ class DlqCopy(models.Model):
 class PayloadKey(models.Model):
     """A data key, which encrypts (seals) the payloads that were captured from one DLQ on one day.
 
-    The key of a DLQ without a day computes the keyed hashes of the DLQ's search values. The key without DLQ and day is
-    the installation's key: it seals consumer reports and filters, and computes digests.
+    A key with a DLQ, but without a day, computes the keyed hashes of the DLQ's search values. The key without DLQ and
+    day is the installation's key: it seals consumer reports and filters, and computes digests.
 
     Attributes:
         wrapped: the data key, encrypted by the key `wrapped_by` of REDRIVE_PAYLOAD_KEYS; null: a person destroyed it.

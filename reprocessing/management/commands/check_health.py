@@ -58,7 +58,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--target", type=not_empty, metavar="QUEUE", help="only the checks of this target: name or ARN"
+            "--target", type=not_empty, metavar="QUEUE", help="only the checks of the target with this name or ARN"
         )
         change = parser.add_mutually_exclusive_group()
         change.add_argument(

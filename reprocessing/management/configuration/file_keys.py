@@ -55,7 +55,7 @@ class FileKey:
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether the value is true or false."""
+        """Return whether the value is a boolean (the text `true` or `false`)."""
         return isinstance(self.option, BooleanOptionalAction) or self.option.nargs == 0
 
     @property

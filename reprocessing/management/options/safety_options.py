@@ -54,8 +54,8 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failed attempts among the last attempts (at least 20) that opens the circuit breaker (default: "
-        "0.5)",
+        help="share of failed attempts among the last 100 attempts (at least 20) that opens the circuit breaker "
+        "(default: 0.5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",

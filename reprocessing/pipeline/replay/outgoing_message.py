@@ -117,13 +117,14 @@ def slow_request(
     )
 
 
-def _attributes(  # noqa: PLR0913  # a message has so many parts
+def _attributes(  # noqa: PLR0913  # arguments are the parts of a message
     attributes: Attributes, letter: IntendedSend, conf: Conf, dlq: str, trace: Mapping[str, str], *, space: int
 ) -> dict[str, Attribute]:
     made, put = redrive_attributes.attributes_to_send(
         attributes, _marks(letter, conf, dlq), conf.marks, space=space
     )  # fmt: skip
-    if trace and conf.marks.redrive in put:  # without the redrive id, a return is recognised by other attributes
+    # Without the redrive id, a return is recognised by its attributes, which trace fields would change.
+    if trace and conf.marks.redrive in put:
         return redrive_attributes.with_trace(made, trace, space=space)
     return made
 

@@ -99,7 +99,7 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
     "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
-# The oldest hours by their index: without ORDER BY and LIMIT, the planner would read all hours.
+# Reads the oldest hours by index: without ORDER BY and LIMIT, the planner would read all hours.
 _FORGET_GROUPS = """
 DELETE FROM redrive_group_hour WHERE id IN (
     SELECT id FROM redrive_group_hour WHERE hour < (SELECT redrive_now() - interval '15 days')
@@ -147,5 +147,5 @@ def delete_old_hours(*, history: float) -> int:
 
 
 def delete_old_group_hours(*, limit: int) -> int:
-    """Delete up to `limit` hourly counts of failure groups older than 14 days, which no page shows; return how many."""
+    """Delete up to `limit` hourly counts of failure groups older than 15 days; return how many. Pages show 14 days."""
     return rows.execute(_FORGET_GROUPS, {"limit": limit})

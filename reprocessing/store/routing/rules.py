@@ -20,7 +20,7 @@ from reprocessing.store.ordering import lanes
 
 #: People are notified if a rule could not be evaluated on at least this share (1 %) of its messages.
 ERROR_SHARE = 0.01
-#: The id of a rule or target that is not saved yet. Such a rule comes after the saved rules of its position.
+#: The id of a rule or target that is not saved yet: an unsaved rule comes after the saved rules of its position.
 UNSAVED = 2**62
 
 
@@ -144,13 +144,13 @@ class RuleStatus:
     name: str
     action: str
     dlq: str | None  #: the name of the rule's DLQ; None: all DLQs
-    #: how many letters the rule decided about; `stopped`: letters that wait because the rule holds or delays them, or
-    #: failed
+    #: how many letters the rule decided about; `stopped`: how many letters wait because the rule holds or delays them,
+    #: or could not be evaluated
     match_count: int
     last_hit_at: datetime | None
     stopped: int
     error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
-    asked: int | None  #: letters that no earlier rule decided about; None: the rule had no errors
+    asked: int | None  #: letters on which the rule was evaluated; None: not counted, because it had no errors
     trouble: str  #: the newest error
 
     @property

@@ -61,7 +61,7 @@ def default_timeout(kind: TargetKind) -> float:
 def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
     """Return the default values of a new target that is not a queue, by the names of its row's fields.
 
-    `arn`: the ARN, or the URL of an endpoint. If `region` is empty, it is the service's own region.
+    `arn`: the ARN, or the URL of an endpoint. `region`: the target's region; empty: the service's own region.
     """
     return {
         "kind": kind.value,

@@ -246,11 +246,11 @@ def _published(case: TargetCase) -> Iterator[Finding]:
     if agreed is None or (isinstance(others, int) and agreed < others):
         yield refuse(
             f"A message that is published again goes to all {what}, not only to the one that failed: {told}",
-            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
-            "name that as the source: manage.py add_dlq NAME --source ARN --confirm",
+            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach only the receiver "
+            "that failed, name it as the source: manage.py add_dlq NAME --source ARN --confirm",
         )
         return
-    yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
+    yield warn(f"Each message goes again to {agreed:,} {what} that had it already.")
     if isinstance(others, str):
         yield warn(f"Whether there are more is unknown: {others}")
 
