@@ -175,7 +175,7 @@ def _shown(
 
 
 def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
-    """Return the sections of the form. Those whose fields a warning or an error names are open."""
+    """Return the sections of the form. A section is open if a warning or an error names one of its fields."""
     findings = [finding for finding in look.findings if finding.severity is not Severity.NOTE] if look else []
     troubled = {name for found in findings for name in named_fields(f"{found.what} {found.cure}", form.fields)}
     return sections_of(form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None)

@@ -58,7 +58,10 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a patch. `value`: JSON as it was written, for add, replace and test; `start`: `from`, if any."""
+    """One operation of a patch.
+
+    `value`: JSON as it was written, for add, replace and test. `start`: the operation's `from`, for move and copy.
+    """
 
     op: Op
     path: Pointer
@@ -116,7 +119,10 @@ def _operations(patch: JsonText) -> Iterator[Operation]:
 
 
 def _operation(number: int, given: dict[str, str]) -> Operation:
-    """Return an operation. As RFC 6902 says, members that the operation does not know are ignored."""
+    """Return the operation that a JSON object describes. Its further members are ignored, as RFC 6902 says.
+
+    `number`: the operation's place in the patch. `given`: the object's members, with each value as JSON text.
+    """
     known = ", ".join(Op)
     name = _text(given, "op")
     if name not in list(Op):

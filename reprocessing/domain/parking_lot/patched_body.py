@@ -54,7 +54,7 @@ def apply(patch: JsonPatch, body: bytes) -> bytes | Unfit:
 
 
 class _Work:
-    """Patches one body. `root`: the body."""
+    """Patches one body. `root`: the body, after the operations that were done."""
 
     def __init__(self, root: JsonText, size: int) -> None:
         self.root, self._size, self._budget = root, size, Budget()

@@ -70,7 +70,7 @@ class DiscoveredDlq:
 
     @property
     def status(self) -> str:
-        """`watched`, `ignored` or `new`."""
+        """The DLQ's status: `watched`, `ignored` or `new`."""
         return "watched" if self.watched_as else "ignored" if self.ignored_at else "new"
 
     @property

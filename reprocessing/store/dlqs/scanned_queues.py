@@ -93,7 +93,7 @@ RETURNING q.arn, q.visible + q.in_flight AS messages,
 class ReadQueue:
     """A queue that was read since a scan began.
 
-    `role_arn`: role with which it was read; empty: the service's own role.
+    `role_arn`: role with which the queue was read; empty: the service's own role.
     """
 
     arn: str

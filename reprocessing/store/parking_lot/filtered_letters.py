@@ -133,7 +133,7 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
 def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
     """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
 
-    `at`: when the letter was finished, and its id. Use it inside `patiently`.
+    `at`: when the letter was finished, and its id. Call this function inside `patiently`.
     """
     narrow = _where_reasons_are(sieve)
     if narrow is None:
@@ -170,9 +170,9 @@ def counted(n: int) -> str:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to one DLQ if only this DLQ has letters with the filter's reasons; None: no DLQ has.
+    """Return the filter, limited to one DLQ if only this DLQ has letters parked for the filter's reasons.
 
-    For a single DLQ, PostgreSQL can use an index.
+    For a single DLQ, PostgreSQL can use an index. None: no letter is parked for these reasons.
     """
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve

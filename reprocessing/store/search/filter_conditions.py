@@ -82,7 +82,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only of the newest 20,000 letters."""
+    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
     parts: list[LiteralString] = []
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
