@@ -17,7 +17,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.replay.verdicts import Wait
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models.target import Proof
-from reprocessing.pipeline.aws import native_redrive, record_metrics
+from reprocessing.pipeline.aws import follow_redrives, record_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
@@ -119,7 +119,7 @@ class Slice:
 
     def _ask_aws(self) -> None:
         if (now := time.monotonic()) >= self._asks_at:
-            native_redrive.check_before_leasing(self.runs)
+            follow_redrives.check_before_leasing(self.runs)
             self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:

@@ -20,7 +20,7 @@ from reprocessing.domain.routing.first_match import (
 )
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import (
     WAITS_FOR_COPY,
@@ -175,7 +175,7 @@ def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
         written = routing_decisions.write(decided, mine, version=book.version, owned=lot.owned)
         closings = [closing for answer in written if (closing := answers[answer.letter_id].closing) is not None]
         deletable = close_letters(closings) if closings else []
-        standings = lanes.advance(lot.lanes, lot.fences, keep=True, lease=lease)
+        standings = lane_state.advance(lot.lanes, lot.fences, keep=True, lease=lease)
         _note(lot, answers, {answer.letter_id for answer in written}, later)
         _count([answers[answer.letter_id] for answer in written if answer.new])
         return RoutedLanes(standings, deletable)

@@ -8,7 +8,7 @@ from typing import Any
 from reprocessing.models import Rule
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RoutedLanes, RuleBook
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Workbench
@@ -36,7 +36,7 @@ def change_the_rules() -> None:
 
 def leased() -> list[LaneState]:
     found = lanes.lease(uuid.uuid4().hex, limit=1_000, lease=LEASE)
-    return lanes.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
+    return lane_state.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 
 
 def ask(standings: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:

@@ -55,8 +55,8 @@ a-lease-counts-from-the-wire: test_a_turn_that_froze_after_its_intent_sends_noth
 @tests/race/ordering/test_a_wake_up.py
 next-is-asked-before-the-lock: test_a_letter_released_while_its_lane_s_head_is_gone_goes
 -        lanes.lock(ids, fences)
--        return lanes.advance(ids, fences, keep=True
-+        return lanes.advance(ids, fences, keep=True
+-        return lane_state.advance(ids, fences, keep=True
++        return lane_state.advance(ids, fences, keep=True
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-dead-owner-s-attempt-stays-open: test_a_repeated_letter_has_the_same_identity
 -    if inherited := [lane for lane in leased if lane.inherited]:
@@ -87,7 +87,7 @@ a-redrive-id-for-each-attempt: test_the_key_and_the_redrive_id_are_the_same_on_e
 @reprocessing/pipeline/replay/replay_slice.py
 @tests/reprocessing/pipeline/dlqs/test_workers_come_back.py
 nobody-asks-before-lanes-are-leased: test_what_aws_did_not_move_goes_at_once
--            native_redrive.check_before_leasing(self.runs)
+-            follow_redrives.check_before_leasing(self.runs)
 +
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-breaker-that-is-new-is-not-looked-at: test_a_new_breaker_delays_no_letter

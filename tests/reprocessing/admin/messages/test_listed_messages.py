@@ -84,7 +84,7 @@ def test_a_search_that_takes_too_long_has_no_links(monkeypatch: pytest.MonkeyPat
     letter = parked(source)
     monkeypatch.setattr(listed_messages, "_PATIENCE", 1)
     monkeypatch.setattr(
-        "reprocessing.store.parking_lot.message_filters._AFTER",
+        "reprocessing.store.parking_lot.filtered_letters._AFTER",
         "SELECT l.id FROM redrive_letter l, pg_sleep(5) WHERE {where}",
     )
     assert neighbours(person("ann", *LOOKS), f"{ADDRESS.format('parkedletter', letter.pk)}?list=") is None

@@ -12,7 +12,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
@@ -252,12 +252,12 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         MessageFilter(text="of a", reasons=("stale",)),
         MessageFilter(states=("parked", "discarded"), dlq=here.dlq_id),
     ):  # fmt: skip
-        listed = {one.id for one in message_filters.newest_letters(sieve, limit=50)}
+        listed = {one.id for one in filtered_letters.newest_letters(sieve, limit=50)}
         operation = _done(BulkActionKind.NOTE, sieve)
         assert set(_reviewed(operation)) == listed, sieve
         counted = (
-            message_filters.count_letters(sieve),
-            sum(kind.n for kind in message_filters.counts_by_reason(sieve)),
+            filtered_letters.count_letters(sieve),
+            sum(kind.n for kind in filtered_letters.counts_by_reason(sieve)),
             operation.asked,
         )
         assert set(counted) == {len(listed)}
