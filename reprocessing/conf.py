@@ -68,8 +68,8 @@ class Conf:
         api_rate: max requests a second of one API token. After a pause, it may send the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
-        marks: names of the attributes that the service adds to a message: redrive, idempotency_key, message_id and
-            reprocessed_from; None: the attribute is not added.
+        marks: how the attributes that the service adds to a message are named. Keys: redrive, idempotency_key,
+            message_id, reprocessed_from. The value of a key is the attribute's name; None: it is not added.
         traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
         trace_messages: send messages with the `traceparent` of their attempt's span, which replaces an earlier
             `traceparent`.

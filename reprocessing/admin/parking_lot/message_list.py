@@ -218,7 +218,7 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
     """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
     own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
-    own |= {"died_after", "died_before", "parked_after", "parked_before"}
+    own |= {"sent_after", "sent_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 

@@ -167,7 +167,7 @@ class _Capture:
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.
         self._at = renewed.at
         self._until = self._at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
-        self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
+        self._moved = renewed.may_have_moved and moved_by_aws.has_moved_letters(self._dlq.pk)
         copies = {arrival.message_id: arrival for arrival in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()

@@ -42,11 +42,11 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
         ids, fences = [lane.lane_id for lane in own], [lane.fence for lane in own]
         return leased, lane_state.advance(ids, fences, keep=True, lease=seconds) if own else []
 
-    leased, standings = rows.in_transaction(work)
+    leased, lane_states = rows.in_transaction(work)
     if inherited := [lane for lane in leased if lane.inherited]:
         _close(owner, inherited)
-        standings += find_heads(inherited, lease=lease)
-    return standings
+        lane_states += find_heads(inherited, lease=lease)
+    return lane_states
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:

@@ -43,7 +43,7 @@ UNSENT_CAP = 60.0
 class Settled:
     """Lanes with their next heads, copies that may be deleted, and letters that were closed without being sent."""
 
-    standings: list[LaneState]
+    lane_states: list[LaneState]
     deletable: list[Deletable]
     closed: tuple[LetterClosing, ...] = ()
 
@@ -154,12 +154,14 @@ def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) ->
         later = put_off_letters([closing.letter_id for closing in ours.values()])
         closed = tuple(closing for closing in ours.values() if closing.letter_id not in later)
         deletable = close_letters(closed)
-        standings = lane_state.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
+        lane_states = lane_state.advance(
+            [lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease
+        )
         if later:
             routing_decisions.record_reasons(
                 {lane: WAITS_FOR_COPY for (lane, _), closing in ours.items() if closing.letter_id in later}
             )
-        return Settled(standings, deletable, closed)
+        return Settled(lane_states, deletable, closed)
 
     return rows.in_transaction(record)
 

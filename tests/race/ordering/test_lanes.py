@@ -98,7 +98,7 @@ def test_an_owner_without_its_fence_closes_no_head(clock: Clock) -> None:
     mine, _ = _lost(clock)
     closing = LetterClosing(bench.letter().pk, LetterState.DISCARDED)
     settled = settle.heads({(mine.lane_id, mine.fence): closing}, lease=8)
-    assert (settled.standings, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
+    assert (settled.lane_states, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
 
 
 def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:

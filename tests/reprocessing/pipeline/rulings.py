@@ -39,8 +39,8 @@ def leased() -> list[LaneState]:
     return lane_state.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 
 
-def ask(standings: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:
-    return route.route_heads(standings, book or RuleBook.load(), lease=LEASE)
+def ask(lane_states: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:
+    return route.route_heads(lane_states, book or RuleBook.load(), lease=LEASE)
 
 
 def ask_all(bench: Workbench, *bodies: str, **attributes: str) -> RoutedLanes:

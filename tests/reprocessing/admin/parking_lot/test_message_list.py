@@ -93,7 +93,7 @@ def test_every_filter_of_the_page_narrows_the_list() -> None:
         {"dlq": here.dlq_id}, {"dlq__id__exact": here.dlq_id}, {"reason": "stale"}, {"reason__exact": "stale"},
         {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
         {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"source": here.pk}, {"key": "a"},
-        {"died_before": (database_now() - timedelta(days=1)).isoformat()},
+        {"sent_before": (database_now() - timedelta(days=1)).isoformat()},
         {"target": one.target_id, "parked_after": "2020-01-01T00:00"},
     )  # fmt: skip
     for query in asked:

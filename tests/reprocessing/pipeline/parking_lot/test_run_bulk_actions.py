@@ -245,7 +245,7 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         MessageFilter(), MessageFilter(dlq=there.dlq_id), MessageFilter(reasons=("stale",)), MessageFilter(key="a"),
         MessageFilter(named="a"),
         MessageFilter(text="of a"), MessageFilter(named=letter.message_id), MessageFilter(named=str(letter.public_id)),
-        MessageFilter(assigned="ben"), MessageFilter(assigned=""), MessageFilter(died_before=letter.first_sent_at),
+        MessageFilter(assigned="ben"), MessageFilter(assigned=""), MessageFilter(sent_before=letter.first_sent_at),
         MessageFilter(finished_after=letter.finished_at), MessageFilter(group=7), MessageFilter(rule=7),
         MessageFilter(source=here.pk), MessageFilter(run=7),
         MessageFilter(target=here.target_id), MessageFilter(states=("discarded",)),
