@@ -79,7 +79,7 @@ def order_note(outlook: PlanForecast) -> str:
     Empty: the run may send without waiting, or no target of the DLQ is set to wait.
     """
     waits = any(share.round_trip for share in outlook.configured)
-    return actions.HOLDS_KEYS.format(outlook.dlq.name) if waits and not outlook.may_overtake else ""
+    return actions.why_it_must_wait(outlook.dlq) if waits else ""
 
 
 def _column(outlook: PlanForecast, offer: Offer) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.fields import choice, number, slug, utc_datetime
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dlq import ParkedHead
 from reprocessing.models.target import MAX_RATE, MIN_RATE
-from reprocessing.pipeline.runs import forecast_plan, request_plan
-from reprocessing.pipeline.runs.run_actions import HOLDS_KEYS
+from reprocessing.pipeline.runs import forecast_plan, request_plan, run_actions
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs.plans import RunRequest
 
@@ -93,8 +91,8 @@ class RunForm(forms.Form):
             yield "sent_before", "This is not after the date in “Sent at or after”. Exchange the two dates."
         if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
             yield "source", why
-        if self.cleaned_data["order"] == EARLY and dlq.when_parked == ParkedHead.HOLD:
-            yield "order", HOLDS_KEYS.format(dlq.name)
+        if self.cleaned_data["order"] == EARLY and (why := run_actions.why_it_must_wait(dlq)):
+            yield "order", why
         if len(wish.message_ids) > IDS:
             yield "message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates."
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Count, Key, Moment, Name, Text, Yes
 from reprocessing.models import Run
+from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.runs import run_transitions
 
@@ -25,6 +26,14 @@ class PlanRequest(Change):
     key: Key | None = Field(None, description="ordering key")
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
     waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as the DLQ)")
+    rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = Field(
+        None, description="max messages/s of this run to each target (default: the targets' rates)"
+    )
+    advance: Literal["accepted"] | None = Field(
+        None,
+        description="accepted: send a key's next message when the target accepted the one before, without waiting for "
+        "its outcome, so a message that fails again is sent after later ones (default: as set for the targets)",
+    )
     capture: Yes = Field(
         default=True,
         description="let workers receive the DLQ's messages first; until they have done so, the run has no messages",
@@ -56,6 +65,11 @@ class RunView(Answer):
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
     selection: dict[str, Any]
     waves: bool
+    rate: float | None = Field(description="max messages/s of this run to each target; null: the targets' rates")
+    waits_for_outcomes: bool = Field(
+        description="whether the targets' settings decide when a key's next message is sent; if not: as soon as the "
+        "target accepted the one before"
+    )
     asked_by: str
     reason: str
     stopped_by: str | None = Field(description="who paused or aborted the run; `why` is the reason")
@@ -69,7 +83,8 @@ class RunView(Answer):
         """Return the JSON answer for a run."""
         return cls(
             run=run.name, dlq=run.dlq.name, kind=run.kind, state=run.state, version=run_transitions.page_stamp(run),
-            selected=run.selected, selection=run.selection, waves=run.waves, asked_by=run.asked_by, reason=run.reason,
+            selected=run.selected, selection=run.selection, waves=run.waves, rate=run.rate,
+            waits_for_outcomes=run.waits_for_outcomes, asked_by=run.asked_by, reason=run.reason,
             stopped_by=run.stopped_by or None, why=run.why or None, created_at=run.created_at,
             started_at=run.started_at, finished_at=run.finished_at,
         )  # fmt: skip

@@ -86,12 +86,17 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
     wish = _selection(dlq, plan)
     if why := request_plan.why_not(dlq) or request_plan.moved_by_aws(dlq):
         raise conflict(why)
+    if plan.advance and (why := run_actions.why_it_must_wait(dlq)):
+        raise conflict(why)
     free = enlistment_batches.count_free(dlq.pk).n
     if not acts(request, confirm=plan.confirm):
         says = [f"A run with {wish} of {dlq.name} would be planned. {free:,} captured messages are in no run."]
         return RunAnswer(dry_run=True, changed=False, says=says, run=None)
     name = plan.run or f"run-{uuid5(_NAMESPACE, f'{caller.token.pk} {caller.key}').hex[:12]}"
-    asked = RunRequest(name, caller.by, wish, in_waves=plan.waves, reason=plan.reason)
+    asked = RunRequest(
+        name, caller.by, wish, in_waves=plan.waves, rate=plan.rate, waits_for_outcomes=plan.advance is None,
+        reason=plan.reason,
+    )  # fmt: skip
     run = request_plan.plan_run(dlq, asked, captures=plan.capture, seen=caller.seen)
     says = [f"{run.name} is planned. Nothing is sent until somebody starts it."]
     return RunAnswer(dry_run=False, changed=True, says=says, run=RunView.of(_run(request, run.name)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import BooleanOptionalAction
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from reprocessing.management.arguments import (
 )
 from reprocessing.management.command_line import command
 from reprocessing.management.console import find_dlq, format_time
+from reprocessing.management.options.run_limit_options import add_run_limits, read_run_limits, refuse_run_limits
 from reprocessing.management.options.selection_options import add_selection, read_selection
 from reprocessing.management.output import drain_output
 from reprocessing.management.shared.approval_text import approval_text
@@ -68,11 +69,7 @@ class Command(DrainCommand):
             "--run", type=slug, metavar="ID", help="id for the new run, or id of an existing run to continue"
         )
         add_selection(parser)
-        parser.add_argument(
-            "--waves", action=BooleanOptionalAction,
-            help="send in waves: 1 message first, then 10, then 100, then all; the run pauses if a wave fails "
-            "(default: as set with add_dlq)",
-        )  # fmt: skip
+        add_run_limits(parser)
         parser.add_argument(
             "--enqueue", action="store_true", help="let the workers send the messages, and do not wait for outcomes"
         )
@@ -95,13 +92,16 @@ class Command(DrainCommand):
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
         refuse_native_redrive(dlq, telling)
+        if known is not None:
+            refuse_run_limits(options, dlq)
+        limits = read_run_limits(options, dlq)
         if known is None and options["run"] and options["confirm"]:
             refuse_if_plans_wait(dlq, options["run"])
         with Interruption() as interruption:
             if known is not None:
                 self.repeat(known, options, interruption)
             else:
-                self.drain(dlq, wish or ALL_LETTERS, options, interruption)
+                self.drain(dlq, wish or ALL_LETTERS, options, interruption, limits)
 
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """Show an existing run or its plan; with --confirm, continue the run. Captures nothing.
@@ -130,12 +130,14 @@ class Command(DrainCommand):
         if not options["json"]:
             self.say(next_step(run, options))
 
-    def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
+    def drain(
+        self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption,
+        limits: Mapping[str, Any],
+    ) -> None:  # fmt: skip
         """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan."""
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
-        named, waves = bool(options["run"]), options["waves"]
-        asked = RunRequest(name, options["by"], wish, named=named, in_waves=waves, through=through)
+        asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
         refused = drain_output.expiry_refusal(outlook) if outlook.late_targets else ""

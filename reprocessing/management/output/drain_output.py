@@ -13,6 +13,7 @@ from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
+from reprocessing.pipeline.runs import run_actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.pipeline.runs.other_runs import describe_holder
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
@@ -89,6 +90,8 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  costs           {cost_in_words(outlook.cost)}, plus about one request/s for outcomes"
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
+    if limits := run_actions.own_limits(outlook.run):
+        yield f"  limits          {limits.strip()}"
     if outlook.run.waves:
         wait = f"; {outlook.waves_wait_for}" if outlook.waves_wait_for else ""
         yield f"  waves           1 message first, then 10, then 100, then all{wait}; a failed wave pauses the run"

@@ -12,7 +12,7 @@ from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.runs.plan_choice import Choice
-from reprocessing.models import AuditAct, Run
+from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.dlq import ParkedHead
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import follow_redrives
@@ -24,10 +24,15 @@ from reprocessing.store.safety import stops
 
 _GONE_NAMED: Final = 10
 #: Why a run must wait for outcomes if its DLQ holds keys while a message is parked.
-HOLDS_KEYS: Final = (
+_HOLDS_KEYS: Final = (
     "{} holds a key while one of its messages is parked, so its order must be kept: a run must wait for outcomes where "
     "a target's settings say so."
 )
+
+
+def why_it_must_wait(dlq: DeadLetterQueue) -> str:
+    """Return, for people, why each run of this DLQ must wait for outcomes; empty: a run may send without waiting."""
+    return _HOLDS_KEYS.format(dlq.name) if dlq.when_parked == ParkedHead.HOLD else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def _starts(run: Run) -> tuple[str, ...]:
     ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
     said = []
     if ready:
-        limits = _own_limits(run)
+        limits = own_limits(run)
         messages = f"{ready:,} message{'' if ready == 1 else 's'}"
         said.append(
             f"{first if run.waves else ''}Workers send {messages}, in order per key, as fast as rate limits and "
@@ -77,7 +82,8 @@ def _starts(run: Run) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _own_limits(run: Run) -> str:
+def own_limits(run: Run) -> str:
+    """Return, for people, the limits of the run itself; empty: it has none."""
     rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
     early = " A key's next message is sent without waiting for the outcome of the message before."
     return f"{rate}{'' if run.waits_for_outcomes else early}"
@@ -171,8 +177,8 @@ def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
     `key`: the run's id. `seen`: the run's `page_stamp`; if the run has changed since, nothing is stored.
     """
     found = Run.objects.select_related("dlq").get(pk=key)
-    if not choice.waits_for_outcomes and found.dlq.when_parked == ParkedHead.HOLD:
-        return HOLDS_KEYS.format(found.dlq.name)
+    if not choice.waits_for_outcomes and (why := why_it_must_wait(found.dlq)):
+        return why
     done = run_transitions.move_if_unchanged(
         key, seen, lambda run: plans.set_choice(run, choice, by=by, reason="Chosen on the page of the plan.") or None
     )

@@ -96,3 +96,13 @@ def test_a_run_that_cannot_be_planned_says_why(clock: Clock) -> None:
     assert "To begin another run, choose another id." in problem(other, 409)
     type(bench.dlq).objects.update(mode="automatic")
     assert "is in mode automatic" in problem(caller.post("/runs", dlq=dlq), 409)
+
+
+def test_a_run_has_the_rate_and_the_order_that_were_asked_for() -> None:
+    bench, caller = Workbench(), program()
+    told(caller.post("/runs", dlq=bench.dlq.name, run="slow", rate=0.5, advance="accepted", confirm=True))
+    seen = told(caller.get("/runs/slow"))
+    assert (seen["rate"], seen["waits_for_outcomes"]) == (0.5, False)
+    problem(caller.post("/runs", dlq=bench.dlq.name, rate=0), 422)
+    type(bench.dlq).objects.update(when_parked="hold")
+    assert "its order must be kept" in problem(caller.post("/runs", dlq=bench.dlq.name, advance="accepted"), 409)
