@@ -135,6 +135,14 @@ def test_without_conditions_that_read_bodies_the_others_stay() -> None:
         ({"dlq": ["x"]}, "The filter dlq takes the number of an id, not 'x'."),
         ({"dlq": [str(2**63)]}, f"The filter dlq takes the number of an id, not '{2**63}'."),
         ({"x": ["7"]}, "There is no filter 'x'. Remove it from the address."),
+        (
+            {"state": ["parked", "gone"]},
+            f"The filter state has no value 'gone'. It takes: {', '.join(state.value for state in LetterState)}.",
+        ),
+        (
+            {"field": [f"order_id:{number}" for number in range(4)]},
+            "A filter has at most 3 conditions on search fields. Leave out some.",
+        ),
         ({"died_after": ["x"]}, "The filter died_after takes a time such as 2026-03-01T08:00 (UTC), not 'x'."),
         (
             {"parked_after": ["2026-03-01"], "parked_before": ["2026-03-01"]},
