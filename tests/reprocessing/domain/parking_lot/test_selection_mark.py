@@ -25,5 +25,5 @@ def test_a_mark_is_the_newest_time_in_microseconds_and_a_digest() -> None:
 
 def test_another_selection_or_another_state_has_another_mark() -> None:
     later = replace(ONE, since=ONE.since + timedelta(microseconds=1))
-    some = ([], [ONE], [TWO], [ONE, TWO], [later], [later, TWO], [Message(3, TWO.since)])
+    some: tuple[list[Message], ...] = ([], [ONE], [TWO], [ONE, TWO], [later], [later, TWO], [Message(3, TWO.since)])
     assert len({selection_mark(chosen) for chosen in some}) == len(some)
