@@ -16,6 +16,8 @@ from argparse import ArgumentParser
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import chdir
+from itertools import chain
+from multiprocessing import Pool
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -33,7 +35,7 @@ DOMAIN: Final = Path("reprocessing/domain")
 #: The least share of mutants that the tests have to notice.
 LEAST: Final = 0.9
 _NOTICED: Final = frozenset({"killed", "timeout"})
-_PROCESSES: Final = "2"
+_PROCESSES: Final = 2
 
 
 def main() -> int:
@@ -55,11 +57,13 @@ def main() -> int:
 
 def all_mutants() -> list[str]:
     """Return the names of all mutants of the domain."""
-    found: list[str] = []
-    for file in DOMAIN.rglob("*.py"):
-        mutated = mutate_file_contents(str(file), file.read_text())
-        found += [get_mutant_name(file, name) for name in mutated.mutant_names]
-    return sorted(found)
+    with Pool(_PROCESSES) as pool:
+        return sorted(chain.from_iterable(pool.imap_unordered(_mutants_of, DOMAIN.rglob("*.py"))))
+
+
+def _mutants_of(file: Path) -> list[str]:
+    mutated = mutate_file_contents(str(file), file.read_text())
+    return [get_mutant_name(file, name) for name in mutated.mutant_names]
 
 
 def sampled(every: Sequence[str], size: int, dice: random.Random) -> list[str]:
@@ -72,7 +76,7 @@ def run(chosen: Sequence[str]) -> dict[str, str]:
     """Run the tests with each mutant; return by mutant what mutmut says of it: killed, survived, no tests."""
     program = Path(sys.executable).with_name("mutmut")
     done = subprocess.run(
-        [program, "run", "--max-children", _PROCESSES, *chosen], env=os.environ, capture_output=True, text=True,
+        [program, "run", "--max-children", str(_PROCESSES), *chosen], env=os.environ, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     if done.returncode:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.message.arn import ResourceKind, read, resource_name
+from reprocessing.domain.message.arn import ResourceKind, is_region, is_role, read, resource_name
 
 AWS = "arn:aws:{}:eu-west-1:111122223333:{}"
 
@@ -45,3 +45,15 @@ def test_other_texts_are_no_arn(text: str) -> None:
 
 def test_the_name_of_a_url_is_the_url() -> None:
     assert resource_name("https://a.example:8443/hook?a=b:c") == "https://a.example:8443/hook?a=b:c"
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "region"),
+    [
+        ("arn:aws:iam::111122223333:role/redrive", True, False), ("arn:aws-cn:iam::111122223333:role/a/b", True, False),
+        ("arn:aws:iam::111122223333:user/redrive", False, False), ("arn:aws:iam::111122223333:role/a b", False, False),
+        ("eu-west-1", False, True), ("us-gov-west-1", False, True), ("eu-west", False, False), ("", False, False),
+    ],
+)  # fmt: skip
+def test_roles_and_regions_are_recognised_by_their_names(text: str, *, role: bool, region: bool) -> None:
+    assert (is_role(text), is_region(text)) == (role, region)

@@ -62,7 +62,6 @@ def test_the_url_and_the_key_of_a_webhook_are_taken_apart() -> None:
         ("syslog://hunter2", "its schema is not allowed"),
         ("dbus://hunter2", "its schema is not allowed"),
         ("macosx://hunter2", "its schema is not allowed"),
-        ("json://hunter2", "it would be posted unsigned"),
         ("https://hooks.example.com/hunter2", "it would be posted unsigned"),
         ("sns://hunter2", "needs AWS keys for SNS; write sns:ARN"),
         ("sns:arn:aws:sqs:eu-west-1:000000000000:hunter2", "is not the ARN of an SNS topic"),
@@ -80,6 +79,11 @@ def test_what_cannot_be_used_is_refused_without_a_word_of_it(url: str, why: str)
     assert isinstance(found, Unusable)
     assert why in found.why
     assert SECRET not in found.why
+
+
+@pytest.mark.parametrize("schema", ["json", "jsons", "xml", "xmls", "form", "forms", "http", "https"])
+def test_a_url_to_which_apprise_posts_unsigned_is_refused(schema: str) -> None:
+    assert read(f"{schema}://a") == Unusable("it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME")
 
 
 def test_each_reason_is_a_whole_sentence() -> None:

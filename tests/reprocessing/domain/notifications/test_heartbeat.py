@@ -47,3 +47,10 @@ def test_a_machine_that_was_suspended_has_watched_nothing_meanwhile() -> None:
     assert of(Signs(7, LATELY), Signs(8, SINCE), Signs(8, SINCE), elapsed=86_400.0) == Silence(
         beat=False, workers=False
     )
+
+
+def test_silence_begins_when_its_time_is_over() -> None:
+    found = [silence(Watched(Signs(7, LATELY), 0.0, seconds, 500.0), silent_for=120.0) for seconds in (119.9, 120.0)]
+    assert [each.workers for each in found] == [False, True]
+    found = [silence(Watched(Signs(7, LATELY), seconds, 0.0, 500.0), silent_for=120.0) for seconds in (119.9, 120.0)]
+    assert [each.beat for each in found] == [False, True]

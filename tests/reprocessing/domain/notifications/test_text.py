@@ -134,6 +134,12 @@ def test_braces_in_a_fact_are_kept() -> None:
     assert "{seconds}" in text(of(EventKind.BREAKER_OPEN, why="{seconds} {0} {")).body
 
 
+def test_a_name_keeps_its_full_stop_and_a_reason_does_not() -> None:
+    found = text(of(EventKind.BREAKER_OPEN, target="orders.", why="5 failures.."))
+    assert found.title == "[production] Circuit breaker open: orders."
+    assert "Reason: 5 failures. Waiting" in found.body
+
+
 def test_without_an_address_there_is_no_link() -> None:
     found = compose([of(EventKind.BEAT_SILENT)], place="", link=lambda _model, _row: "")
     assert (found.link, found.title) == ("", "Beat is silent for 7 s")

@@ -24,6 +24,7 @@ from reprocessing.domain.parking_lot.failure_fingerprint import (
     FailureSigns,
     Reported,
     failure_cause,
+    type_of,
 )  # fmt: skip
 from reprocessing.domain.parking_lot.message_type import type_value
 from reprocessing.domain.parking_lot.text_pattern import without_values
@@ -238,6 +239,27 @@ def test_without_a_selector_the_type_is_found_and_the_selector_none_switches_tha
     assert told(body, type=Selector.parse("none")) == (CauseKind.BODY, "JSON with data, type")
     assert told(body, type=Selector.parse("attribute:kind")) == (CauseKind.BODY, "JSON with data, type")
     assert told(EVENT, type=Selector.parse("none"))[0] is CauseKind.BODY
+
+
+@pytest.mark.parametrize(
+    ("body", "attributes", "kind"),
+    [
+        (b'{"type": "order.paid"}', {}, "order.paid"), (b"{}", texts(type="order.sent"), "order.sent"),
+        (json.dumps(TASK).encode(), {}, "shop.tasks.ship"), (EVENT, {}, "order.paid"),
+        (b'{"type": "4111 1111 1111 1111"}', {}, ""), (b'{"type": "<script>alert(1)</script>"}', {}, ""),
+        (b"\xff", {}, ""),
+    ],
+    ids=["body", "attribute", "task", "event", "value", "script", "bytes"],
+)  # fmt: skip
+def test_a_messages_type_is_its_tasks_name_or_as_in_the_title_of_a_group(
+    body: bytes, attributes: dict[str, Attribute], kind: str
+) -> None:
+    assert type_of(LetterFacts("m", body, attributes, {}), len(body), None) == kind
+
+
+def test_a_messages_type_is_where_the_selector_says() -> None:
+    letter = LetterFacts("m", b'{"type": "order.paid", "what": "refund"}', {}, {})
+    assert [type_of(letter, 40, Selector.parse(said)) for said in ("body:what", "none")] == ["refund", ""]
 
 
 def test_the_shape_of_a_body_is_its_top_level_keys_whatever_their_values_are() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,10 @@ TIMES = st.none() | st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), tim
 STATES = st.sets(st.sampled_from([one.value for one in LetterState]), min_size=1)
 REASONS = st.sets(st.sampled_from([one.value for one in ParkedReason]))
 
+FIELDS: list[dict[str, Any]] = [
+    {}, {"selector": "body:customer.id"}, {"selector": "attribute:kind", "value": "x"},
+]  # fmt: skip
+
 
 @st.composite
 def sieves(draw: st.DrawFn) -> MessageFilter:
@@ -35,6 +40,8 @@ def sieves(draw: st.DrawFn) -> MessageFilter:
         sent_after=died[0] if len(set(died)) > 1 else None, sent_before=died[-1] if died else None,
         finished_after=finished[0] if finished else None,
         assigned=draw(st.sampled_from([None, "", "ann"])),
+        fields=draw(st.sampled_from([(), ("order_id:4711",), ("order_id:47*", "customer:ann lee")])),
+        **draw(st.sampled_from(FIELDS)),
     )  # fmt: skip
 
 
@@ -107,6 +114,20 @@ def test_every_condition_is_told_in_words() -> None:
     assert MessageFilter().recorded() == {"states": ["parked"]}
 
 
+def test_the_value_of_a_field_is_told_unless_values_are_covered() -> None:
+    absent = MessageFilter(selector="body:sum")
+    given_ = MessageFilter(selector="body:sum", value="12")
+    told = [sieve.sentence(covered=covered) for sieve in (absent, given_) for covered in (False, True)]
+    assert [text.removeprefix("parked messages whose body:sum ") for text in told] == [
+        "has no value", "has no value", 'is "12"', "has a given value",
+    ]  # fmt: skip
+
+
+def test_without_conditions_that_read_bodies_the_others_stay() -> None:
+    sieve = MessageFilter(dlq=7, key="a", text="x", selector="body:sum", value="12")
+    assert sieve.without_bodies() == MessageFilter(dlq=7, key="a")
+
+
 @pytest.mark.parametrize(
     ("query", "why"),
     [
@@ -115,6 +136,14 @@ def test_every_condition_is_told_in_words() -> None:
         ({"dlq": ["x"]}, "The filter dlq takes the number of an id, not 'x'."),
         ({"dlq": [str(2**63)]}, f"The filter dlq takes the number of an id, not '{2**63}'."),
         ({"x": ["7"]}, "There is no filter 'x'. Remove it from the address."),
+        (
+            {"state": ["parked", "gone"]},
+            f"The filter state has no value 'gone'. It takes: {', '.join(state.value for state in LetterState)}.",
+        ),
+        (
+            {"field": [f"order_id:{number}" for number in range(4)]},
+            "A filter has at most 3 conditions on search fields. Leave out some.",
+        ),
         ({"sent_after": ["x"]}, "The filter sent_after takes a time such as 2026-03-01T08:00 (UTC), not 'x'."),
         (
             {"parked_after": ["2026-03-01"], "parked_before": ["2026-03-01"]},

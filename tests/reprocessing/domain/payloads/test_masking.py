@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
+from reprocessing.domain.message.json_view import JsonValue
 from reprocessing.domain.payloads.mask_rules import mask_problem, mask_rules
-from reprocessing.domain.payloads.masking import MASK, MaskedContent, mask
+from reprocessing.domain.payloads.masking import MASK, MaskedContent, mask, masked_document
 
 #: Each occurrence must be masked by the rule beside it.
 CANARY = "canary-4711"
@@ -104,6 +105,43 @@ def test_without_a_match_the_exact_bytes_are_shown() -> None:
     assert (_mask(body, "email").body, _mask(body, "email").is_masked, _mask(body).body) == (body, False, body)
 
 
-@pytest.mark.parametrize("entry", ["length(a)", "a | b", "a[*].b | [0]", "{x: a}", "[a, b]", "a[", "", "`1`", "a || b"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "length(a)", "a | b", "a[*].b | [0]", "(a[*].b)[0]", "(a[].b)[0]", "(a.*)[0]", "(a[?b].c)[0]", "{x: a}",
+        "[a, b]", "`1`", "a || b",
+    ],
+)  # fmt: skip
 def test_an_expression_that_selects_no_fields_is_refused(entry: str) -> None:
-    assert mask_problem(entry)
+    assert mask_problem(entry) == (
+        f'"{entry}" computes a value. Write an expression that selects fields, such as cards[*].number'
+    )
+
+
+@pytest.mark.parametrize(
+    "entry", ["card.number", "a[*][0]", "a[-1].b", "a[1:]", "(a[*].b)[1:]", "a.*", "a[?b=='c'].d", "@"]
+)
+def test_an_expression_that_selects_fields_is_a_rule(entry: str) -> None:
+    assert mask_problem(entry) == ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown", "why"),
+    [
+        ("a[", "a[", 'Invalid jmespath expression: Incomplete expression: "a[" ^.'),
+        ("", "", "body: needs a JMESPath expression of 1 to 256 characters, such as body:customer.email."),
+        ("é" * 61, "é" * 60, "Bad jmespath expression: Unknown token é:"),
+    ],
+    ids=["incomplete", "empty", "long"],
+)  # fmt: skip
+def test_what_is_no_expression_is_refused_with_the_reason(entry: str, shown: str, why: str) -> None:
+    told = f'"{shown}" is neither the name of a field nor a JMESPath expression: {why}'
+    assert mask_problem(entry)[: len(told)] == told
+
+
+def test_a_document_is_masked_as_its_text_is() -> None:
+    document: JsonValue = {"email": CANARY, "n": 1}
+    assert masked_document(document, mask_rules(("email",))) == {"email": M, "n": 1}
+    assert masked_document([document], mask_rules(("email",))) == [{"email": M, "n": 1}]
+    assert masked_document(CANARY, mask_rules(("email",))) == M
+    assert masked_document(document, mask_rules(())) == document

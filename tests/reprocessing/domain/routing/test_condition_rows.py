@@ -50,6 +50,10 @@ def test_what_no_row_can_show_says_why(text: str, why: str) -> None:
     assert why in found.why
 
 
+def test_a_row_of_a_condition_without_a_value_has_none() -> None:
+    assert row_of("tenant exists") == ConditionRow("tenant", "exists", "")
+
+
 @pytest.mark.parametrize(
     ("row", "written"),
     [

@@ -56,6 +56,13 @@ def test_waves_wait_for_outcomes_and_outcomes_are_asked_for_once_a_second() -> N
     assert waves.cost.most - once.cost.most == 90
 
 
+def test_each_wave_raises_the_rate_by_one_step_of_its_ramp() -> None:
+    load, waves = replace(SHOP, tail=30.0), replace(PLAIN, waves=True)
+    ramp = replace(load, ramp=0.125)  # the last of three waves ends at the whole rate
+    assert _figures(ramp, waves).seconds == _figures(load, waves).seconds
+    assert _figures(ramp).seconds > _figures(load).seconds
+
+
 def test_a_target_that_is_no_queue_costs_only_the_deletes() -> None:
     found = plan_choice.figures(
         [replace(SHOP, is_queue=False)], PLAIN, now=NOW, deletes=Cost(1, 2, 3.0, 4.0), prices=Prices()

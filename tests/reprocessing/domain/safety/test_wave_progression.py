@@ -20,6 +20,7 @@ from reprocessing.domain.safety.wave_progression import (
     WaitForOutcomes,
     WaveCounts,
     judge_wave,
+    sizes_after,
 )  # fmt: skip
 
 LIMITED = st.sampled_from([size for size in SIZES if size])
@@ -39,6 +40,10 @@ def counts(draw: st.DrawFn, sizes: st.SearchStrategy[int | None] = LIMITED) -> W
 @pytest.mark.parametrize(("size", "following"), [(1, 10), (10, 100), (100, None)])
 def test_a_wave_without_failures_is_followed_by_the_next(size: int, following: int | None) -> None:
     assert judge_wave(WaveCounts(size, size, 0, 0, 0), success=1) == NextWave(following)
+
+
+def test_larger_waves_follow_and_none_after_that_of_all_letters() -> None:
+    assert [sizes_after(size) for size in (1, 10, 100, None)] == [(10, 100, None), (100, None), (None,), ()]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.json_span import member_bytes
@@ -63,6 +64,13 @@ def test_a_notification_is_published_again_with_subject_and_attributes_of_every_
         attempt=7, message='Hello world! "café"'.encode(), attributes=attributes, subject="My First Message",
         group_id="g", deduplication_id="d",
     )  # fmt: skip
+
+
+def test_a_notification_without_attributes_and_subject_is_published_without_them() -> None:
+    bare = {name: value for name, value in read().fields.items() if name not in {"Subject", "MessageAttributes"}}
+    assert sns_notification.publication(replace(read(), fields=bare), attempt=7) == Publication(
+        attempt=7, message='Hello world! "café"'.encode()
+    )
 
 
 def test_a_notification_with_invalid_attributes_is_not_published() -> None:

@@ -13,7 +13,6 @@ from django.db import IntegrityError, transaction
 
 from reprocessing import conf
 from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed
-from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
     Approval,
@@ -155,11 +154,6 @@ def test_what_a_person_does_alone_with_a_second_account_of_the_same_address_coun
     act_on_parked.discard(_ids(letters[:1]), **ANN)
     with pytest.raises(ApprovalNeeded):
         act_on_parked.discard(_ids(letters[1:]), by="ann-admin", reason="obsolete")
-
-
-def test_a_name_that_tells_of_an_approval_is_no_name_of_a_person_or_of_a_token() -> None:
-    names = ("ann, API token ci, approved by bob", "ann, API token ci, Without\u200b approval")
-    assert [is_one_name(name) for name in ("ann, API token ci", *names)] == [True, False, False]
 
 
 def test_the_database_refuses_an_approval_by_the_requester() -> None:

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import DeadLetterQueue, Letter, Payload, Source
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content, message_types
-from tests import envelopes
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.payload_rings import Rings, encrypted, rings
 from tests.reprocessing.store.explained import explained
@@ -32,30 +30,13 @@ def delivered(source: Source, kind: str) -> int:
     return typed(source, kind, state="delivered", reason="").pk
 
 
-@pytest.mark.parametrize(
-    ("body", "attributes", "kind"),
-    [
-        (b'{"type": "order.paid"}', {}, "order.paid"),
-        (b"{}", {"type": Attribute("String", "order.sent")}, "order.sent"),
-        (envelopes.task("shop.charge"), {}, "shop.charge"),
-        (b'{"source": "shop", "detail-type": "paid", "detail": {}}', {}, "paid"),
-        (b'{"type": "4111 1111 1111 1111"}', {}, ""),
-        (b'{"type": "<script>alert(1)</script>"}', {}, ""),
-        (b"\xff", {}, ""),
-    ],
-    ids=range(7),
-)
-def test_a_type_is_found_as_for_failure_groups(body: bytes, attributes: dict[str, Attribute], kind: str) -> None:
-    assert message_types.type_of(parked(dlq(), body=body, attributes=attributes), opens=False) == kind
-
-
 def test_the_setting_of_the_dlq_says_where_the_type_is_or_that_there_is_none() -> None:
     letter = parked(dlq(), body=b'{"type": "order.paid", "what": "refund"}')
     found = []
     for setting in ("body:what", "none"):
         DeadLetterQueue.objects.update(message_type=setting)
         letter.dlq.refresh_from_db()
-        found.append(message_types.type_of(letter, opens=True))
+        found.append(message_types.type_of(letter, opens=False))
     assert found == ["refund", ""]
 
 
