@@ -22,6 +22,7 @@ from django.conf import settings
 from redrive_service.startup import explained
 from redrive_service.telemetry.alive import AliveStep
 from redrive_service.telemetry.log_format import formatter
+from redrive_service.warm_up import exempt_objects
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
@@ -62,8 +63,7 @@ def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
 
     Otherwise, a collection in the worker process would copy the memory pages that it shares with its parent.
     """
-    gc.collect()
-    gc.freeze()
+    exempt_objects()
 
 
 @worker_process_init.connect
