@@ -9,7 +9,6 @@ from typing import Final, LiteralString
 import pytest
 from django.db import connection
 
-from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.store.dlqs import dlq_status, message_counts
 from reprocessing.store.maintenance import counters
