@@ -113,8 +113,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
 """
 
 # SQS's count of visible messages includes these copies of captured letters: copies that are visible again, and copies
-# that were received after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies, maybe
-# many, are counted in two ranges of their index, without reading the copies.
+# that were received after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are
+# counted in two ranges of their index, without reading the copies.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
