@@ -93,7 +93,7 @@ def test_visible_copies_are_counted_in_the_index(bench: Workbench) -> None:
     _write("VACUUM ANALYZE redrive_dlq_copy")
     found, buffers = _cost(lambda: dlq_status.visible_copies(visibility=60, count_lag=0))
     assert found == {bench.dlq.pk: LETTERS - (LETTERS - 1) // 2}
-    assert buffers <= MOST
+    assert buffers <= MOST // 3  # the copies have more pages
 
 
 def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench: Workbench) -> None:
