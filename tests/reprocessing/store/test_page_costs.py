@@ -43,7 +43,7 @@ def bench() -> Iterator[Workbench]:
         yield Workbench()
 
 
-def _write(statement: LiteralString, *values: object) -> None:
+def _write(statement: LiteralString, *values: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
 
