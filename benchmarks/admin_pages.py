@@ -168,7 +168,7 @@ def is_fast(cost: Cost) -> bool:
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
     """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
-    from redrive_service.warm_up import prepare_pages  # noqa: PLC0415  its settings are known by now
+    from redrive_service.server import prepare_pages  # noqa: PLC0415  its settings are known by now
 
     found(dlqs)
     write(1, FEW, dlqs)

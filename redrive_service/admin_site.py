@@ -15,7 +15,10 @@ from reprocessing.admin_site import RedriveAdminSite
 
 
 class ServiceAdminSite(RedriveAdminSite):
-    """The app's admin with this service's sign-in and sign-out. It imports `redrive_service.oidc` only when needed."""
+    """The app's admin with this service's sign-in and sign-out.
+
+    `redrive_service.oidc` is imported only if an OpenID provider is set.
+    """
 
     login_template = "redrive_service/login.html"
 
@@ -30,9 +33,9 @@ class ServiceAdminSite(RedriveAdminSite):
         return super().login(request, ways | (extra_context or {}))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """End the session. If the OpenID provider can end its own session, return a page that opens the provider's URL.
+        """End the session. If the OpenID provider can end its session, return a page that opens the provider's URL.
 
-        A redirect to the provider is impossible: the content security policy (form-action) allows this host only.
+        A redirect would not work: the content security policy allows forms only to this host (form-action).
         """
         there = ""
         if settings.OIDC and request.method == "POST":

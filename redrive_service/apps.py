@@ -10,13 +10,13 @@ from django.contrib.admin.apps import AdminConfig
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-#: PostgreSQL ends a session that is idle inside a transaction for this long: a process that hangs there would block
-#: others by its row locks. A working process is never idle there: inside a transaction, it waits for PostgreSQL only.
+#: PostgreSQL ends a session that is idle inside a transaction for this long, because its row locks block others. Only a
+#: process that hangs is idle inside a transaction: other processes wait there for PostgreSQL only.
 IDLE_AT_MOST: Final = "30s"
 
 
 class RedriveServiceConfig(AppConfig):
-    """Makes this project's Celery application the current one in every Django process, so that each can send tasks."""
+    """Sets this project's Celery application in every Django process, so that each process can send tasks."""
 
     name = "redrive_service"
 
@@ -37,14 +37,14 @@ class RedriveServiceConfig(AppConfig):
 def _limit_idle_transactions(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
     """Let PostgreSQL end transactions of this new connection that are idle for 30 s (`IDLE_AT_MOST`).
 
-    A statement sets this, because a connection pooler may refuse it as an option of the connection.
+    A statement sets the limit, because a connection pooler may refuse the limit as an option of the connection.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 
 
 class CommandsConfig(AppConfig):
-    """Registers only the project's management commands, for `manage.py help` in an unconfigured environment."""
+    """Registers only the project's management commands, for `manage.py help` without environment variables."""
 
     name = "redrive_service"
 

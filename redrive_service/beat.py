@@ -1,8 +1,8 @@
-"""Celery beat for several processes, of which one leads and sends ticks. A tick is one due task of the schedule.
+"""Celery beat in several processes, of which one leads and sends ticks. A tick is one due task of the schedule.
 
-django-celery-beat 2.9.0 sends a tick, and saves minutes later that the tick was sent. Another process that takes over,
-or the same process after a database error, sends the tick again. Here, a process claims a tick in the database before
-it sends the tick, and only one claim succeeds. So even two leaders send no tick twice (docs/adr/0002).
+django-celery-beat 2.9.0 sends a tick, and saves minutes later that it was sent. So a process that takes over sends the
+tick again. Here, a process claims a tick in the database before it sends the tick, and only one claim succeeds. So
+even two leaders do not send a tick twice (docs/adr/0002).
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ logger = logging.getLogger("redrive.beat")
 BeatValue: TypeAlias = Any
 """A value from Celery or django-celery-beat, which are untyped."""
 
-_WAKES_EVERY = 2.0  # maximum seconds between two checks of the schedule
-_ASKS_EVERY = 1.0  # seconds between a standby's tries to lead, and before a retry after an error
+_WAKES_EVERY = 2.0  # max seconds between two checks of the schedule
+_ASKS_EVERY = 1.0  # seconds until a process that does not lead tries to lead, or until a retry after an error
 _DATABASE_ERRORS = (DatabaseError, InterfaceError)
 
 
 class TickWasTaken(Exception):  # the name says what happened
-    """Another process claimed this tick, or its row changed: the schedule in this process's memory is outdated."""
+    """A claim failed: another process claimed the tick, or somebody changed the schedule."""
 
 
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
     """django-celery-beat's scheduler, made safe for several processes.
 
-    A process claims a tick by a compare-and-set of the run count in its row, then sends it. A tick that could not be
-    sent is retried until the next tick is due. A beat that dies after the claim loses that one tick. Tasks must
-    tolerate a lost or repeated tick, as every Celery message of this service is only a hint.
+    A process claims a tick by a compare-and-set of the run count in the row of the scheduled task. Then it sends the
+    tick. If this fails, it tries again until the next tick of the same task is due. If the process is killed after the
+    claim, this tick is lost. Tasks tolerate lost and repeated ticks: every Celery message of this service is a hint.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
         self._leadership = Leadership(lambda: dedicated_connection(connections["default"].get_connection_params()))
         self._schedule_is_known = False
-        self._owed: dict[str, ModelEntry] = {}  # claimed and not yet sent, by name
-        self._doubtful: ModelEntry | None = None  # claimed, but the database did not confirm the claim
+        self._owed: dict[str, ModelEntry] = {}  # claimed ticks that are not sent yet, by name of the task
+        self._doubtful: ModelEntry | None = None  # a tick whose claim the database did not confirm
         super().__init__(*args, **kwargs)
         self.max_interval: float = min(self.max_interval, _WAKES_EVERY)
 
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
-        """Send the due ticks if this process leads; return seconds until the next check. Errors are only logged."""
+        """Send the due ticks if this process leads. Return the seconds until the next check. Errors are only logged."""
         touch(settings.ALIVE_FILE)
         if not self._leadership.is_held():
             self._schedule_is_known = False
@@ -59,7 +59,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
             if not self._schedule_is_known:
                 self._learn_schedule()
             until_next: float = super().tick()
-            if until_next > 0:  # due ticks first: a new tick of an entry replaces its unsent one
+            if until_next > 0:  # only now: a due tick replaces an unsent tick of the same task
                 self._send_owed()
             return min(until_next, _WAKES_EVERY)
         except TickWasTaken:
@@ -81,9 +81,10 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim a due tick: count it in its row.
+        """Claim a due tick: add 1 to the run count in its row. Return the entry with the new count.
 
-        Return the entry with the new count. TickWasTaken: the row has changed.
+        Raises:
+            TickWasTaken: the row has changed, for example because another process claimed the tick.
         """
         runs = entry.model.total_run_count
         following = next(entry)
@@ -98,7 +99,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return following
 
     def apply_entry(self, entry: ModelEntry, producer: BeatValue = None) -> None:
-        """Send the task of a claimed tick. If this fails, the next check sends it."""
+        """Send the task of a claimed tick. If this fails, the next check of the schedule sends the task."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:  # noqa: BLE001  # the broker's errors are of any class
@@ -114,18 +115,18 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Reading the schedule.
 
     def setup_schedule(self) -> None:
-        """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""
+        """Do nothing, so that a process can start while PostgreSQL is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing. django-celery-beat saves sent ticks in this method; here, each claim is saved at once.
+        """Do nothing, because each claim is saved at once. django-celery-beat saves sent ticks in this method.
 
-        If a save fails, django-celery-beat 2.9.0 reads the old time of the tick, and sends the tick again.
+        If that save failed, django-celery-beat 2.9.0 would read the old time of the tick, and send the tick again.
         """
 
     def _learn_schedule(self) -> None:
         self._schedule = self._heap = self.old_schedulers = None
         self._initial_read = True
-        self._last_timestamp = self.Changes.last_change()  # read first, or a change in between would be missed
+        self._last_timestamp = self.Changes.last_change()  # read before the schedule, so that no later change is missed
         super().setup_schedule()
         known = self.schedule
         doubtful, self._doubtful = self._doubtful, None
@@ -134,7 +135,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
-        """Return whether the schedule's tables changed since the last call, whatever the local clock says."""
+        """Return whether the schedule's tables changed since the last call. Does not depend on this machine's clock."""
         last_change = self.Changes.last_change()
         changed: bool = last_change != self._last_timestamp
         self._last_timestamp = last_change
@@ -143,12 +144,12 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     def enabled_models(self) -> list[BeatValue]:
         """Return the rows of all enabled tasks.
 
-        django-celery-beat 2.9.0 leaves out crontabs of other hours, which goes wrong in half-hour time zones.
+        django-celery-beat 2.9.0 leaves out crontabs whose hour is not near, which is wrong in half-hour time zones.
         """
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """Return the stored schedule by the entries' names. A row that cannot be read is logged and left out."""
+        """Return the stored schedule: entries by name. A row that cannot be read is logged and left out."""
         schedule = {}
         for model in self.enabled_models():
             try:

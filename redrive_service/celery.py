@@ -1,4 +1,4 @@
-"""The Celery application: `celery -A redrive_service worker`, `celery -A redrive_service beat`."""
+"""The Celery application, for the commands `celery -A redrive_service worker` and `... beat`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from django.conf import settings
 from redrive_service.startup import explained
 from redrive_service.telemetry.alive import AliveStep
 from redrive_service.telemetry.log_format import formatter
-from redrive_service.warm_up import exempt_objects
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
@@ -46,24 +45,25 @@ def keep_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a ta
 @after_setup_logger.connect
 @after_setup_task_logger.connect
 def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401  the signals' other arguments
-    """Replace Celery's log formatters, because line breaks in a value could forge log lines. Lines look as before."""
+    """Replace Celery's log formatters, because with them a line break in a value could forge a log line."""
     pool = get_multiprocessing_logger()
     for handler in (*logger.handlers, *(pool.handlers if pool else ())):
         handler.setFormatter(formatter(settings.ENVIRONMENT.log_format, options["format"]))
 
 
-#: Objects that a worker process creates before Python looks for cycles among them. A batch of messages creates some ten
-#: thousand objects and no cycles; Python's default, 700, looked 20 times a batch.
+#: New objects of a worker process after which Python collects garbage (cycles of objects). A batch of messages creates
+#: about ten thousand objects and no cycles. With Python's default, 700, there were 20 useless collections per batch.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @worker_before_create_process.connect
 def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
-    """Exempt all objects from garbage collection before a worker process is forked.
+    """Exempt all existing objects from garbage collection before a worker process is forked.
 
-    Otherwise, a collection in the worker process would copy the memory pages that it shares with its parent.
+    Otherwise, a collection in the worker process would copy the memory pages that the process shares with its parent.
     """
-    exempt_objects()
+    gc.collect()
+    gc.freeze()
 
 
 @worker_process_init.connect

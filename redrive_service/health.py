@@ -1,4 +1,7 @@
-"""Health checks: does a process answer, and can it work? For load balancers, containers and `make demo`."""
+"""Health checks: whether a web process answers, and whether the service can work.
+
+Load balancers, containers and `make demo` request them.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from redrive_service.exposition import metrics_page
 from reprocessing.models import Heartbeat
 from reprocessing.tasks import CONTROL
 
-TIMEOUT = 2.0  # seconds that a dependency may take to answer
+TIMEOUT = 2.0  # max seconds in which PostgreSQL or Redis must answer
 LONGEST_SILENCE = timedelta(minutes=1)
-_NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's parameters for psycopg itself
+_NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # parameters that psycopg has, but libpq does not
 
 
 class HealthMiddleware:
@@ -53,22 +56,22 @@ class HealthMiddleware:
 
 @require_safe
 def live(_request: HttpRequest) -> JsonResponse:
-    """Return 200: the process answers. Checks nothing else. Restart the process when it does not answer."""
+    """Return status 200 and check nothing, for liveness probes: restart the process if it does not answer."""
     return JsonResponse({"live": True})
 
 
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
-    """Return 200 when PostgreSQL and Redis answer, else 503. The body has true or false for each of the two."""
+    """Return status 200 if PostgreSQL and Redis answer, else 503. The body has true or false for each of the two."""
     parts = {name: answers() for name, answers in DEPENDENCIES.items()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
 @require_safe
 def work(_request: HttpRequest) -> JsonResponse:
-    """Return 200 if a worker consumed a task within the last minute, else 503.
+    """Return status 200 if a worker took a task within the last minute, else 503.
 
-    The body has the last task's age in seconds; null: none is known, or PostgreSQL does not answer.
+    The body has the age of the last taken task in seconds; null: no task is known, or PostgreSQL does not answer.
     """
     question, parameters = Heartbeat.ages(CONTROL).query.sql_with_params()
     try:
@@ -90,9 +93,9 @@ def postgres_answers() -> bool:
 
 
 def redis_answers() -> bool:
-    """Return whether Redis answers a ping within 2 s (`TIMEOUT`): half to connect, half for the reply."""
+    """Return whether Redis answers a ping within 2 s (`TIMEOUT`): 1 s to connect, and 1 s for the answer."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
-        # Set here, not above: options in the URL override arguments.
+        # Set after the client is made, because options in the URL override arguments.
         client.connection_pool.connection_kwargs.update(
             socket_connect_timeout=TIMEOUT / 2, socket_timeout=TIMEOUT / 2, retry=Retry(NoBackoff(), 0)
         )
@@ -103,10 +106,7 @@ def redis_answers() -> bool:
 
 
 class _Hasty(psycopg.Connection[tuple[Any, ...]]):
-    """A connection to PostgreSQL with one deadline, `until`, for all its waits.
-
-    Without it, libpq would wait for ever.
-    """
+    """A connection to PostgreSQL that waits for answers until the time `until` only. libpq would wait for ever."""
 
     until: float
 
@@ -115,9 +115,9 @@ class _Hasty(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
-    """Run a query on a new connection; return its first row, or None. It takes at most 2 s (`TIMEOUT`).
+    """Run a query on a new connection. Return its first row; None: the query found no row.
 
-    The 2 s include the time to connect, but not the time to look up the host's name.
+    Takes at most 2 s (`TIMEOUT`), without the time to look up the host's name.
 
     Raises:
         psycopg.Error: the query failed, or took too long.

@@ -1,10 +1,10 @@
-"""Minimal Django settings for the commands' help in an unconfigured environment: they reach no server.
+"""Minimal Django settings, for the help of commands without environment variables. They connect to no server.
 
 `manage.py` uses them only for `help`, `--help` and `deployment_files`. They have the applications of settings.py,
 without admin and Celery.
 """
 
-#: Applications that settings.py installs, too. Both files list them after their own applications.
+#: Applications that settings.py also installs. Both settings files list them after their own applications.
 OTHER_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -1,4 +1,7 @@
-"""Elects one leading beat by a PostgreSQL advisory lock. The leader checks its lock before it acts (docs/adr/0002)."""
+"""Elect one of several beat processes as leader, by a PostgreSQL advisory lock (docs/adr/0002).
+
+The leader checks that it still has the lock before it acts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ logger = logging.getLogger("redrive.beat")
 
 Connect = Callable[[], psycopg.Connection[Any]]
 
-_LOCK: Final = (0x52454452, 0x42454154)  # "REDR", "BEAT": this service's lock number in the database
+_LOCK: Final = (0x52454452, 0x42454154)  # the two numbers of the advisory lock: "REDR" and "BEAT" in ASCII
 _TAKE = "SELECT pg_try_advisory_lock(%s, %s)"
 _HELD = """
     SELECT EXISTS (
@@ -23,17 +26,17 @@ _HELD = """
     )
 """
 
-# When a leader's machine is gone, PostgreSQL notices after 4 + 3 * 2 = 10 s, and releases the leader's lock.
+# When a leader's machine fails, PostgreSQL notices after 4 + 3 * 2 = 10 s, and releases the leader's lock.
 _IDLE, _INTERVAL, _PROBES = 4, 2, 3
 _PROBING = {"idle": _IDLE, "interval": _INTERVAL, "count": _PROBES}
 _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _PROBING.items())
 
 
 def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Return a connection for the lock alone, with Django's connection parameters; it notices a dead peer in 10 s.
+    """Return a connection that is used only for the lock. Either side notices within 10 s that the other is gone.
 
-    It must connect to PostgreSQL directly: a pooler may give each transaction another session, and a session's lock
-    would then belong to no process.
+    `parameters`: Django's connection parameters. They must name PostgreSQL itself, not a pooler: a pooler may give each
+    transaction another session, but the lock belongs to one session.
     """
     return psycopg.connect(
         **{
@@ -52,10 +55,10 @@ def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 class Leadership:
-    """This process's claim to lead: a session that holds the lock, or tries to get it.
+    """The leadership of this process: its PostgreSQL session holds the lock, or tries to get it.
 
-    The lock lives as long as the session. When the session is lost for any reason, the lead is lost, and the process
-    tries again: two processes never lead, and a dead leader needs no clean-up.
+    PostgreSQL releases the lock when the session ends for any reason. So two processes never hold the lock, and nobody
+    has to clean up after a killed leader. A process that lost its session tries to get the lock again.
     """
 
     def __init__(self, connect: Connect) -> None:
@@ -65,7 +68,7 @@ class Leadership:
         self._stands_by = False
 
     def is_held(self) -> bool:
-        """Ask PostgreSQL whether this process still leads, or try to become the leader. Return whether it leads now."""
+        """Return whether this process leads now: ask PostgreSQL, and if it did not lead before, try to get the lock."""
         led = self._leads
         try:
             self._leads = self._ask()
@@ -83,7 +86,7 @@ class Leadership:
         return self._leads
 
     def release(self) -> None:
-        """Give up the lead. Safe in a signal handler: it closes the socket, and the server releases the lock."""
+        """Stop leading: close the session, so that PostgreSQL releases the lock. Signal handlers may call this."""
         session, self._session = self._session, None
         self._leads = False
         if session is not None:

@@ -1,4 +1,4 @@
-"""Read notification settings: REDRIVE_NOTIFY_OPS is the URL of destination `ops`, REDRIVE_ALERT_… are thresholds."""
+"""Read the variables of notifications: REDRIVE_NOTIFY_<NAME> (URL of a destination), REDRIVE_ALERT_… (thresholds)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be
 def read_destinations(
     variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the usable URLs by destination, and a text for each unusable variable, which does not show its URL.
+    """Return the URLs by destination, and a text about each variable that cannot be used. No text shows a URL.
 
     An empty variable is ignored.
     """
@@ -42,7 +42,7 @@ def read_destinations(
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """Return the thresholds that are set, by their names in settings.REDRIVE, and a text for each invalid threshold."""
+    """Return the set thresholds, by their names in settings.REDRIVE, and a text about each invalid threshold."""
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

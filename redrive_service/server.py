@@ -1,11 +1,12 @@
 """The web server: serves pages on one listener, and health checks on a second one.
 
-waitress reads headers and bodies in one loop, and gives a thread only complete requests (docs/adr/0033). So a client
-that sends half a request costs a file descriptor, and no thread.
+waitress reads all requests in one loop, and passes only complete requests to its threads (docs/adr/0033). So a client
+that sends half a request uses a file descriptor, but no thread.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import resource
 import signal
@@ -19,6 +20,9 @@ from django.core.handlers.exception import convert_exception_to_response
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponseNotFound
 from django.http.response import HttpResponseBase
+from django.template.loader import get_template
+from django.template.utils import get_app_template_dirs
+from django.urls import reverse
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
@@ -30,12 +34,12 @@ from redrive_service.health import HealthMiddleware
 
 logger = logging.getLogger("redrive.web")
 
-MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further connections wait until another is closed
-_FILES: Final = 3 * MOST_CONNECTIONS  #: each connection has a socket, and may have two temporary files: body, answer
+MOST_CONNECTIONS: Final = 2_000  #: max open connections of a listener; further connections wait until one is closed
+_FILES: Final = 3 * MOST_CONNECTIONS  #: each connection: a socket, and up to two temporary files (body, answer)
 _IDLE: Final = 30  # seconds after which an idle connection is closed
 _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
-_LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
-_IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
+_LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django accepts 2.5 MiB of a form, /reports 1 MiB
+_IN_MEMORY: Final = 64 * 1024  # max bytes in memory of a body, or of an answer to a slow client; more is in a file
 _TO_FINISH: Final = 25.0  # seconds that running requests get after SIGTERM; `docker stop` kills after 10 by default
 _TO_ARRIVE_AT_END: Final = 2.0  # the part of `_TO_FINISH` in which a partly received request must arrive
 
@@ -52,11 +56,11 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
     parser_class = _Parser
 
     def is_busy(self) -> bool:
-        """Return whether this connection's request is being answered, or its answer is still being sent."""
+        """Return whether a request of this connection is being answered, or the answer is being sent."""
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:
-        """Return whether a request is expected: a part of a request has arrived, or the connection is new."""
+        """Return whether a request can still arrive: a part of it has arrived, or the connection is new."""
         return self.request is not None or self.last_activity == self.creation_time
 
 
@@ -75,7 +79,7 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]  # waitress is untyped
                 channel.will_close = True
 
     def accept_queued(self) -> None:
-        """Accept the connections in the kernel's queue, since closing the socket would reset them."""
+        """Accept the connections that wait in the kernel, because closing the socket would reset them."""
         for _ in range(self.adj.backlog):
             before = len(self.active_channels)
             if before < self.adj.connection_limit:
@@ -96,12 +100,12 @@ class Address:
 
 
 class Server:
-    """One listener with its own threads and its own loop."""
+    """A web server on one address, with its own loop and threads."""
 
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Open the socket. Nothing is answered before `run`. OSError: the address cannot be bound."""
+        """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used."""
         self._adjustments = Adjustments(
             threads=threads,
             ident=None,
@@ -114,7 +118,7 @@ class Server:
             outbuf_overflow=_IN_MEMORY,
             clear_untrusted_proxy_headers=not keeps_proxy_headers,
         )
-        self._connections: dict[int, Any] = {}  # waitress's sockets by their file descriptors
+        self._connections: dict[int, Any] = {}  # waitress's sockets, by file descriptor
         self._threads = ThreadedTaskDispatcher()
         self._threads.set_thread_count(threads)
         family, kind, protocol, _, at = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
@@ -129,16 +133,16 @@ class Server:
 
     @property
     def address(self) -> Address:
-        """Host and port of the socket; if port 0 was asked for, the port that the system chose."""
+        """Return host and port of the socket. If the address had port 0, this is the port that the system chose."""
         host, port = self._listener.socket.getsockname()[:2]
         return Address(host, port)
 
     def run(self) -> None:
-        """Answer requests until `end` is called. Then finish the requests that have begun, for at most 25 s."""
+        """Answer requests until `end` is called. Then finish requests that have begun to arrive, for at most 25 s."""
         while not self._is_ending:
             self._turn(1.0)
         self._stop_listening()
-        self._turn(0.0)  # reads what has arrived by now
+        self._turn(0.0)  # reads the bytes that have arrived
         began = time.monotonic()
         while self._close_idle(since=began) and time.monotonic() < began + _TO_FINISH:
             self._turn(0.1)
@@ -147,7 +151,7 @@ class Server:
         wasyncore.close_all(self._connections)
 
     def end(self) -> None:
-        """Make `run` return. Safe in a signal handler."""
+        """Make `run` return. A signal handler may call this."""
         self._is_ending = True
         self._listener.pull_trigger()
 
@@ -160,7 +164,10 @@ class Server:
         self._listener.socket.close()
 
     def _close_idle(self, *, since: float) -> bool:
-        """Close connections without a request; return whether requests are still arriving, or being answered."""
+        """Close connections without a request. Return whether other connections are open.
+
+        In the first 2 s after `since`, a new connection, or one with a part of a request, is not closed.
+        """
         channels = list(self._listener.active_channels.values())
         may_arrive = time.monotonic() < since + _TO_ARRIVE_AT_END
         busy = [channel for channel in channels if channel.is_busy() or (may_arrive and channel.is_expected())]
@@ -185,6 +192,20 @@ class HealthApplication(WSGIHandler):
 
 def _nothing_else(_request: HttpRequest) -> HttpResponseBase:
     return HttpResponseNotFound("This listener answers /healthz, /readyz, /health/… and /metrics.\n", "text/plain")
+
+
+def prepare_pages() -> None:
+    """Load all URLs and templates, then exempt all objects of this process from garbage collection.
+
+    Otherwise, first requests would need half a second for it. And one request in some hundred would wait 0.1 s for a
+    full collection, which would look at a quarter of a million objects that live as long as the process.
+    """
+    reverse("admin:index")
+    for folder in get_app_template_dirs("templates"):
+        for file in sorted(folder.rglob("*.html")):
+            get_template(file.relative_to(folder).as_posix())
+    gc.collect()
+    gc.freeze()
 
 
 def serve(pages: Server, health: Server) -> None:

@@ -19,7 +19,7 @@ IN_PRODUCTION = ENVIRONMENT.mode == "production"
 SECRET_KEY = ENVIRONMENT.secret_key
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.trusted_origins)
-DEBUG = False  # also in the sandbox: a debug page shows payloads and secrets
+DEBUG = False  # not even in the sandbox: a debug page shows payloads and secrets
 
 INSTALLED_APPS = [
     "redrive_service.apps.RedriveServiceConfig",
@@ -63,8 +63,9 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
-# No pool: Celery closes a pool after every task. Tasks keep the connection and its prepared statements, and check it
-# before they use it again (`celery.keep_connection`). After 20 s, a new connection plans its statements anew.
+# No connection pool, because Celery closes a pool after every task. A worker process keeps one connection with its
+# prepared statements, and checks the connection before each task (`celery.keep_connection`). After 20 s, a new
+# connection follows, whose statements are planned with new statistics.
 DATABASES = {
     "default": {
         **ENVIRONMENT.database,
@@ -72,7 +73,7 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,  # seconds; libpq's default is minutes
-            # Planning takes a fifth of PostgreSQL's time. A pooler in transaction mode forgets prepared statements.
+            # Prepared statements save planning, a fifth of PostgreSQL's time. A pooler in transaction mode has none.
             "prepare_threshold": None if ENVIRONMENT.behind_pooler else 5,
             **ENVIRONMENT.database.get("OPTIONS", {}),
         },
@@ -104,7 +105,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
-# Wrong passwords are counted per user name and address: an attacker elsewhere locks only his own address.
+# Wrong passwords are counted per user name and address, so that an attacker locks only the attacker's own address.
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     *(["django.contrib.auth.backends.ModelBackend"] if ENVIRONMENT.password_login else []),
@@ -116,7 +117,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = ENVIRONMENT.sign_in.attempts
 AXES_COOLOFF_TIME = ENVIRONMENT.sign_in.lock
 AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # otherwise failures could extend a lock for ever
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # else further wrong passwords could extend a lock for ever
 AXES_CLIENT_IP_CALLABLE = "redrive_service.sign_in.client_address"
 AXES_LOCKOUT_CALLABLE = "redrive_service.sign_in.locked_out"
 AXES_ENABLE_ADMIN = AXES_VERBOSE = False
@@ -129,19 +130,19 @@ SESSION_EXPIRE_AT_BROWSER_CLOSE = ENVIRONMENT.sign_in.ends_with_browser
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IN_PRODUCTION
 SECURE_SSL_REDIRECT = IN_PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
-# HSTS for this host alone: this service must not decide for other hosts of the domain.
+# HSTS only for this host, because this service must not decide for other hosts of the domain.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "reprocessing.admin.site.error_pages.unsure"
 LOGIN_REDIRECT_URL = "admin:index"
-# Only this service's files: no script, style or frame from a message's content, and no eval.
+# Browsers load only this service's files: no script, style or frame from the content of a message, and no eval.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [csp.NONE],
         "script-src": [csp.SELF],
         "style-src": [csp.SELF],
-        "img-src": [csp.SELF, "data:"],  # the arrows of Django's own style sheets
+        "img-src": [csp.SELF, "data:"],  # arrows in Django's style sheets
         "connect-src": [csp.SELF],
         "form-action": [csp.SELF],
         "base-uri": [csp.NONE],
@@ -160,15 +161,15 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "celery.app.trace": {"filters": ["outages"]},
-        "waitress.queue": {"level": "ERROR"},  # else a line for every request that waits for a thread
-        "axes": {"level": "WARNING"},  # else a line for everybody who signs in
-        "botocore": {"level": "WARNING"},  # else a line or two for every client it makes
-        "botocore.credentials": {"level": "ERROR"},  # code that needs a role reports that it cannot be assumed
+        "waitress.queue": {"level": "ERROR"},  # else a line for each request that waits for a thread
+        "axes": {"level": "WARNING"},  # else a line for each sign-in
+        "botocore": {"level": "WARNING"},  # else a line or two for each client that botocore makes
+        "botocore.credentials": {"level": "ERROR"},  # code that assumes a role reports its failure
     },
 }
 
-# Settings for every dlq; reprocessing/conf.py has their names and defaults. Two are 0 in a sandbox, because the local
-# SQS counts without delay and answers at once.
+# Settings of the app (reprocessing/conf.py has all names and defaults). COUNT_LAG and LONG_POLL are 0 in a sandbox,
+# because the local SQS counts messages without delay, and need not be polled for long.
 REDRIVE: dict[str, Any] = {
     "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,
@@ -194,7 +195,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {
         "task": "reprocessing.tick",
         "schedule": 2.0 if IN_PRODUCTION else 1.0,  # faster in a sandbox, where a person waits for it
-        # SQS would keep a tick for days; an old tick is useless.
+        # An old tick is useless, but SQS would keep it for days.
         "options": {"queue": "redrive-control", "expire_seconds": 5},
     },
     "forget_sign_ins": {

@@ -1,6 +1,6 @@
-"""Sign-in: the client's address, and the message after too many wrong passwords.
+"""Sign-in by password: the form, the client's address, and the page after too many wrong passwords.
 
-django-axes counts wrong passwords by user name and address, and locks that pair for AXES_COOLOFF_TIME.
+django-axes counts wrong passwords by user name and client address. It locks such a pair for AXES_COOLOFF_TIME.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SignInForm(AdminAuthenticationForm):
 
 
 def lock_message(request: HttpRequest, username: str) -> str:
-    """Return why the user name is locked, until when, and the command that ends the lock."""
+    """Return a text: why the user name is locked, until when, and which command ends the lock."""
     address = client_address(request)
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
@@ -58,7 +58,7 @@ def locked_out(
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address, for which wrong passwords are counted; for IPv6, its /64 network. None: unknown.
+    """Return the client's address, by which wrong passwords are counted (IPv6: its /64 network); None: unknown.
 
     Each of the REDRIVE_PROXY_COUNT proxies appends the address of its client to X-Forwarded-For. Earlier entries may be
     forged by the client, so they are not read.

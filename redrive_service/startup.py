@@ -1,4 +1,4 @@
-"""Prints why a process cannot start: the configuration error's text, without a traceback."""
+"""Print why a process cannot start: the text of the configuration error, without a traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 @contextmanager
 def explained(*, exit_status: int = 1) -> Iterator[None]:
-    """Print a configuration error's message on standard error, and exit with the given status."""
+    """If the block raises a configuration error, print its text on standard error, and exit with `exit_status`."""
     try:
         yield
     except ImproperlyConfigured as error:

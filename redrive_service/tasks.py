@@ -1,4 +1,4 @@
-"""Celery tasks of the project that belong to no application."""
+"""Celery tasks of the project that belong to no Django application."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from django.views.generic import RedirectView
 from reprocessing.api.urls import api
 from reprocessing.report_endpoint import reports
 
-# The admin's error pages.
+# All error pages are those of the admin.
 handler400 = "reprocessing.admin.site.error_pages.unreadable"
 handler403 = "reprocessing.admin.site.error_pages.denied"
 handler404 = "reprocessing.admin.site.error_pages.missing"
@@ -23,6 +23,6 @@ urlpatterns = [
     *([path("", include("redrive_service.oidc.urls"))] if settings.OIDC else []),
     path("reports", reports),
     path("api/v1/", api.urls),
-    # Browsers request this icon for answers that are not pages, such as the dashboard's JSON.
+    # Browsers request this address for answers that name no icon, such as JSON.
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("reprocessing/icon.svg"))),
 ]

@@ -95,7 +95,7 @@ class RedriveAdminSite(admin.AdminSite):
         return super().index(request, dashboard.dashboard_context(request) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return the URLs of Django's pages, and of pages without a list, such as the dashboard and the search."""
+        """Return the URLs of Django's pages, and of pages that belong to no model (dashboard, search)."""
         from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above

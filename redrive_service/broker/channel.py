@@ -15,24 +15,24 @@ from redrive_service.broker.version import KombuValue
 
 logger = logging.getLogger("redrive.broker")
 
-FAILURES: Counter[str] = Counter()  # failed receives in a row, by queue, of this process
+FAILURES: Counter[str] = Counter()  # number of failed receives in a row, by queue, in this process
 
-_AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are renewed
+_AFRESH_AFTER = 3  # failures in a row after which the queue's SQS clients are replaced
 
 
 class Channel(SettlingChannel):
-    """The channel of one worker: every failed receive is logged, counted and tried again."""
+    """The channel of one worker. Every failed receive is logged and counted, and the queue is polled again."""
 
     clock = staticmethod(time.monotonic)
 
     def __init__(self, *args: KombuValue, **kwargs: KombuValue) -> None:
         self._polls: dict[str, int] = {}  # the number of the receive in progress, by queue
         self._polls_begun = 0
-        self._overdue: dict[str, KombuValue] = {}  # by queue: the timer that gives up the receive in progress
-        self._resting_until: dict[str, float] = {}  # by queue: when its pause ends, on `clock`; blocking polls only
+        self._overdue: dict[str, KombuValue] = {}  # by queue: the timer after which the receive in progress is given up
+        self._resting_until: dict[str, float] = {}  # by queue: end of the pause (`clock`); blocking polls only
         super().__init__(*args, **kwargs)
 
-    # The event loop's poll (prefork, threads, solo).
+    # Polls on the event loop (worker pools prefork, threads, solo).
 
     def _schedule_queue(self, queue: str) -> None:
         # No exception may leave this method. kombu calls it from the event loop, where an exception ends the worker, or
@@ -57,7 +57,7 @@ class Channel(SettlingChannel):
         return self._polls_begun
 
     def _end_poll(self, queue: str, poll: int, outcome: int | ReceiveFailure) -> None:
-        if self.closed or self._polls.get(queue) != poll:  # a late answer, to a poll that was given up
+        if self.closed or self._polls.get(queue) != poll:  # a late answer to a poll that was given up
             return
         del self._polls[queue]
         self._overdue.pop(queue).cancel()
@@ -68,7 +68,7 @@ class Channel(SettlingChannel):
             pause = 0.0 if outcome else self.connection.polling_interval
         self.hub.call_later(pause, self._schedule_queue, queue)
 
-    # The blocking poll (gevent, eventlet, a plain `drain_events`).
+    # Blocking polls (worker pools gevent and eventlet, or `drain_events` without a worker).
 
     def _get_bulk(self, queue: str, *_callback: KombuValue) -> None:
         answer = self._receive_or_rest(queue, self._get_message_estimate())
@@ -82,7 +82,7 @@ class Channel(SettlingChannel):
         return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
 
     def _receive_or_rest(self, queue: str, count: int) -> dict[str, KombuValue]:
-        # The queues are polled in turn. So a queue that failed does not sleep, but is empty until its pause ends.
+        # All queues are polled in turn, so a sleep would delay all. Instead, a queue that failed counts as empty.
         if self.clock() < self._resting_until.get(queue, 0.0):
             raise Empty
         try:
@@ -107,7 +107,7 @@ class Channel(SettlingChannel):
         )
         return answer
 
-    # Shared by both polls: handling an answer, and handling a failure.
+    # Both kinds of polls handle answers and failures here.
 
     def _on_messages_ready(self, queue_url: str, queue: str, answer: KombuValue) -> int | ReceiveFailure:
         if isinstance(answer, ReceiveFailure):
@@ -154,7 +154,7 @@ class Channel(SettlingChannel):
         return pause
 
     def _size(self, queue: str) -> int:
-        # kombu asks for the size at each declaration of the queue, but does not need it. SQS may be down then.
+        # kombu asks for the queue's size when it declares the queue, but does not need the size. SQS may be down then.
         try:
             return super()._size(queue)
         except Exception as error:  # noqa: BLE001  # an exception would keep the worker from starting

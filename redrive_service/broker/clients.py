@@ -1,4 +1,4 @@
-"""The SQS clients of a channel. All have timeouts. After repeated failures of a queue, its clients are replaced."""
+"""Make the SQS clients of a channel, with timeouts, and replace the clients of a queue that fails repeatedly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ClientsChannel(SQS.Channel):
     A queue has one client for receives on the event loop, one for blocking receives, and one for all other calls.
     """
 
-    # Attributes that are missing in kombu's stubs.
+    # Attributes of the parent class that kombu's stubs lack.
     hub: KombuValue
     connection: KombuValue
     _get_bulk_async: Callable[..., object]
@@ -51,7 +51,7 @@ class ClientsChannel(SQS.Channel):
         return connections[name]
 
     def _receiving_client(self, queue: str) -> KombuValue:
-        # Only a receive may take as long as the long poll. A failed receive is not retried: the next poll does that.
+        # Only a receive may take as long as the long poll. botocore does not retry it, because the next poll follows.
         name = self.canonical_queue_name(queue)
         if name not in self._receiving_clients:
             own = self.predefined_queues.get(name, {})

@@ -1,4 +1,4 @@
-"""Celery's settings for SQS. This module does not use Django: settings.py passes plain values in."""
+"""Celery's settings for SQS. This module does not use Django: settings.py passes plain values to it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kombu import Queue
 from redrive_service.broker.timeouts import FASTEST_POLL
 
 DEFAULT_QUEUE = "redrive-control"
-LONGEST_POLL = 20  # seconds (AWS: ReceiveMessage, WaitTimeSeconds)
+LONGEST_POLL = 20  # max seconds of a long poll (AWS: ReceiveMessage, WaitTimeSeconds)
 SOFT_TIME_LIMIT = 240  # seconds: a task does a limited amount of work and ends long before
 TIME_LIMIT = 300
 SHUTDOWN_GRACE = 60.0
 
 
 class BrokerIsMisconfigured(ValueError):
-    """Celery was given queues or waits that SQS cannot serve."""
+    """Celery's settings name a queue or a long poll with which SQS cannot work."""
 
 
 def celery_settings(
@@ -29,14 +29,14 @@ def celery_settings(
 ) -> dict[str, Any]:
     """Return the `CELERY_*` settings for SQS.
 
-    The queues' own settings must fit: a visibility timeout of 900 s (three times the hard time limit: kombu never
-    extends it), a dead-letter queue after five receives, a retention of several days.
+    The queues need a visibility timeout of 900 s (three times a task's hard time limit: kombu never extends the
+    timeout), a dead-letter queue after five receives, and a retention of several days.
 
     Args:
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
         region: the AWS region of the queues.
-        long_poll_seconds: how long a receive waits for a message; 20 is the maximum and costs least.
-        timeouts: waits that differ from the defaults in `Timeouts`.
+        long_poll_seconds: how long a receive waits for a message. The maximum, 20, costs least.
+        timeouts: values, by name, that replace defaults of `Timeouts`.
 
     Raises:
         BrokerIsMisconfigured: a queue cannot be used, or the long poll is not 1 to 20 s.
@@ -46,7 +46,7 @@ def celery_settings(
         **_broker(queue_urls, region, long_poll_seconds, timeouts or {}),
         **_tasks(queue_urls),
         **_worker(),
-        "CELERY_TIMEZONE": "UTC",  # a local schedule skips or repeats an hour when clocks change
+        "CELERY_TIMEZONE": "UTC",  # in a local time zone, the schedule would skip or repeat an hour
         "CELERY_ENABLE_UTC": True,
         "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds; the longest pause between two checks of the schedule
         "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results, which do not exist here
@@ -80,12 +80,12 @@ def _broker(
             # With this option, kombu neither lists nor creates queues, and needs no permission to do so.
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
-            "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a worker uses a free slot
+            "polling_interval": FASTEST_POLL,  # pause between long polls; also the delay until a free slot is used
             "timeouts": dict(timeouts),
         },
         "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
         "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # retry for ever: a worker has no other work
-        "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a publisher may wait for ever for one of ten connections
+        "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a sender may wait for ever for one of ten connections
     }
 
 
@@ -93,18 +93,18 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
     return {
         "CELERY_TASK_QUEUES": [Queue(name, routing_key=name) for name in queue_urls],
         "CELERY_TASK_DEFAULT_QUEUE": DEFAULT_QUEUE,
-        "CELERY_TASK_CREATE_MISSING_QUEUES": False,  # a misspelt name is an error, and creates no queue
+        "CELERY_TASK_CREATE_MISSING_QUEUES": False,  # a misspelt queue name is an error
         "CELERY_TASK_SERIALIZER": "json",
         "CELERY_RESULT_SERIALIZER": "json",
         "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: anybody who can send to the queue could run code
-        "CELERY_TASK_IGNORE_RESULT": True,  # Postgres has the result
+        "CELERY_TASK_IGNORE_RESULT": True,  # PostgreSQL has the result
         # botocore tries twice (see `Timeouts`). With Celery's own retries a web request could block for a minute.
         # A lost message is sent again at the next tick.
         "CELERY_TASK_PUBLISH_RETRY": False,
-        "CELERY_TASK_ACKS_LATE": True,  # a task is deleted when done: a worker that dies loses none
-        "CELERY_TASK_ACKS_ON_FAILURE": True,  # a failure is recorded in Postgres, and due work is sent again
+        "CELERY_TASK_ACKS_LATE": True,  # after the task, so that a killed worker loses no task
+        "CELERY_TASK_ACKS_ON_FAILURE": True,  # PostgreSQL has the failure; beat enqueues due work again
         "CELERY_TASK_ACKS_ON_TIMEOUT": True,
-        "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again; the queue's maxReceiveCount bounds how often
+        "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again, up to the queue's maxReceiveCount
         "CELERY_TASK_SOFT_TIME_LIMIT": SOFT_TIME_LIMIT,
         "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # seconds after which a task is killed; prefork only
     }
@@ -114,7 +114,7 @@ def _worker() -> dict[str, Any]:
     return {
         "CELERY_WORKER_CONSUMER": "redrive_service.broker.consumer:Consumer",
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
-        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task has an ETA: SQS would deliver it again while it waits
+        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # tasks have no ETA: SQS would deliver a waiting task again
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
         # SIGTERM lets running tasks end and returns the others; SIGQUIT does the same, within these seconds.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,

@@ -13,14 +13,14 @@ logger = logging.getLogger("redrive.broker")
 
 
 class Consumer(CeleryConsumer):
-    """A consumer that does not delete messages that are no tasks of this service, and logs only their ids.
+    """A consumer that does not delete messages that are not tasks of this service, and logs only their ids.
 
-    SQS shows such a message again, and dead-letters it. Celery's own consumer would log its body and headers, and
-    delete it if it cannot be decoded. A letter that was moved to the wrong queue would be lost, and its content logged.
+    SQS shows such a message again, and later dead-letters it. Celery's own consumer would log its body and headers,
+    and delete a message that cannot be decoded. So if somebody moved other messages to the queue, they would be lost.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
-        """Return Celery's own handler, for messages that look like tasks of this service."""
+        """Return a handler that passes only tasks of this service to Celery's handler. Other messages stay in SQS."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def on_message(message: KombuValue) -> None:
@@ -34,19 +34,19 @@ class Consumer(CeleryConsumer):
         return on_message
 
     def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a message whose body does not match its headers: SQS dead-letters it."""
+        """Do not delete a message whose body does not match its headers. SQS later dead-letters the message."""
         self._leave(message, exc)
 
     def on_unknown_message(self, _body: object, message: KombuValue) -> None:
-        """Do not delete a message that is not a Celery task: SQS dead-letters it."""
+        """Do not delete a message that is not a Celery task. SQS later dead-letters the message."""
         self._leave(message)
 
     def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a task of another application, or of another version of this service: SQS dead-letters it."""
+        """Do not delete a task of another application or version. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a task whose envelope is damaged: SQS dead-letters it."""
+        """Do not delete a task with an invalid envelope. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:
@@ -60,6 +60,9 @@ class Consumer(CeleryConsumer):
 
 
 def _safe_words(exc: Exception) -> str:
-    """Return a loggable text for an error: this package's errors name a part of the envelope, others quote content."""
+    """Return a text about an error for the log: the text of this package's errors, only the class of others.
+
+    The texts of other errors can quote the content of a message.
+    """
     part = f" ({exc})" if isinstance(exc, envelope.EnvelopeIsUnusable) else ""
     return type(exc).__name__ + part

@@ -1,8 +1,8 @@
-"""Checks a message's envelope before Celery reads it.
+"""Check a message's envelope (headers and form of a Celery task) before Celery reads it.
 
-Celery does not validate envelopes. A time limit that is not a number blocks a slot for good or ends the worker, a
-task with a far ETA occupies a slot in memory until then, and an id that is not text is logged. This service's tasks
-need few fields, so every other envelope is refused, and its message stays in SQS.
+Celery does not validate envelopes. A time limit that is not a number blocks a slot of the worker for good, or ends the
+worker. A task with an ETA occupies a slot until then. An id that is not text is logged. This service's tasks need few
+fields, so every other envelope is refused, and its message stays in SQS.
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ from typing import Protocol, Self
 
 from botocore.exceptions import ClientError
 
-NO_ANSWER = 599  # kombu's status when curl failed: not connected, dropped, timed out
+NO_ANSWER = 599  # status that kombu sets when curl failed: no connection, dropped, timed out
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,79}")
-_LONGEST_ERROR_BODY = 16_384  # bytes; an SQS error has some hundred, a proxy's page may have any number
+_LONGEST_ERROR_BODY = 16_384  # max bytes that are read; an SQS error has some hundred, but a proxy may send any number
 
 
 class Answer(Protocol):
-    """An HTTP response as kombu passes it on."""
+    """An HTTP response, in the form in which kombu passes it on."""
 
     @property
     def status(self) -> int:
@@ -27,21 +27,21 @@ class Answer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveFailure:
-    """Why a call of ReceiveMessage failed: its HTTP status (599 if there is none) and an error code."""
+    """Why a call of ReceiveMessage failed: HTTP status (599: no response arrived) and error code."""
 
     status: int
     code: str
-    """SQS's error code, curl's (`curl-28`: timed out), the class of the exception, or "" if none is known."""
+    """SQS's error code, curl's error code (`curl-28`: timed out), or the class of the exception; "": not known."""
 
     @classmethod
     def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:
-        """Return the failure in an HTTP answer, without the text of SQS's error, which can quote a signed request."""
+        """Return the failure in an HTTP response, without SQS's error text, which can quote a signed request."""
         code = f"curl-{curl_error}" if curl_error else _error_code(answer.read())
         return cls(status=answer.status, code=code)
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception: SQS's error code, else the exception's class. The text is never used."""
+        """Return the failure in an exception: SQS's error code or, without a code, the class. The text is not used."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))
@@ -49,9 +49,9 @@ class ReceiveFailure:
 
 
 def _error_code(body: bytes | None) -> str:
-    """Return the error code in an error's JSON body (AWS JSON 1.0), such as `QueueDoesNotExist`; "": it has none.
+    """Return the error code in the JSON body of an error (AWS JSON 1.0), such as `QueueDoesNotExist`; "": no code.
 
-    In the body, the code is the end of a member: `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}`.
+    The code is the end of the body's member `__type`: `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}`.
     """
     if not body or len(body) > _LONGEST_ERROR_BODY:
         return ""

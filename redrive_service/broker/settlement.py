@@ -1,4 +1,4 @@
-"""Delete messages of the service's own queues whose tasks are done. Other messages become visible in SQS again."""
+"""Delete the messages of finished tasks from the service's own queues. SQS shows all other messages again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ logger = logging.getLogger("redrive.broker")
 
 
 class SettlingChannel(ClientsChannel):
-    """A channel that deletes or returns the messages it received, and goes on when SQS refuses or does not answer.
+    """A channel that deletes the messages of finished tasks. It continues when SQS refuses a call or does not answer.
 
-    A message that could not be settled comes back after its visibility timeout, and its task runs again.
+    If a message cannot be deleted, SQS shows it again after its visibility timeout, and its task runs again.
     """
 
     def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # kombu's signature
@@ -28,9 +28,9 @@ class SettlingChannel(ClientsChannel):
             self._forget(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
-        """Do not delete a message: it reappears after its visibility timeout, or with `requeue` after one long poll.
+        """Do not delete a message: SQS shows it again after its visibility timeout (`requeue`: after one long poll).
 
-        SQS dead-letters it once it was received `maxReceiveCount` times. kombu 5.7.0 deletes a message rejected from a
+        SQS dead-letters the message after `maxReceiveCount` receives. kombu 5.7.0 would delete a rejected message of a
         queue without a redrive policy.
         """
         try:
@@ -53,20 +53,20 @@ class SettlingChannel(ClientsChannel):
             _note_unsettled("show again", error)
 
     def _address(self, message: KombuValue) -> tuple[KombuValue, dict[str, str]]:
-        """Return the client and the arguments that identify the message to SQS."""
+        """Return the SQS client of the message's queue, and the arguments that identify the message in a request."""
         info = message.delivery_info
         client = self.sqs(queue=self.canonical_queue_name(info["routing_key"]))
         return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}
 
     def _message_to_python(self, message: KombuValue, queue: str, queue_url: str) -> KombuValue:
-        # kombu deletes from the queue in the routing key, which the sender wrote. A message copied from elsewhere names
-        # a queue that this worker does not know. So the queue of the receive is set.
+        # kombu deletes a message from the queue in the routing key, which the sender wrote. A message copied from
+        # elsewhere can name an unknown queue there. So set the queue from which the message was received.
         payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs
         payload["properties"]["delivery_info"].update(exchange="", routing_key=queue)
         return payload
 
     def _forget(self, delivery_tag: str) -> None:
-        # Frees the slot of the message: a worker without free slots no longer polls.
+        # Frees the slot of the message, because a worker without free slots does not poll.
         if delivery_tag in (self.qos._delivered or ()):  # noqa: SLF001
             self.qos.ack(delivery_tag)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Self
 
-FASTEST_POLL = 0.1  # seconds; kombu polls without any pause when it is 0
+FASTEST_POLL = 0.1  # seconds between polls; 0 would mean no pause
 
 
 class TimeoutsAreInvalid(ValueError):
@@ -15,28 +15,32 @@ class TimeoutsAreInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """The waits of one worker, in seconds.
+    """The timeouts and pauses of one worker, in seconds.
 
-    With the defaults, a worker consumes again within 45 s after the last fault: a hanging receive is aborted after
-    `20 + receive_margin` seconds, and the next receive begins at most `longest_pause` later.
+    With the defaults, a worker receives tasks again within 45 s after SQS has recovered: a hanging receive is aborted
+    after `20 + receive_margin` seconds, and the next receive begins at most `longest_pause` later.
     """
 
     connect: float = 3.0
     call_read: float = 5.0
-    """For all calls except receives. It is short, because these calls block kombu's event loop."""
+    """Timeout of all calls except receives. It is short, because these calls block kombu's event loop."""
     call_attempts: int = 2
-    """A call lasts at most `call_attempts * (connect + call_read)`, and botocore's pause between the attempts."""
+    """A call lasts at most `call_attempts * (connect + call_read)`, plus botocore's pause between the attempts."""
     receive_margin: float = 10.0
-    """Added to the long poll, which SQS itself keeps open for up to 20 s."""
+    """A receive is aborted this long after the end of its long poll, which lasts up to 20 s."""
     first_pause: float = 0.5
     longest_pause: float = 10.0
-    """Low enough to recover soon, high enough that a deleted queue causes only six calls a minute."""
+    """The longest pause after failed receives. With it, a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
-    """Added to the deadline of a receive. If the answer is still missing then, the queue is polled again."""
+    """If a receive has no answer this long after its deadline, it counts as lost, and the queue is polled again."""
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Read the transport option `timeouts`. TimeoutsAreInvalid: a name is unknown, or a value is not above zero."""
+        """Return the timeouts in the transport option `timeouts`, with defaults for the others.
+
+        Raises:
+            TimeoutsAreInvalid: a name is unknown, or a value is not above zero.
+        """
         known = {field.name for field in fields(cls)}
         for name, seconds in options.items():
             if name not in known:
@@ -48,17 +52,18 @@ class Timeouts:
         return cls(**options)  # type: ignore[arg-type]  # `call_attempts` is the one whole number among the seconds
 
     def receive(self, *, long_poll: float) -> float:
-        """Return seconds after which a receive is aborted. Always longer than SQS may keep it open."""
+        """Return the number of seconds after which a receive is aborted. SQS answers a long poll before that."""
         return long_poll + self.receive_margin
 
     def overdue(self, *, long_poll: float) -> float:
-        """Return seconds after which a receive that was not aborted in time is considered lost."""
+        """Return the number of seconds after which a receive counts as lost, if it was not aborted before."""
         return self.receive(long_poll=long_poll) + self.overdue_margin
 
     def pause(self, *, failures_in_a_row: int) -> float:
-        """Return seconds before the next receive: `first_pause`, doubled with each failure, up to `longest_pause`.
+        """Return the number of seconds until the next receive after failures in a row.
 
-        No jitter: workers poll a failing queue only a few times a minute, so they cannot overload it.
+        `first_pause` is doubled by each further failure, up to `longest_pause`. There is no jitter, because a few polls
+        per minute cannot overload a queue.
         """
         doublings = min(failures_in_a_row - 1, 32)  # 2**32 is longer than any pause, and still a float
         return min(self.first_pause * 2.0**doublings, self.longest_pause)

@@ -1,6 +1,6 @@
-"""The transport for Celery's settings: `broker_transport = "redrive_service.broker.transport:Transport"`.
+"""The class that Celery's setting `broker_transport` names: "redrive_service.broker.transport:Transport".
 
-`broker_url` stays `sqs://`: kombu 5.7.0 refuses an import path in a URL, and takes it as `broker_transport` only.
+The setting `broker_url` stays `sqs://`, because kombu 5.7.0 accepts an import path only in `broker_transport`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ require_tested_kombu(version("kombu"))
 class Transport(SQS.Transport):
     """kombu's SQS transport with workarounds for its bugs.
 
-    The queues are in the transport option `predefined_queues`; credentials and endpoint come from AWS's default
-    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported:
-    name a role in AWS's chain, which renews its credentials. The option `timeouts` changes the waits.
+    The transport option `predefined_queues` has the queues. The option `timeouts` replaces defaults of `Timeouts`.
+    Credentials and endpoint come from AWS's default chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's
+    `sts_role_arn` is not supported: name a role in AWS's default chain, which renews the credentials.
     """
 
     Channel = Channel

@@ -19,8 +19,8 @@ class UntestedKombu(RuntimeError):
 def require_tested_kombu(installed: str) -> None:
     """Refuse to start with a version of kombu that was not tested.
 
-    If kombu renamed the private methods that the transport overrides, a worker would run, but consume no tasks. So an
-    error at start is better.
+    Another version may have other private methods than those that the transport overrides. Then a worker would run,
+    but consume no tasks. An error at the start is better.
 
     Raises:
         UntestedKombu: `installed` is not the tested version.

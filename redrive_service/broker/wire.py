@@ -1,4 +1,4 @@
-"""kombu's asynchronous SQS connection, with deadlines, and with failures as return values instead of exceptions."""
+"""kombu's asynchronous SQS connection, changed: requests have deadlines, and failures are returned, not raised."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from redrive_service.broker.timeouts import Timeouts
 from redrive_service.broker.version import KombuValue
 
 _HTTP_OK = 200
-_KEEPALIVE_IDLE = 15  # seconds; below the 30 s a receive may last, so that a dead peer is known before its deadline
+_KEEPALIVE_IDLE = 15  # seconds; less than the 30 s that a receive may last, so that a dead connection is noticed before
 _KEEPALIVE_INTERVAL = 5
 
 
 class BoundedHttpConnection(AsyncHTTPSConnection):
     """One HTTP request, aborted after its deadline.
 
-    kombu calculates timeouts but does not apply them: `CurlClient._setup_request` never sets them, and curl's
-    default for a silent peer is to wait for ever. kombu documents `on_prepare` as the place to set curl options.
+    kombu calculates timeouts, but `CurlClient._setup_request` never passes them to curl. Then curl waits for ever for a
+    server that does not answer. So `on_prepare`, which kombu documents for curl options, sets them.
     """
 
     def __init__(self, *, http_client: KombuValue, connect: float, total: float) -> None:
@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request, with the deadline set on its curl handle, each time: kombu reuses handles."""
+        """Return the request, which sets its deadline on the curl handle each time, because kombu reuses handles."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request
@@ -41,14 +41,14 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         curl.setopt(pycurl.TCP_KEEPALIVE, 1)
         curl.setopt(pycurl.TCP_KEEPIDLE, _KEEPALIVE_IDLE)
         curl.setopt(pycurl.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL)
-        curl.setopt(pycurl.FOLLOWLOCATION, 0)  # SQS does not redirect; another server must not get a signature
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)  # another server must not get the request's signature
 
 
 class ContainedSqsConnection(AsyncSQSConnection):
     """An SQS connection whose receives return a dict of messages or a `ReceiveFailure`, and never raise.
 
-    kombu 5.7.0 returns a list on 5xx, which its channel uses as a dict, and raises on every other error; both end
-    the worker, or its polling if a timer made the call.
+    For status 5xx, kombu 5.7.0 returns a list, but its channel expects a dict. For all other errors, kombu raises an
+    exception. Both would end the worker or, in a call by a timer, the polling of the queue.
     """
 
     def __init__(self, *, timeouts: Timeouts, long_poll: float, **kwargs: KombuValue) -> None:
@@ -57,7 +57,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
         self._long_poll = long_poll
 
     def get_http_connection(self) -> BoundedHttpConnection:
-        """Return a connection for one request. It has the deadline of a receive, the longest that any call needs."""
+        """Return a connection for one request, with the deadline of a receive, which is the longest of all calls."""
         return BoundedHttpConnection(
             http_client=self._httpclient,
             connect=self._patience.connect,

@@ -1,4 +1,4 @@
-"""Files for a production deployment, from one description of the processes: `manage.py deployment_files`."""
+"""Make the files of a production deployment for `manage.py deployment_files`, from one description of the processes."""
 
 from redrive_service.deployment.files import Platform, deployment_files
 from redrive_service.deployment.installation import Installation

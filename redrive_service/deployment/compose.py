@@ -1,4 +1,4 @@
-"""A compose file for production, on one machine; PostgreSQL, Redis and SQS are elsewhere."""
+"""Make a Docker Compose file for production on one machine, without PostgreSQL, Redis and SQS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from redrive_service.deployment.processes import (
 )
 from redrive_service.environment.secret_files import SUFFIX
 
-_SECRETS: Final = "/run/secrets"  # where compose mounts them
+_SECRETS: Final = "/run/secrets"  # folder in which compose mounts secrets
 
 
 def compose_file(installation: Installation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Task definitions for Amazon ECS on Fargate: input of `aws ecs register-task-definition --cli-input-json`."""
+"""Make task definitions for Amazon ECS on Fargate, for `aws ecs register-task-definition --cli-input-json`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from redrive_service.deployment.installation import Installation
 from redrive_service.deployment.processes import TEMPORARY, TEMPORARY_MB, USER, WAIT_FOR_MIGRATION, Process
 
-#: Fargate: the longest time between SIGTERM and SIGKILL, in seconds. Source: AWS, ContainerDefinition, stopTimeout.
+#: Max seconds between SIGTERM and SIGKILL on Fargate. Source: AWS, ContainerDefinition, stopTimeout.
 _LONGEST_STOP: Final = 120
 _WAITING: Final = "wait-for-migration"
 

@@ -1,4 +1,4 @@
-"""The contents of the deployment files, for each platform."""
+"""Make the contents of the deployment files for each platform."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Platform(StrEnum):
 
 
 def deployment_files(platform: Platform, installation: Installation) -> dict[str, str]:
-    """Return the contents of the files by path. Call `installation.check()` before: values are written as they are."""
+    """Return the contents of the files, by path. Call `installation.check()` first: no value is checked here."""
     match platform:
         case Platform.COMPOSE:
             return {"compose.yaml": _yaml([compose_file(installation)])}
@@ -41,7 +41,7 @@ def deployment_files(platform: Platform, installation: Installation) -> dict[str
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes equal parts in full, not as YAML anchors and aliases: people read and edit the files."""
+    """Writes repeated parts in full, not as YAML anchors and aliases, because people read and edit the files."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True

@@ -15,14 +15,14 @@ REQUIRED_SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
 _ACCOUNT: Final = re.compile(r"\d{12}")
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _IMAGE: Final = re.compile(r"[a-z0-9][\w.:/@-]*")
-#: Examples of the required secrets, with which `check` reads the environment. No file shows them.
+#: Example values of the required secrets. Only `check` uses them; no file shows them.
 _STAND_INS: Final = {
     "SECRET_KEY": "x" * 50, "DATABASE_URL": "postgres://u:p@database.invalid/redrive", "REDIS_URL": "rediss://redis.invalid",
 }  # fmt: skip
 
 
 class InstallationIsUnusable(RedriveError):
-    """A value of the installation cannot be used. The text says which, and what to type."""
+    """A value of the installation cannot be used. The error says which value, and what to type instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,8 @@ class Installation:
         account: the AWS account of the queues, 12 digits.
         region: the AWS region of the queues.
         host: the host name of the admin.
-        more: other variables of docs/production.md, and other values of variables that this class sets.
-        more_secrets: names of secrets beside `REQUIRED_SECRETS`.
+        more: further environment variables, which also replace those that this class sets (docs/production.md).
+        more_secrets: names of further secrets, in addition to `REQUIRED_SECRETS`.
     """
 
     image: str
@@ -47,7 +47,7 @@ class Installation:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables that all processes get, without secrets."""
+        """Return the environment variables that all processes get, without secrets."""
         queues = f"https://sqs.{self.region}.amazonaws.com/{self.account}/redrive"
         return {
             "ALLOWED_HOSTS": self.host,
@@ -64,12 +64,12 @@ class Installation:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The names of all variables that are secrets."""
+        """Return the names of all variables that are secrets."""
         return (*REQUIRED_SECRETS, *self.more_secrets)
 
     @property
     def tag(self) -> str:
-        """The image's tag, or the start of its digest, in characters that a Kubernetes name may have."""
+        """Return the image's tag, or the start of its digest, in characters that a Kubernetes name may have."""
         tag = self.image.rpartition("/")[2].partition("@sha256:")
         text = tag[2][:12] or tag[0].partition(":")[2] or "latest"
         return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")[:40]

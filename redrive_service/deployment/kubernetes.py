@@ -1,4 +1,4 @@
-"""Manifests for Kubernetes 1.30 or newer, because `preStop` uses `sleep`."""
+"""Make the manifests for Kubernetes. They need version 1.30 or newer, because `preStop` uses `sleep`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from redrive_service.deployment.processes import (
 )
 from redrive_service.environment.secret_files import SUFFIX
 
-_SECRETS: Final = "/run/secrets/redrive"  # where the Secret is mounted
+_SECRETS: Final = "/run/secrets/redrive"  # folder in which the Secret is mounted
 _NAME: Final = "redrive"
 _DAY: Final = 86_400
-#: Load balancers stop sending pages to a pod within these seconds, before the pod gets SIGTERM.
+#: Seconds that a pod waits before SIGTERM, until load balancers have stopped sending pages to the pod.
 _BEFORE_STOP: Final = 5
 
 
 def manifests(installation: Installation) -> list[dict[str, Any]]:
-    """Return the manifests in the order in which they are applied. The Secret is not included: people create it."""
+    """Return the manifests, in the order in which they are applied, without the Secret, which people create."""
     variables = _config_map(installation)
     named = variables["metadata"]["name"]
     workloads = [_workload(process, installation, named) for process in PROCESSES]
@@ -55,7 +55,7 @@ def _service_account(installation: Installation) -> dict[str, Any]:
 
 
 def _config_map(installation: Installation) -> dict[str, Any]:
-    """Return the ConfigMap with the variables. Its name has a digest of them, so a change replaces all pods."""
+    """Return the ConfigMap with the variables. Its name has their digest, so a change replaces all pods."""
     data = installation.variables
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(f"{_NAME}-{_digest(data)}"), "data": data}
 
@@ -70,7 +70,7 @@ def _workload(process: Process, installation: Installation, variables: str) -> d
         return {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            # A Job cannot be changed, so each version, and each change of the pod, has a Job with its own name.
+            # A Job cannot be changed, so each version, and each change of the pod, gets a new Job with another name.
             "metadata": _metadata(f"{_NAME}-{process.name}-{installation.tag}-{_digest(pod)}", process.name),
             "spec": {"backoffLimit": 3, "ttlSecondsAfterFinished": _DAY, "template": pod},
         }
@@ -161,7 +161,7 @@ def _waiting(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def _service() -> dict[str, Any]:
-    """Return the Service of the pages' port. Port 8001 needs none: probes and Prometheus use the pod's address."""
+    """Return the Service for the port of the pages. Port 8001 has no Service: probes and Prometheus address the pod."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -174,7 +174,7 @@ def _service() -> dict[str, Any]:
 
 
 def _disruption_budgets() -> list[dict[str, Any]]:
-    """Return a disruption budget for each process with several replicas: drained nodes evict one pod at a time."""
+    """Return a disruption budget for each process with several replicas. Drained nodes then evict one pod at a time."""
     return [
         {
             "apiVersion": "policy/v1",

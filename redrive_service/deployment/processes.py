@@ -16,14 +16,14 @@ WAIT_FOR_MIGRATION: Final = ("python", "manage.py", "migrate", "--check")
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """A probe that succeeds if the process answers 200 to a request of this path."""
+    """A probe that succeeds if the process answers a request of this path with status 200."""
 
     path: str
     port: int = HEALTH
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The probe as a command that runs inside the container, and exits with status 0 on success."""
+        """Return the probe as a command, which runs inside the container and exits with status 0 on success."""
         url = f"http://127.0.0.1:{self.port}{self.path}"
         return ("python", "-c", f"import urllib.request as u; u.urlopen('{url}', timeout=5)")
 
@@ -36,7 +36,7 @@ class FileProbe:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The probe as a command inside the container. It starts no Python, since it runs every 30 s."""
+        """Return the probe as a command inside the container. It runs every 30 s, so it starts no Python."""
         return ("sh", "-c", f"find {self.path} -mmin -2 | grep -q .")
 
 
@@ -45,15 +45,15 @@ Probe: TypeAlias = HttpProbe | FileProbe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process of the service, which runs until it is stopped, or once.
+    """A process of the service: either runs until it is stopped, or runs once before the others.
 
     Attributes:
         ready: the probe that decides whether the process gets page requests.
-        alive: the probe after whose failure the process is restarted. Asks no other server.
+        alive: the liveness probe. If it fails, the process is restarted. It asks no other server.
         cpu: thousandths of a core.
         memory: MiB.
         stop_within: seconds from SIGTERM to SIGKILL.
-        replicas: how many to start with; 0: it runs once, before the others.
+        replicas: how many containers to start; 0: the process runs once, before the others.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Process:
 
     @property
     def runs_once(self) -> bool:
-        """Whether the process ends by itself, before the others start."""
+        """Return whether the process ends by itself, before the others start."""
         return self.replicas == 0
 
 

@@ -1,4 +1,4 @@
-"""The service's environment variables: read and checked completely before anything starts."""
+"""Read and check all environment variables of the service, before anything starts."""
 
 from redrive_service.environment.environment import Environment, EnvironmentIsIncomplete, read
 from redrive_service.environment.oidc import Oidc

@@ -1,4 +1,4 @@
-"""Checks the addresses in the environment. Error texts quote no part of an address."""
+"""Check the URLs and host names in environment variables. Error texts quote no part of them, which may be secret."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?ai)\.?{_LABEL}(\.{_LABEL})*")
 _DATABASES: Final = 2**31 - 1  #: maximum number of databases of a Redis server, which stores it as an int
-_LONGEST_WAIT: Final = 86_400.0  #: seconds; maximum of a timeout in REDIS_URL
+_LONGEST_WAIT: Final = 86_400.0  #: max seconds of a timeout in REDIS_URL
 _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 
 def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """Return the parts of the URL; None if it is malformed, or its scheme is not one of `schemes`."""
+    """Return the parts of the URL; None: the URL is malformed, or its scheme is not one of `schemes`."""
     try:
         found = urlsplit(value)
         port = found.port  # reading the port validates it
@@ -46,7 +46,7 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """Return a text that says which option of the URL libpq refuses, without its value; empty if libpq accepts all."""
+    """Return in words which option of the URL libpq refuses, without its value; empty: libpq accepts all options."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
         return "an option that libpq does not know"
@@ -55,7 +55,7 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return a text that says what redis-py or Redis refuses in the URL; empty if nothing. Makes no connection."""
+    """Return what redis-py or Redis would refuse in the URL, in words; empty: nothing. Does not connect to Redis."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name

@@ -1,4 +1,4 @@
-"""Reads all environment variables, or raises one error that lists every problem."""
+"""Read all environment variables, or raise one error that lists every problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EnvironmentIsIncomplete(ImproperlyConfigured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The checked environment variables. No value has a default that could hide a mistake in production."""
+    """The checked values of all environment variables. No default hides a mistake in production."""
 
     mode: installation.Mode
     secret_key: str = field(repr=False)
@@ -53,7 +53,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the environment. EnvironmentIsIncomplete: lists each missing or unusable variable with its fix."""
+    """Return the checked values. Raises EnvironmentIsIncomplete, with all problems, if a variable is unusable."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

@@ -9,7 +9,7 @@ from redrive_service.environment.variables import Variables
 from reprocessing.conf import COLOURS, LONGEST_PLACE
 
 Mode = Literal["production", "sandbox"]
-_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; here at most 40 characters
+_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # as in AWS's PutMetricData, but at most 40 characters
 
 
 def mode(variables: Variables) -> Mode:
@@ -23,7 +23,7 @@ def mode(variables: Variables) -> Mode:
 
 
 def place(variables: Variables) -> str:
-    """Return the installation's name, which every page shows (REDRIVE_PLACE); if unset, the mode."""
+    """Return the installation's name, which every page shows (REDRIVE_PLACE); default: the mode."""
     value = variables.value("REDRIVE_PLACE") or variables.value("REDRIVE_MODE")
     if len(value) > LONGEST_PLACE or not value.isprintable():
         at_most = f"at most {LONGEST_PLACE} characters that can be seen"
@@ -32,7 +32,7 @@ def place(variables: Variables) -> str:
 
 
 def colour(variables: Variables) -> str:
-    """Return the installation's colour, which every page shows; if unset, green in a sandbox, else red."""
+    """Return the installation's colour, which every page shows; default: green in a sandbox, else red."""
     value = variables.value("REDRIVE_COLOUR")
     if value and value not in COLOURS:
         variables.problems.append(f"REDRIVE_COLOUR must be one of {', '.join(COLOURS)}.")

@@ -1,4 +1,4 @@
-"""Read the variables of sign-in by an OpenID provider (REDRIVE_OIDC_…, REDRIVE_PASSWORD_LOGIN)."""
+"""Read the variables of sign-in by an OpenID provider: all REDRIVE_OIDC_…, and REDRIVE_PASSWORD_LOGIN."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LONGEST_NAME: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oidc:
-    """An OpenID provider, and what its claims mean here.
+    """An OpenID provider, and which of its claims give which rights in this service.
 
     Attributes:
-        groups: pairs: a value of the provider's group claim, and the name of the Django group that it gives.
+        groups: pairs of a value in the provider's group claim, and the Django group that the value gives.
         staff_claim: name of a claim that must be true for access; empty: a mapped group is enough.
         recheck: time after which the provider must confirm a session again; zero: never.
     """
@@ -44,12 +44,12 @@ class Oidc:
 
     @property
     def discovery_url(self) -> str:
-        """URL of the provider's metadata (OpenID Connect Discovery 1.0, section 4)."""
+        """Return the URL of the provider's metadata (OpenID Connect Discovery 1.0, section 4)."""
         return self.issuer.rstrip("/") + _DISCOVERY
 
 
 def oidc(variables: Variables, session: timedelta) -> Oidc | None:
-    """Return the OpenID provider; None if no variable REDRIVE_OIDC_… is set. `session`: length of a session."""
+    """Return the OpenID provider; None: no variable REDRIVE_OIDC_… is set. `session`: how long a session lasts."""
     named = sorted(name for name in variables.all if name.startswith(_PREFIX) and variables.value(name))
     if not named:
         return None
@@ -67,7 +67,7 @@ def oidc(variables: Variables, session: timedelta) -> Oidc | None:
 
 
 def password_login(variables: Variables, *, provider: bool) -> bool:
-    """Return whether people may sign in by password (default: yes). Adds a problem if nobody could sign in at all."""
+    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem."""
     value = variables.value(_PASSWORDS).lower() or "yes"
     if value not in {"yes", "no"}:
         variables.problems.append(f"{_PASSWORDS} must be yes (the default) or no.")

@@ -17,7 +17,7 @@ _OLD_NAME = "REDRIVE_HEALTH_HOSTS"
 def hosts(variables: Variables) -> tuple[str, ...]:
     """Return the hosts and networks to which requests may go (REDRIVE_OUTBOUND_HOSTS)."""
     listed = variables.words(_HOSTS)
-    if old := variables.words(_OLD_NAME):  # shown only if it is a list of hosts
+    if old := variables.words(_OLD_NAME):  # its value is shown only if it is a list of hosts
         value = "HOST,HOST:PORT" if isinstance(allow_list(old), UrlDenied) else ",".join(old)
         because = "because targets use it too"
         variables.problems.append(f"{_OLD_NAME} is now called {_HOSTS}, {because}. Set instead: {_HOSTS}={value}")

@@ -1,4 +1,4 @@
-"""Secrets in files: `SECRET_KEY_FILE` names a file that contains the value of `SECRET_KEY`."""
+"""Read secrets from files. For example, `SECRET_KEY_FILE` names a file that contains the value of `SECRET_KEY`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from redrive_service.notifications import PREFIX
 
 SUFFIX: Final = "_FILE"
 SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
-#: A secret that environment/oidc.py reads, also from its file.
+#: A secret that not this module reads, but environment/oidc.py, from its variable or its file.
 _READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
-_LARGEST: Final = 65_536  # bytes of a secret file
+_LARGEST: Final = 65_536  # max bytes of a secret file
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the variable of this name has a secret.
-
-    URLs of notification destinations are also secrets.
-    """
+    """Return whether the variable of this name contains a secret, such as the URL of a notification destination."""
     return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
 
 
 def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return all variables, with secrets read from their files, and the problems of unusable files by secret.
+    """Return all variables, with secrets read from files, and the problem of each unusable file, by the secret's name.
 
-    Problems do not show the path: somebody may have written the secret in its place.
+    Problems do not show the path, because somebody may have written the secret where the path belongs.
     """
     values, problems = dict(variables), dict[str, str]()
     for variable, path in sorted(variables.items()):

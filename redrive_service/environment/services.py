@@ -14,7 +14,7 @@ from redrive_service.environment.variables import Variables
 _QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
 _HOST_OF_A_REGION = re.compile(r"sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
-_QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, QueueName
+_QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # as in AWS's CreateQueue
 
 
 def database(variables: Variables) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def region(variables: Variables) -> str:
 
 
 def queue_urls(variables: Variables, region: str) -> dict[str, str]:
-    """Return the URLs of the three queues in which the service's own tasks wait, by name."""
+    """Return the URLs of the three SQS queues of the service's own Celery tasks, by name."""
     urls = {queue: _queue_url(variables, queue, region) for queue in _QUEUES}
     usable = [url for url in urls.values() if url]
     if len(set(usable)) < len(usable):

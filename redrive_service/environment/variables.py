@@ -1,4 +1,4 @@
-"""Reads environment variables, and collects the problems found."""
+"""Read environment variables, and collect a problem for each unusable variable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INVISIBLE = "a space, a line break or another character that nobody sees"
 
 
 class Variables:
-    """The variables of the environment with the secrets of files, and the problems found so far."""
+    """The environment variables, including secrets read from files, and the problems found so far."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.all, self._of_files = read_secret_files(variables)
@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value, a whole number from `least` to `most`. For another value, add a problem."""
+        """Return the value, a whole number from `least` to `most`; if it is not, add a problem and return `default`."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
@@ -49,7 +49,7 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the URL. If it is missing or cannot be used, add a problem, and return an empty text."""
+        """Return the value, a URL. If it is missing or cannot be used, add a problem, and return an empty text."""
         value = self.required(name, cure)
         if not value or (is_visible(value) and parts(value, schemes)):
             return value

@@ -8,14 +8,14 @@ from datetime import timedelta
 from redrive_service.environment.addresses import is_host, is_visible, parts
 from redrive_service.environment.variables import INVISIBLE, Variables
 
-_SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
+_SHORTEST_SECRET = 50  # min characters, as in Django's deployment check
 _SHORTEST_TOKEN = 32
 _MOST_PROXIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """Limits of sign-in: `attempts` wrong passwords lock a user name for `lock`; a session lasts `session`."""
+    """Limits of sign-in. `attempts` wrong passwords lock a user name for the time `lock`. A session lasts `session`."""
 
     attempts: int
     lock: timedelta
@@ -24,7 +24,7 @@ class SignIn:
 
 
 def secret_key(variables: Variables) -> str:
-    """Return Django's secret key, of at least 50 characters (SECRET_KEY)."""
+    """Return Django's secret key (SECRET_KEY). A key of less than 50 characters is a problem."""
     cure = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
     value = variables.required("SECRET_KEY", cure)
     if 0 < len(value) < _SHORTEST_SECRET:
@@ -62,7 +62,7 @@ def trusted_origins(variables: Variables) -> tuple[str, ...]:
 
 
 def proxy_count(variables: Variables, *, required: bool) -> int:
-    """Return how many proxies add to X-Forwarded-For. Required behind a proxy: no default is safe."""
+    """Return how many proxies add an address to X-Forwarded-For. `required`: whether the variable must be set."""
     if required and not variables.value("REDRIVE_PROXY_COUNT"):
         variables.problems.append(
             "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "
@@ -73,7 +73,7 @@ def proxy_count(variables: Variables, *, required: bool) -> int:
 
 
 def sign_in(variables: Variables) -> SignIn:
-    """Return the limits of wrong passwords and sessions."""
+    """Return the limits of sign-in: wrong passwords, and length of a session."""
     minutes = variables.number("REDRIVE_LOGIN_LOCK_MINUTES", default=15, least=1, most=1_440)
     hours = variables.number("REDRIVE_SESSION_HOURS", default=12, least=1, most=336)
     return SignIn(
@@ -85,7 +85,7 @@ def sign_in(variables: Variables) -> SignIn:
 
 
 def public_url(variables: Variables, *, needed: bool) -> str:
-    """Return the URL of the admin's host, for the links in notifications. `needed`: it must be set in production."""
+    """Return the URL of the admin's host, for links in notifications. `needed`: whether production must set the URL."""
     value = variables.value("REDRIVE_PUBLIC_URL").rstrip("/")
     cure = "Set it to the URL of the admin's host: https://redrive.example.com"
     in_production = variables.value("REDRIVE_MODE") != "sandbox"

@@ -1,1 +1,1 @@
-"""Date and time formats of the pages: the same everywhere, with seconds, in UTC."""
+"""Date and time formats of all pages, with seconds, in UTC."""

@@ -22,7 +22,7 @@ CALLBACK = "oidc_callback"
 
 
 def setting(name: str, *default: object) -> object:
-    """Return a setting of mozilla-django-oidc. The client secret is no setting: no page and no command shows it."""
+    """Return a setting of mozilla-django-oidc, but never the client secret, which nothing may show."""
     oidc = provider()
     ours = {
         "OIDC_RP_CLIENT_ID": oidc.client_id,
@@ -37,7 +37,7 @@ def setting(name: str, *default: object) -> object:
     if name == "OIDC_TOKEN_USE_BASIC_AUTH":
         return metadata().authenticates_by_header
     if name == "OIDC_STORE_ID_TOKEN":
-        return bool(metadata().end_session_endpoint)  # for `id_token_hint`
+        return bool(metadata().end_session_endpoint)  # sign-out sends the ID token (`id_token_hint`)
     return ours[name] if name in ours else import_from_settings(name, *default)
 
 
@@ -57,10 +57,10 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
     OIDC_RP_CLIENT_SECRET = property(lambda _: provider().client_secret)
 
     def authenticate(self, request: HttpRequest, *, nonce: str, code_verifier: str) -> User:
-        """Exchange the code in the request for tokens; return the user. Django does not call this for a password.
+        """Return the user whom the provider signed in, by the code in the request. Not called for passwords.
 
         Raises:
-            SignInRefused: the sign-in failed. None is never returned: Django would count a wrong password.
+            SignInRefused: the sign-in failed. Django would count a returned None as a wrong password.
         """
         try:
             user = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
@@ -75,14 +75,14 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return user
 
     def get_token(self, payload: dict[str, str]) -> Mapping[str, Any]:
-        """Exchange a code for the provider's tokens. SignInRefused: the answer is not usable."""
+        """Exchange a code for the provider's tokens. Raises SignInRefused if the answer is not usable."""
         found = super().get_token(payload)
         if not isinstance(found, Mapping):
             raise SignInRefused(UNREACHABLE, "the provider's tokens are no JSON object")
         return found
 
     def verify_token(self, token: object, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the parent's
-        """Verify the ID token, and return its claims. SignInRefused: the token is not valid."""
+        """Verify the ID token, and return its claims. Raises SignInRefused if the token is not valid."""
         return id_token.verified(
             token, keys(), issuer=metadata().issuer, client_id=provider().client_id, nonce=kwargs.get("nonce")
         )
@@ -93,7 +93,11 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return people.admitted(metadata().issuer, {**told, **payload}, provider())
 
     def get_userinfo(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the userinfo endpoint's claims; empty: there is none. SignInRefused: they are of another person."""
+        """Return the claims of the userinfo endpoint; empty: the provider has no such endpoint.
+
+        Raises:
+            SignInRefused: the claims are about another person than the ID token.
+        """
         if not metadata().userinfo_endpoint or not access_token:
             return {}
         found = super().get_userinfo(access_token, id_token, payload)
@@ -102,6 +106,6 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return found
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the user of a session; None if the user was disabled since."""
+        """Return the user of a session; None: the user was disabled or deleted after the sign-in."""
         found: User | None = ModelBackend.get_user(self, user_id)
         return found

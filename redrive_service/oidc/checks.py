@@ -9,12 +9,12 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004  Django's name
 
 _LONGEST_RECHECK: Final = timedelta(hours=4)
-_SHORTEST_SECRET: Final = 16  # characters; providers make 32 and more
+_SHORTEST_SECRET: Final = 16  # min characters of a secret; providers make 32 and more
 
 
 @register(Tags.security, deploy=True)
 def weak_sign_in(**_: Any) -> list[CheckMessage]:  # noqa: ANN401  arguments of all checks
-    """Return warnings if people whom the provider has removed keep access, or if the client secret is short."""
+    """Return warnings if people keep access after the provider removed them, or if the client secret is short."""
     oidc = settings.OIDC
     if oidc is None:
         return []

@@ -11,10 +11,10 @@ from typing import Final
 from redrive_service.environment import Oidc
 
 Claims = Mapping[str, object]
-_NOT_IN_USER_NAMES: Final = re.compile(r"[^\w.@+-]+")  # Django's UnicodeUsernameValidator
-_LONGEST_USER_NAME: Final = 140  # Django allows 150; the rest is for a number
-_LONGEST_NAME: Final = 150  # Django's first and last name
-_LONGEST_EMAIL: Final = 254  # Django's, and RFC 5321's
+_NOT_IN_USER_NAMES: Final = re.compile(r"[^\w.@+-]+")  # as in Django's UnicodeUsernameValidator
+_LONGEST_USER_NAME: Final = 140  # Django allows 150 characters; `free_name` may add a number
+_LONGEST_NAME: Final = 150  # Django's limit of first and last name
+_LONGEST_EMAIL: Final = 254  # the limit of Django and of RFC 5321
 
 
 def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
@@ -25,7 +25,7 @@ def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
 
 
 def may_enter(claims: Claims, oidc: Oidc) -> bool:
-    """Return whether the claim that is required for access is true; True if no claim is required."""
+    """Return whether the claim that access requires is true. Without a required claim (`staff_claim`), return True."""
     return not oidc.staff_claim or claims.get(oidc.staff_claim) in (True, "true")
 
 
@@ -36,7 +36,7 @@ def hides_groups(claims: Claims, oidc: Oidc) -> bool:
 
 
 def names(claims: Claims) -> dict[str, str]:
-    """Return e-mail address, first and last name by Django's field names. A missing claim gives an empty text."""
+    """Return e-mail address, first and last name, by the field names of Django's user; a missing claim is empty."""
     email = text(claims, "email")
     return {
         "email": email if len(email) <= _LONGEST_EMAIL else "",
@@ -46,19 +46,19 @@ def names(claims: Claims) -> dict[str, str]:
 
 
 def user_name(claims: Claims) -> str:
-    """Return the user name that the claims suggest, in characters that Django accepts."""
+    """Return a user name from the claims, in characters that Django accepts; another user may already have the name."""
     told = text(claims, "preferred_username") or text(claims, "email") or text(claims, "sub")
     plain = unicodedata.normalize("NFKC", told)
     return _NOT_IN_USER_NAMES.sub("-", plain)[:_LONGEST_USER_NAME].strip("-") or "person"
 
 
 def free_name(wished: str, taken: Collection[str]) -> str:
-    """Return the wished name, with -2, -3, … if it is taken. `taken`: the other users' names in lower case."""
+    """Return the wished user name; if it is taken, with -2, -3, … added. `taken`: other users' names in lower case."""
     numbered = (wished if number == 1 else f"{wished}-{number}" for number in count(1))
     return next(name for name in numbered if name.lower() not in taken)
 
 
 def text(claims: Claims, name: str) -> str:
-    """Return the claim if it is a text that can be stored, else an empty text."""
+    """Return the claim if it is a text of printable characters, else an empty text."""
     value = claims.get(name)
     return value.strip() if isinstance(value, str) and value.isprintable() else ""

@@ -12,8 +12,8 @@ import jwt
 
 from redrive_service.oidc.refusals import UNVERIFIED, SignInRefused
 
-#: Accepted algorithms with their key types. `none` and HMAC are not accepted: anybody could sign, with no key, or with
-#: the provider's public key.
+#: Accepted signature algorithms with their key types. `none` and HMAC are refused: anybody could sign, without a key or
+#: with the provider's public key.
 KEY_TYPES: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384", "ES512"), "EC"),
@@ -21,13 +21,17 @@ KEY_TYPES: Final = {
 }
 _CLOCKS_DIFFER: Final = 60  # seconds by which the provider's clock may differ from this machine's
 _REQUIRED: Final = ["iss", "sub", "aud", "exp", "iat"]
-_LONGEST_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2
+_LONGEST_SUBJECT: Final = 255  # characters of `sub` (OpenID Connect Core 1.0, section 2)
 
 
 def verified(
     token: object, keys: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str | None
 ) -> dict[str, Any]:
-    """Verify the token, and return its claims. SignInRefused: it is not the provider's, or not for this sign-in."""
+    """Verify the ID token, and return its claims.
+
+    Raises:
+        SignInRefused: the token is not from the provider, or not for this sign-in.
+    """
     if not isinstance(token, str):
         _refuse("the provider sent no ID token")
     try:

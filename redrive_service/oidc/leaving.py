@@ -22,7 +22,7 @@ def address(request: HttpRequest) -> str:
         return ""
     try:
         place = metadata().end_session_endpoint
-    except SignInRefused:  # the session here is ended all the same
+    except SignInRefused:  # the person is signed out of this service anyway
         return ""
     told = {
         "client_id": provider().client_id,

@@ -1,4 +1,4 @@
-"""Fetches the endpoints and the signing keys of the OpenID provider from the provider."""
+"""Fetch the OpenID provider's endpoints and signing keys from the provider."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from redrive_service.environment import Oidc
 from redrive_service.oidc.refusals import UNREACHABLE, UNVERIFIED, SignInRefused
 
-TIMEOUT: Final = 5.0  #: seconds for a connection, and for each part of an answer
-_REMEMBERED: Final = 600.0  # seconds for which fetched metadata are used
+TIMEOUT: Final = 5.0  #: seconds until the provider must accept a connection, and then send each part of an answer
+_REMEMBERED: Final = 600.0  # seconds for which fetched metadata are used again
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _OPTIONAL_ENDPOINTS: Final = ("userinfo_endpoint", "end_session_endpoint")
 
@@ -42,7 +42,7 @@ _known: dict[Oidc, tuple[float, Metadata]] = {}
 
 
 def provider() -> Oidc:
-    """Return the provider in settings.OIDC. ImproperlyConfigured: none is set, so this package must not be used."""
+    """Return the provider in settings.OIDC. Raises ImproperlyConfigured if no provider is set."""
     found = settings.OIDC
     if found is None:
         raise ImproperlyConfigured("No OpenID provider is set: REDRIVE_OIDC_ISSUER.")
@@ -50,7 +50,7 @@ def provider() -> Oidc:
 
 
 def metadata() -> Metadata:
-    """Return the provider's metadata, at most ten minutes old. SignInRefused: there is no usable answer."""
+    """Return the provider's metadata, at most ten minutes old. Raises SignInRefused if there is no usable answer."""
     oidc = provider()
     now = time.monotonic()
     with _lock:
@@ -68,7 +68,7 @@ def keys() -> Mapping[str, Any]:
 
 
 def fetch(url: str) -> Mapping[str, Any]:
-    """Fetch a JSON object from the provider. SignInRefused: there is no answer, or no JSON object."""
+    """Fetch a JSON object from the provider. Raises SignInRefused if there is no such answer."""
     try:
         answer = requests.get(url, timeout=TIMEOUT)
         answer.raise_for_status()
@@ -91,7 +91,7 @@ def _checked(told: Mapping[str, Any], oidc: Oidc) -> Metadata:
 
 def _endpoint(told: Mapping[str, Any], name: str, oidc: Oidc) -> str:
     url = told.get(name) or ""
-    scheme = f"{oidc.issuer.partition('://')[0]}://"  # http only in a sandbox
+    scheme = f"{oidc.issuer.partition('://')[0]}://"  # a sandbox also accepts http
     if isinstance(url, str) and (url.startswith(("https://", scheme)) or (not url and name in _OPTIONAL_ENDPOINTS)):
         return url
     raise SignInRefused(UNREACHABLE, f"the provider's {name} is no URL that begins with https://")

@@ -37,13 +37,13 @@ def _committed(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
     try:
         with transaction.atomic():
             return _updated(issuer, claims, oidc)
-    except IntegrityError:  # another first sign-in, of this person or of this name, was committed meanwhile
+    except IntegrityError:  # meanwhile, another request created this person's user, or a user of this name: try again
         with transaction.atomic():
             return _updated(issuer, claims, oidc)
 
 
 def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
-    """Set groups and names of the user, and return the user; None: the person has no access."""
+    """Update the user's groups and names from the claims, and return the user; None: the person has no access."""
     subject = str(claims["sub"])
     known = ProviderIdentity.objects.select_for_update().select_related("user").filter(issuer=issuer, subject=subject)
     identity = known.first()
@@ -60,10 +60,10 @@ def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 
 
 def _create(issuer: str, subject: str, claims: Claims) -> User:
-    """Create a user without a password, with a user name that is free: no other user is taken over."""
+    """Create a user without a password. The user name is a new one, so that nobody takes over another person's user."""
     wished = claim.user_name(claims)
     alike = User.objects.filter(username__istartswith=wished).values_list("username", flat=True)
-    # Python's lower case, as in `free_name`: PostgreSQL's depends on its locale.
+    # Names are lowered in Python, as in `free_name`, because PostgreSQL's result depends on its locale.
     user = User.objects.create_user(claim.free_name(wished, {name.lower() for name in alike}))
     ProviderIdentity.objects.create(user=user, issuer=issuer, subject=subject)
     logger.info("A new user: %s", user.username)

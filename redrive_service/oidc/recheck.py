@@ -1,4 +1,4 @@
-"""Asks the provider again, during a session, whether the person still has access."""
+"""Let the OpenID provider confirm, at intervals during a session, that the person still has access."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import UNCONFIRMED
 from redrive_service.oidc.views import ENDS_AT, RECHECK_AT, page
 
-#: Seconds after the due time for which an unconfirmed session may still submit forms that were opened before.
+#: Seconds for which a session whose confirmation is due may still submit forms. After them, forms are refused.
 GRACE: Final = 600.0
 _ROOT: Final = "/admin/"
 
 
 class RecheckMiddleware:
-    """Redirects pages through the provider (`prompt=none`) when it must confirm the session; refuses sent forms."""
+    """Redirects page requests to the provider when the provider must confirm the session.
+
+    The provider confirms without showing a page (`prompt=none`). Forms cannot be redirected: after `GRACE`, they are
+    refused.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the next middleware's answer, or a redirect to the provider if the session must be confirmed."""
+        """Return a redirect to the provider or a refusal if the session must be confirmed, else the page."""
         return self._question(request) or self._get_response(request)
 
     def _question(self, request: HttpRequest) -> HttpResponse | None:

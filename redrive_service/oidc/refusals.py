@@ -8,7 +8,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The page of a refusal. `{name}` in its text is the provider's name. `ends_session`: the person is signed out."""
+    """The page that tells a person why a sign-in was refused. In its text, `{name}` stands for the provider's name.
+
+    `ends_session`: whether the person is also signed out.
+    """
 
     title: str
     says: str
@@ -17,7 +20,7 @@ class Refusal:
 
 
 class SignInRefused(Exception):
-    """A sign-in failed. The person sees `refusal`; the log gets `why`, which has no token and no secret."""
+    """A sign-in failed. The person sees the page `refusal`. The log gets `why`, which contains no token or secret."""
 
     def __init__(self, refusal: Refusal, why: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""Views of a sign-in: go to the provider, come back, or show why the sign-in was refused."""
+"""Views of a sign-in: redirect to the provider, read its answer, or show why the sign-in was refused."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import EXPIRED, NOT_SIGNED_IN, Refusal, SignInRefused
 
 logger = logging.getLogger("redrive.sign_in")
-RECHECK_AT = "oidc_id_token_expiration"  #: session key: time of the next confirmation (mozilla-django-oidc's name)
-ENDS_AT = "oidc_ends_at"  #: session key: time at which the session ends, even if it was confirmed
+#: Session key of the time when the provider must confirm the session. The key's name is mozilla-django-oidc's.
+RECHECK_AT = "oidc_id_token_expiration"
+#: Session key of the time when the session ends, even if the provider confirmed it.
+ENDS_AT = "oidc_ends_at"
 _NEEDS_A_PAGE = {"login_required", "interaction_required", "consent_required", "account_selection_required"}
 
 
@@ -44,7 +46,11 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
     get_settings = staticmethod(setting)
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Sign the person in. SignInRefused: the sign-in did not begin in this session, or the provider refused it."""
+        """Sign the person in with the provider's answer.
+
+        Raises:
+            SignInRefused: the sign-in did not begin in this session, or the provider refused it.
+        """
         if request.GET.get("state") not in request.session.get("oidc_states", {}):
             raise SignInRefused(EXPIRED, "the state is not of this session")
         error = request.GET.get("error")
@@ -52,9 +58,10 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         return answer
 
     def _ended(self, request: HttpRequest, error: str) -> HttpResponse:
-        """End the session after an error of the provider.
+        """End the session, because the provider answered with an error.
 
-        If a signed-in person must see the provider's sign-in page, redirect to our sign-in. Else raise SignInRefused.
+        Return a redirect to this service's sign-in page, if a signed-in person has to sign in at the provider again.
+        For other errors, raise SignInRefused.
         """
         going_to = request.session.get("oidc_login_next") or reverse("admin:index")
         was_signed_in = request.user.is_authenticated
@@ -68,11 +75,11 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {told}")
 
     def login_failure(self) -> HttpResponse:
-        """Raise SignInRefused: the provider answered without a code."""
+        """Raise SignInRefused, because the provider answered without a code."""
         raise SignInRefused(NOT_SIGNED_IN, "the provider answered without a code")
 
     def login_success(self) -> HttpResponse:
-        """Sign in, or confirm the session of the same person."""
+        """Begin the session of the person or, if the same person is signed in, confirm it."""
         answer: HttpResponse = super().login_success()
         ends_at = time.time() + settings.SESSION_COOKIE_AGE  # noqa: TID251  where a request gets its time
         self.request.session.setdefault(ENDS_AT, ends_at)
@@ -82,14 +89,14 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    """Redirect the browser to the provider, with state, nonce and PKCE."""
+    """Redirect the browser to the provider's sign-in, with state, nonce and PKCE against forged answers."""
     return _answered(_Begin.as_view(), request)
 
 
 @never_cache
 @require_GET
 def callback(request: HttpRequest) -> HttpResponse:
-    """Sign the person in with the provider's answer, or show why it was refused."""
+    """Sign the person in with the provider's answer, or show why the sign-in was refused."""
     return _answered(_Callback.as_view(), request)
 
 

@@ -1,4 +1,4 @@
-"""Runs the service on the embedded stack: web server, workers and beat, until somebody stops them."""
+"""Run the service (web server, workers and beat) on the sandbox's PostgreSQL, Valkey and local SQS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Report = Callable[[str], None]
 
 
 class Demo:
-    """Web, worker and beat, running inside a `with` block. Entering the block checks that they work together.
+    """Web server, workers and beat, which run inside a `with` block. Its start checks that they work together.
 
     Raises:
         SandboxError: a step failed; the error names the step, or the server and its log.
@@ -47,7 +47,7 @@ class Demo:
             for server in servers:
                 unwinding.callback(
                     server.ask_to_stop
-                )  # ask all servers to stop before waiting for the first, so that they stop at the same time
+                )  # ask all to stop before the first is awaited, so that they stop at the same time
             web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
             replayer.await_ready(lambda: " ready." in replayer.log_since_start())
@@ -65,7 +65,7 @@ class Demo:
 
     @property
     def address(self) -> str:
-        """The URL of the web server."""
+        """Return the URL of the web server."""
         return f"http://127.0.0.1:{self.stack.web_port}"
 
     def tell_incident(self, letters: int) -> Summary:
@@ -75,7 +75,7 @@ class Demo:
             SandboxError: the incident did not end; the error says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
-        seed = int.from_bytes(os.urandom(4))  # each incident has its own queues
+        seed = int.from_bytes(os.urandom(4))  # random, so that each incident has its own queues
         service = Service(manage=self._manage, watch=self._watch)
         incident = Incident(self.stack.folder, self.stack.environment(), service=service, say=self.say, seed=seed)
         return incident.run(letters, self._exit)
@@ -93,7 +93,7 @@ class Demo:
         return {
             "web": web,
             "worker": [*worker, "redrive-control,redrive-capture"],
-            # A worker of its own: a replay that waits for its rate occupies a slot, while returns must be captured.
+            # A second worker: a replay that waits for its rate occupies a slot, but returned messages must be captured.
             "replayer": [*worker, "redrive-replay"],
             "beat": [*celery, "beat", "--loglevel", "INFO"],
         }
@@ -106,16 +106,16 @@ class Demo:
         return server
 
     def _web_is_ready(self, web: RunningServer) -> bool:
-        # Check the process's log first: on a port that is taken, another program would answer.
+        # Check the log of the process first: if the port was taken, another program answers.
         return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
-        """Return whether a worker consumed a tick of this demo; an older tick belongs to an earlier start."""
+        """Return whether a worker took a tick after the time `since`: an older tick belongs to an earlier start."""
         answer = self._ask("work")
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 
     def _ask(self, question: str) -> dict[str, object] | None:
-        """Return the web server's health check, or None while its status is not 200."""
+        """Return the JSON of a health check of the web server; None: its status is not 200."""
         try:
             with urllib.request.urlopen(f"{self.address}/health/{question}", timeout=5) as answer:  # noqa: S310  # http
                 return dict(json.load(answer))
@@ -129,14 +129,14 @@ class Demo:
             raise SandboxError(f"The admin's user could not be made: {done.stderr.decode(errors='replace').strip()}")
 
     def _manage(self, *arguments: str) -> str:
-        """Return what a command of manage.py wrote to standard output. SandboxError: the command failed."""
+        """Run a command of manage.py, and return its standard output. Raises SandboxError if the command failed."""
         done = self._run(*arguments)
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")
         return done.stdout.decode()
 
     def _watch(self, *arguments: str) -> RunningServer:
-        """Start a command of manage.py that runs until it is stopped; its log has its output."""
+        """Start a command of manage.py that runs until it is stopped. The server's log has its output."""
         command, log = [sys.executable, str(PROJECT / "manage.py"), *arguments], self.stack.folder / "watch.log"
         return RunningServer(
             Server(name=f"manage.py {arguments[0]}", command=command, log=log, environment=self._environment)

@@ -1,4 +1,4 @@
-"""The errors of the sandbox; each message says what to do."""
+"""The errors of the sandbox. Each error text says what to do."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class PortIsTaken(SandboxError):
 
 
 class ServerDidNotStart(SandboxError):
-    """A server ended, or did not answer in time, before it was ready."""
+    """A server ended before it was ready, or was not ready in time."""
 
 
 class PasswordDiffers(SandboxError):
-    """PostgreSQL's data have another password than the folder's settings."""
+    """PostgreSQL's data were created with another password than the sandbox's folder has now."""
 
 
 class ServerNotFound(SandboxError):
-    """A server's binaries were found neither in a wheel nor on the machine."""
+    """A server's programs were found neither in an installed Python package nor on the machine."""

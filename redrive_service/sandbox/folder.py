@@ -1,4 +1,4 @@
-"""A sandbox's folder: the lock on it, and the settings that it keeps between starts."""
+"""The folder of a sandbox: its lock, and the settings that it keeps between starts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any, Self
 from redrive_service.sandbox.errors import PortIsTaken, SandboxError, SandboxIsRunning
 from redrive_service.sandbox.servers.process import accepts_connections, free_port
 
-FREE_WITHIN = 4.0  # seconds: twice the time that the servers of a killed sandbox need to end
+FREE_WITHIN = 4.0  # max seconds to wait for the lock: twice the time that servers of a killed sandbox need to end
 LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports to listen on; 0 means the port used last time, else any free port."""
+    """The ports of the servers. 0: the port that was used last time, else any free port."""
 
     postgres: int = 0
     redis: int = 0
@@ -29,7 +29,7 @@ class Ports:
     web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """Return these ports, with a real port in place of every 0.
+        """Return these ports, with a real port instead of each 0. `last`: the ports used last time.
 
         Raises:
             PortIsTaken: another program listens on a chosen port, and would answer in the sandbox's place.
@@ -42,7 +42,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Passwords and keys of one sandbox, and the token that names its files outside the folder; created once."""
+    """Passwords and keys of a sandbox, and a token for the names of its files outside the folder. Created once."""
 
     data: str = field(repr=False)
     django: str = field(repr=False)
@@ -57,7 +57,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedSettings:
-    """The settings that a folder keeps between starts, so that an exported environment stays valid."""
+    """The settings that a folder keeps between starts, so that exported environment variables stay valid."""
 
     ports: Ports
     secrets: Secrets
@@ -141,7 +141,7 @@ def _is_alive(pid: str) -> bool:
     try:
         os.kill(int(pid), 0)
     except PermissionError:
-        return True  # another user's process
+        return True  # the process exists, but is another user's
     except (ValueError, OverflowError, ProcessLookupError):
         return False
     return True

@@ -1,7 +1,7 @@
-"""Minimal Django settings for `manage.py sandbox`, which must run in an unconfigured environment.
+"""Minimal Django settings for `manage.py sandbox`, which needs no environment variables.
 
-This is the sandbox's first import, so signals are remembered from here on. A signal during the other imports, which
-are slow, would end in a traceback.
+The sandbox imports this module first. So from here on, signals are only remembered: a signal during the other imports,
+which are slow, would end in a traceback.
 """
 
 from redrive_service.sandbox import stopping

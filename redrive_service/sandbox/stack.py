@@ -1,4 +1,4 @@
-"""The whole stack in one folder: PostgreSQL, Valkey and the local SQS."""
+"""The servers of a sandbox, with their data in one folder: PostgreSQL, Valkey and the local SQS."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LOOPBACK = "127.0.0.1"
 
 
 class Part(Protocol):
-    """A server of the stack: it can be started, and its data removed."""
+    """The methods of each server of the stack: start the server, and remove its data."""
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server and return once it can be used."""
+        """Start the server, and return when it can be used."""
 
     def forget(self) -> None:
         """Remove all data of the server."""
@@ -36,7 +36,7 @@ def variables_of_queues(urls: Mapping[str, str]) -> dict[str, str]:
 
 
 class Stack:
-    """PostgreSQL, Valkey and the local SQS, alive inside a `with` block and for no longer than this process.
+    """PostgreSQL, Valkey and the local SQS, which run inside a `with` block, but not longer than this process.
 
     Raises:
         SandboxIsRunning: another process uses the folder.
@@ -88,7 +88,7 @@ class Stack:
         self._exit.close()
 
     def environment(self) -> dict[str, str]:
-        """Return the variables under which the service uses this stack."""
+        """Return the environment variables with which the service uses this stack."""
         queues = {**self.queues.environment(), **variables_of_queues(self.queue_urls)}
         if self._queues_only:
             return queues
@@ -123,7 +123,7 @@ class Stack:
         return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
 
     def _identity(self) -> privilege.Identity:
-        """Return the user for PostgreSQL: it must be able to run the guarded server, and to write to the folder."""
+        """Return the user that PostgreSQL runs as. This user can run the guarded server, and write to the folder."""
         program = str(binaries.postgres_programs() / "postgres")
         writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
         return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

@@ -1,7 +1,7 @@
-"""Remembers that a signal asked the sandbox to stop, and raises an error only at safe places.
+"""Remember that a signal asked the sandbox to stop, and raise an error only where this is safe.
 
-An exception raised by a signal handler can fall into a destructor, which swallows it, or between a server's start and
-the registration for its stop. So the handler only remembers the signal, and every waiting loop checks it.
+A signal handler must not raise an exception. In a destructor, Python would ignore it. Just after the start of a server,
+nobody would stop the server. So the handler only remembers the signal, and every loop that waits checks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """From now on, let SIGTERM, SIGINT and SIGHUP only be remembered. They no longer end the process."""
+    """From now on, only record that SIGTERM, SIGINT or SIGHUP came, instead of ending the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 

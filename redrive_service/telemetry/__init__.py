@@ -1,1 +1,1 @@
-"""Logs, traces and signs of life of web server, beat and workers."""
+"""Logs, traces and liveness files of web server, beat and workers."""

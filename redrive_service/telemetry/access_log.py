@@ -1,4 +1,4 @@
-"""Log one line for each request of a page, if logs are JSON (see `settings.MIDDLEWARE`)."""
+"""Log one line for each request of a page. `settings.MIDDLEWARE` includes this only if logs are JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Touches a file while the loop of a worker or of beat runs: a liveness probe that asks no other server.
+"""Touch the file REDRIVE_ALIVE_FILE while the loop of a worker or of beat runs. A liveness probe checks the file's age.
 
-A probe that asked PostgreSQL would restart every worker while PostgreSQL is down. The file is REDRIVE_ALIVE_FILE.
+The probe must not ask PostgreSQL: else every worker would be restarted while PostgreSQL is down.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EVERY = 10.0  #: seconds between two touches of a worker's event loop
 
 
 def touch(path: str) -> None:
-    """Touch the file, if a path is set. A failure is only logged, because the liveness probe sees the old file."""
+    """Touch the file, if a path is set. A failure is only logged: the liveness probe then fails by the file's age."""
     if not path:
         return
     try:
@@ -46,7 +46,7 @@ class AliveStep(bootsteps.StartStopStep):
         self._timer = consumer.timer.call_repeatedly(EVERY, touch, (settings.ALIVE_FILE,))
 
     def stop(self, _consumer: CeleryValue) -> None:
-        """Stop touching. Celery calls this when the worker ends, or has lost its connection to its queues."""
+        """Stop touching the file. Celery calls this when the worker ends, or loses the connection to its queues."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,7 +1,7 @@
 """Format log records as text or JSON, one line each. Line breaks in values are escaped, so that nobody forges a line.
 
-In text, the indented lines of a traceback follow. Only the first line of an exception's text is logged: PostgreSQL
-quotes values of messages in the other lines.
+In text format, the lines of a traceback follow, indented. Only the first line of an exception's text is logged, because
+in the other lines PostgreSQL quotes values of messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from django.db import InterfaceError, OperationalError
 
 _REFUSING = ("django.request", "django.security")
 _INDENT: Final = "  "
-_LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
+_LONGEST_CHAIN: Final = 10  # max exceptions of a chain of causes that are logged
 #: Fields of `extra` that are logged. Other fields are not: they may contain a request or a message.
 FIELDS: Final = (
     "dlq", "run", "target", "rule", "redrive_id", "message_id", "key_queue_ids",
@@ -30,7 +30,7 @@ FIELDS: Final = (
 
 
 class _FirstLine:
-    """Stands for an exception in the arguments of a log call. Its text is the first line of the exception's text."""
+    """Replaces an exception in the arguments of a log call. Its text is only the first line of the exception's text."""
 
     def __init__(self, error: BaseException) -> None:
         self._type, self._text = type(error).__qualname__, _first_line(error)
@@ -74,9 +74,9 @@ class JsonFormatter(logging.Formatter):
 
 
 class DatabaseOutageFilter(logging.Filter):
-    """Changes the record of a task that failed because PostgreSQL did not answer into a warning without traceback.
+    """Changes the record of a failed task into a warning without traceback, if PostgreSQL did not answer.
 
-    Beat enqueues the task again, so nothing is lost.
+    A warning is enough, because beat enqueues the task again, so that nothing is lost.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -94,7 +94,7 @@ def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Return the message; for a refused request, with the status and the path."""
+    """Return the message of a record. If the record is about a refused request, add its status and path."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(_FirstLine(arg) if isinstance(arg, BaseException) else arg for arg in args)
@@ -103,7 +103,7 @@ def _message(record: logging.LogRecord) -> str:
     if not _is_refusal(record):
         return said
     path = getattr(getattr(record, "request", None), "path", "")
-    said = said if record.args else f"{said}: {path}"  # without arguments, the record has no path
+    said = said if record.args else f"{said}: {path}"  # a text without arguments lacks the path
     return f"{int(getattr(record, 'status_code', 0))} {said}"
 
 
@@ -117,7 +117,7 @@ def _task(record: logging.LogRecord) -> dict[str, str]:
     about = getattr(record, "data", None)
     if isinstance(about, dict) and about.get("id") and about.get("name"):
         return {"task_id": str(about["id"]), "task_name": str(about["name"])}
-    task: Any = get_current_task()  # None outside of tasks, in spite of its type
+    task: Any = get_current_task()  # outside of a task, this is None, although its type excludes None
     return {"task_id": str(task.request.id), "task_name": str(task.name)} if task and task.request else {}
 
 

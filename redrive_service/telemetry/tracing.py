@@ -1,4 +1,4 @@
-"""Set up OpenTelemetry in this process: export spans to a collector. Imported only if traces are switched on."""
+"""Set up OpenTelemetry in this process, to export spans to a collector. Imported only with REDRIVE_TRACES=yes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from reprocessing.gateways.tracing.tracer import flush
 
 SERVICE_NAME: Final = "redrive-service"
-_FLUSH_SECONDS: Final = 5.0  # how long an exiting process waits for the export of its last spans
+_FLUSH_SECONDS: Final = 5.0  # seconds for which an exiting process waits for the export of its last spans
 
 
 def start(exporter: SpanExporter | None = None) -> None:
-    """Set the tracer provider, unless another instrumentation has set it. Variables OTEL_… configure it.
+    """Start the export of spans, unless another instrumentation has set a tracer provider.
 
     Spans wait in a queue of 2,048 (OTEL_BSP_MAX_QUEUE_SIZE) for a thread that exports them. If the queue is full, spans
-    are dropped. The SDK makes a new queue and thread in a forked process.
+    are dropped. The SDK makes a new queue and thread in a forked process. Variables OTEL_… configure the export.
     """
     if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return

@@ -80,7 +80,7 @@ class DlqNotReadable(RedriveError):
 
 
 class InvalidReporter(RedriveError):
-    """A reporter's name or its targets are not valid."""
+    """A reporter (a consumer that may report outcomes) cannot be saved: its name or targets are not valid."""
 
 
 class InvalidNotificationRoute(RedriveError):

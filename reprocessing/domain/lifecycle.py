@@ -22,7 +22,7 @@ class LetterState(StrEnum):
     DISCARDED = "discarded"  #: discarded by a person, or by a rule that a person enabled
 
 
-#: Possible states of a lane's first letter.
+#: States of a letter that a run has enlisted, and that is not finished.
 OPEN_STATES = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 #: Final states, unless the message returns to a DLQ or a person releases the letter.
 FINISHED_STATES = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)

@@ -23,7 +23,7 @@ class PayloadConflict(IdempotencyError):
 
 
 class ClaimLost(IdempotencyError):
-    """The lease of a worker's claim ended before the work, and another worker took the claim."""
+    """The lease of a worker's claim ended before the work was done, and another worker took the claim."""
 
 
 class ClaimInsideTransaction(IdempotencyError):

@@ -10,8 +10,8 @@ BATCH = 1_000
 def purge(*, using: str | None = None, batch: int = BATCH) -> int:
     """Delete expired claims, `batch` claims in each transaction; return how many were deleted.
 
-    A claim expires at its `keep_until`. Two kinds of claims are skipped: those whose lease has not ended, and those
-    that another process is deleting. `using`: the database's alias; None: the alias in the settings.
+    A claim expires at its `keep_until`. Claims whose lease has not ended, and claims that another process is deleting,
+    are skipped. `using`: the database's alias; None: the alias in the settings.
     """
     alias, purged = using or conf.current_settings().database, 0
     found = batch

@@ -74,8 +74,8 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# A transactional claim holds this lock until its commit. Other workers see at once that the lock is held. They would
-# wait for the uncommitted row.
+# A transactional claim holds this lock until its commit. Without the lock, other workers would wait for the uncommitted
+# row. With the lock, they see at once that the key is claimed.
 _LOCK: Final = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended(%(space)s::text || chr(1) || %(key)s::text, 5276893427))"
 )
@@ -91,7 +91,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """What identifies a claim: database, space and key; and the payload's hash, and how long the result is kept."""
+    """The database (`using`), space and key of a claim, the payload's hash, and how long the result is kept."""
 
     using: str
     space: str
@@ -104,7 +104,7 @@ class ClaimKey:
 class ClaimRow:
     """A claim as it is stored. `rest`: seconds until its lease ends; None: it has no lease.
 
-    `other_payload`: the key was used for another payload than that of the caller.
+    `other_payload`: whether the key was used for another payload than the caller's payload.
     """
 
     state: str

@@ -114,9 +114,9 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Reads an argument: returns the text if `accepts` returns a true value for it.
+    """Reads an argument: returns its text if `accepts`, called with the text, returns a true value.
 
-    The error has `what` (what the text should be) and `example` (a valid text).
+    If not, the error says what the text should be (`what`), and shows a valid text (`example`).
     """
 
     accepts: Callable[[str], object]
@@ -130,7 +130,7 @@ class Matching:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
-    """Return the function that reads an argument which must be valid by `accepts`; see `Matching`."""
+    """Return the function that reads an argument whose text `accepts` must accept; see `Matching`."""
     return Matching(accepts, what, example)
 
 

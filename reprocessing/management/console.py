@@ -71,7 +71,7 @@ class Console(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command from a shell. Refuse an option with the value `--`, such as `--reason=--`.
 
-        argparse would read it as an option without a value.
+        argparse would read `--reason=--` as an option without a value.
         """
         for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
@@ -162,10 +162,10 @@ class Console(BaseCommand):
         self.write(json.dumps(found, default=_in_json))
 
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """Print one JSON object on one line, with one large member that is never in memory as a whole.
+        """Print one JSON object on one line, in which one value is too large to be in memory as a whole.
 
-        In `found`, the value `PIECES` stands for this member. The pieces, all lists or all dicts, are joined and
-        printed in its place.
+        `found`: the object, with `PIECES` in place of the large value. `pieces`: the parts of the large value, all
+        lists or all dicts. They are joined, and printed in place of `PIECES`.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -250,9 +250,9 @@ def _in_json(value: object) -> object:
 
 
 def _silence() -> bool:
-    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail.
+    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail. Return False.
 
-    Return False: nobody reads standard output any more.
+    False is the new value of `is_read`: nobody reads standard output any more.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

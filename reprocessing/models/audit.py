@@ -56,7 +56,7 @@ class AuditEntry(models.Model):
 
     An entry that names no DLQ, letter or other object is about the whole service. A database trigger forbids changes,
     except that a reference to a deleted DLQ, target or rule becomes null. `operation`: the bulk action that made the
-    change; null: no bulk action did.
+    change; null: the change was not part of a bulk action.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -202,7 +202,7 @@ class ApprovalDefault(models.Model):
 class UnapprovedDeed(models.Model):
     """A deed that a person executed without approval, and how many messages of a DLQ it was about (`messages`).
 
-    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its limit.
+    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its approval limit.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
@@ -223,8 +223,8 @@ class UnapprovedDeed(models.Model):
 class PayloadKey(models.Model):
     """A data key, which encrypts (seals) the payloads that were captured from one DLQ on one day.
 
-    The key of a DLQ without a day computes the keyed hashes of the DLQ's search values. The key without DLQ and day is
-    the installation's key: it seals consumer reports and filters, and computes digests.
+    A key with a DLQ, but without a day, computes the keyed hashes of the DLQ's search values. The key without DLQ and
+    day is the installation's key: it seals consumer reports and filters, and computes digests.
 
     Attributes:
         wrapped: the data key, encrypted by the key `wrapped_by` of REDRIVE_PAYLOAD_KEYS; null: a person destroyed it.

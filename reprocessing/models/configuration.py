@@ -34,7 +34,7 @@ class ManagedObject(models.Model):
     Attributes:
         name: the object's name; of a target, its ARN or URL.
         written: the object's settings after the last `apply_config`. If its present settings differ, that is drift.
-        applied_from: where the file came from, such as a commit (option `--source`).
+        applied_from: the text of the option `--source` of `apply_config`, such as the commit that has the file.
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """
 

@@ -1,4 +1,4 @@
-"""The copies of captured letters in DLQs (a letter's message there), and whether they are deleted."""
+"""Copies: the messages of captured letters in their DLQs, and whether these messages were deleted."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class DlqCopy(models.Model):
     """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # The column has no index of its own. PostgreSQL would prefer it to the primary key, and read all copies of a DLQ to
-    # find one.
+    # The column has no index of its own. PostgreSQL would use that index in place of the primary key, and read all
+    # copies of a DLQ to find one copy.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")

@@ -26,8 +26,8 @@ class Lane(models.Model):
         stopped_at: when a person stopped the lane; no worker leases a stopped lane.
     """
 
-    # The column has no index of its own. PostgreSQL would prefer it to the unique key's index, and read all lanes of a
-    # DLQ to find one.
+    # The column has no index of its own. PostgreSQL would use that index in place of the unique key's index, and read
+    # all lanes of a DLQ to find one lane.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()

@@ -223,7 +223,7 @@ class SavedFilter(models.Model):
 
     Attributes:
         filter: the filter, as a bulk action stores it.
-        owner: the person who saved it. `team`: the team whose members see it; null: only the owner does.
+        owner: the person who saved the filter. `team`: the team whose members see it; null: only the owner sees it.
     """
 
     name = models.TextField()

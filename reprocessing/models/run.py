@@ -40,7 +40,8 @@ class Run(models.Model):
         rate: letters a second that the run sends to each target at most; null: the target's rate alone limits the run.
         waits_for_outcomes: whether a target's setting `advance` applies. If not, a lane's next letter is sent as soon
             as the target accepted the letter before.
-        figures: counts of the plan's letters at their selection, if there are many (store.runs.plan_figures).
+        figures: counts of the plan's letters, made when they were selected; null for small plans
+            (store.runs.plan_figures).
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -83,7 +84,7 @@ class Run(models.Model):
                 name="run_rate_between_0_001_and_1000000",
             ),
         ]
-        # For the filters of the list of runs, whose newest runs are first.
+        # These indexes are for the filters of the admin's list of runs, which shows the newest runs first.
         indexes = [
             models.Index(F("state"), F("id"), name="runs_by_state"),
             models.Index(F("asked_by"), F("id"), name="runs_by_person"),

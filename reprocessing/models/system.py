@@ -1,4 +1,4 @@
-"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, notices of parking, sign-ins."""
+"""State of the service: heartbeats, ticks, task hints, counts, doubts after a restore, parking queues, sign-ins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return the time since a worker last took a task from this queue: one row; no row: no worker ever took one."""
+        """Return the time since a worker last took a task from this queue, as one row; no row: no worker ever did."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
@@ -113,7 +113,7 @@ class RestoreDoubt(models.Model):
         receives: how often SQS had delivered the letter's message in the DLQ when the hold began; null: this
             service kept no message of the letter invisible in the DLQ.
         arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
-        came_back: number of the attempt, made after the backup, after which the message came back; null: none did.
+        came_back: number of the attempt, made after the backup, after which the message came back; null: it did not.
         word: a person's decision (`RestoreDecision`); empty: no decision yet.
     """
 
@@ -172,7 +172,7 @@ class ParkingQueueMessage(models.Model):
         return f"{self.parking_event}: {self.letter_id}"
 
 
-# Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
+# Every change of a letter updates the counts below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
     """Base class of counts: `n` letters have this DLQ, failure group, state and reason. `group_id` 0: no group."""
 
@@ -192,7 +192,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with a DLQ, failure group, state and reason, without the changes in `LetterCountDelta`."""
+    """The number of letters with a DLQ, failure group, state and reason; `LetterCountDelta` has the newest changes."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -213,7 +213,7 @@ class LetterCountDelta(_Kind):
 class _Hourly(models.Model):
     """Base class of counts: in the hour that began at `hour`, the event `what` happened to `n` letters of a DLQ.
 
-    `what`: for example `captured`, `failure` or `parked` (`metric_names.LETTER_COUNTERS`).
+    `what`: for example `captured`, `failed` or `parked` (`metric_names.LETTER_COUNTERS`).
     """
 
     dlq_id = models.BigIntegerField()
@@ -230,7 +230,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events of a DLQ's letters in an hour. The changes in `HourlyCountDelta` are not included."""
+    """The number of events of a DLQ's letters in an hour; `HourlyCountDelta` has the newest changes."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.targets.target_kind import SYNCHRONOUS, TargetKind
 
 #: Min and max of a target's rate, in letters a second: one letter in 17 minutes, and more than SQS accepts.
 MIN_RATE, MAX_RATE = 0.001, 1_000_000
@@ -15,21 +16,6 @@ MAX_SECONDS = 14 * 86_400
 DEDUPLICATED_FOR = 300.0
 
 
-class TargetKind(models.TextChoices):
-    """The kind of a target, which decides by which protocol letters are sent."""
-
-    SQS = "sqs", "SQS queue"
-    CELERY = "celery", "SQS queue of Celery workers"
-    HTTP = "http", "HTTP endpoint"
-    LAMBDA = "lambda", "Lambda function"
-    TOPIC = "topic", "SNS topic: all subscribers get the message again"
-    BUS = "bus", "EventBridge bus: all rules get the message again"
-
-
-#: Kinds of targets that are SQS queues.
-QUEUE_KINDS = (TargetKind.SQS, TargetKind.CELERY)
-#: Kinds of targets that answer each letter separately, not in batches.
-SYNCHRONOUS = (TargetKind.HTTP, TargetKind.LAMBDA)
 #: Max seconds of `timeout`, because AWS ends a Lambda function after 15 minutes.
 MAX_TIMEOUT = 900
 
@@ -61,10 +47,10 @@ class Target(models.Model):
         timeout: how long an HTTP endpoint or Lambda function may take to answer.
         answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.
         secret: name of the secret that signs HTTP requests, in REDRIVE_SECRETS.
-        confirmed_fanout: how many healthy subscribers get a published letter again; null: not confirmed.
+        confirmed_fanout: how many subscribers also get each letter again, as a person said; null: nobody did.
     """
 
-    kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
+    kind = models.TextField(choices=[(kind.value, kind.label) for kind in TargetKind], default=TargetKind.SQS.value)
     arn = models.TextField(unique=True)
     url = models.TextField()
     region = models.TextField()
@@ -94,7 +80,9 @@ class Target(models.Model):
         db_table = "redrive_target"
         constraints = [
             models.CheckConstraint(
-                condition=Q(kind__in=TargetKind.values, proof__in=Proof.values, advance__in=Advance.values),
+                condition=Q(
+                    kind__in=[kind.value for kind in TargetKind], proof__in=Proof.values, advance__in=Advance.values
+                ),
                 name="target_choices_are_known",
             ),
             models.CheckConstraint(
@@ -115,7 +103,7 @@ class Target(models.Model):
                 condition=Q(timeout__gt=0, timeout__lte=MAX_TIMEOUT), name="target_timeout_at_most_15_minutes"
             ),
             models.CheckConstraint(
-                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS])
+                condition=~Q(kind__in=[TargetKind.TOPIC.value, TargetKind.BUS.value])
                 | Q(confirmed_fanout__isnull=False, confirmed_fanout__gte=0),
                 name="topic_and_bus_have_confirmed_fanout",
             ),

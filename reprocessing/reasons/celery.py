@@ -14,8 +14,8 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header of a retried task with the ids of its first message. For SQS, a Celery retry is a new message with a new
-#: id.
+#: The header in which a retried task keeps the ids of its first message. For SQS, a Celery retry is a new message with
+#: a new id.
 HEADER: Final = "redrive_names"
 #: How many tasks the worker's main process remembers, to report the tasks that it kills, such as after a time limit.
 _REMEMBERED: Final = 1_000

@@ -29,7 +29,7 @@ Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds for which waiting reports are sent when the process exits
 _LARGEST_BATCH: Final = 512 * 1024  # bytes; the endpoint accepts 1 MiB
-_LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # numbers of failed requests in a row that are logged
+_LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # a warning is logged after so many failed requests in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Reporter:
             self._count(dropped=1)
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
-        """Send the waiting reports; return when these are sent, or after `within` seconds.
+        """Send the waiting reports. Return when they are sent, or after `within` seconds.
 
         Later reports are dropped.
         """

@@ -13,7 +13,7 @@ Fields = Mapping[str, Any]
 class Difference:
     """A field whose current value differs from the proposed value."""
 
-    name: str  #: the name of the DLQ, target or rule
+    name: str  #: the name of the DLQ, target or rule that has the field
     field: str
     before: Any
     after: Any
@@ -26,7 +26,10 @@ class Difference:
 
 
 def changed_fields(of: str, now: Fields, wanted: Fields) -> list[Difference]:
-    """Return the fields whose wanted value differs from the current value, or that have no current value."""
+    """Return the fields whose wanted value differs from the current value (`now`), or that have no current value.
+
+    `of`: the name of the DLQ, target or rule that has the fields.
+    """
     return [
         Difference(of, name, now.get(name), value)
         for name, value in wanted.items()

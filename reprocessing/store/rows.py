@@ -1,7 +1,7 @@
-"""Run a SQL statement and return its rows as typed values, with binary parameters.
+"""Run SQL statements, and return their rows as typed values.
 
-These statements bypass the ORM, because the order of locks and compare-and-set matter in them. They run on Django's
-connection, so Django's transactions apply.
+The statements do not use Django's ORM, because they need a certain order of locks, and compare-and-set. They use
+Django's connection, so Django's transactions apply. Parameters are sent to PostgreSQL in binary form.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEADLOCK_RETRIES = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the statement's rows, each as a `shape` whose fields are named like the columns.
+    """Return the statement's rows, each as an object of the class `shape`; its fields are the columns.
 
     Errors are Django's (`django.db.Error`). If no transaction is open, the statement is run again after a deadlock.
     """
@@ -50,7 +50,7 @@ def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, 
 
 
 def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return a dict from each field name of these dataclass items to its values: parameters for `unnest`."""
+    """Return, by field of the dataclass `shape`, the list of the items' values: array parameters for SQL's `unnest`."""
     some = list(items)
     return {field.name: [getattr(item, field.name) for item in some] for field in dataclasses.fields(shape)}
 
@@ -93,7 +93,10 @@ def _run(
 
 
 def _again(run: Callable[[], Done]) -> Done:
-    """Call `run`; before, reconnect if an earlier statement lost the connection. If `run` loses it, raise the error."""
+    """Call `run` and return its result. Outside a transaction, call it again after a deadlock, up to 8 times.
+
+    If an earlier statement lost the connection to PostgreSQL, connect again first, unless a transaction is open.
+    """
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()
@@ -118,6 +121,6 @@ def _execute(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: 
 
 def _raw() -> psycopg.Connection[Any]:
     raw = connection.connection
-    if not isinstance(raw, psycopg.Connection):  # Django's wrapper holds one after ensure_connection()
+    if not isinstance(raw, psycopg.Connection):  # to mypy, it may also be None
         raise TypeError(f"PostgreSQL through psycopg 3 is needed, not {type(raw).__name__}")
     return raw

@@ -1,4 +1,4 @@
-"""Make secret tokens (of the HTTP API and of reporters), and the digests by which the database looks them up."""
+"""Make secret tokens for the HTTP API and for consumers that report outcomes, and the digests that are stored."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from pytest_django.live_server_helper import LiveServer
 
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.browser.chromium import LAPTOP, Chromium, Window, program
 
 VIEWER, OPERATOR, EDITOR, ADMINISTRATOR = (one.group for one in roles.ROLES)

@@ -18,7 +18,7 @@ from django.contrib.sessions.models import Session
 
 from redrive_service.oidc.views import RECHECK_AT
 from reprocessing.models import ProviderIdentity
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.browser.chromium import Chromium, Window
 from tests.browser.conftest import OPERATOR
 from tests.conditions import eventually

@@ -36,6 +36,7 @@ def test_of_a_delivered_letter_and_its_user_nothing_is_left() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "changes",
     [

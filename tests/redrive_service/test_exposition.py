@@ -101,6 +101,7 @@ def test_while_postgres_does_not_answer_the_metrics_say_so(
     assert client.get("/metrics", headers=token).status_code == 503
 
 
+@pytest.mark.soak
 def test_asking_costs_the_same_number_of_statements_whatever_there_is(
     client: Client, token: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def test_every_answer_forbids_what_is_not_ours(root: Client, address: str) -> No
     assert _policy(root.get(address).headers["Content-Security-Policy"]) == POLICY
 
 
+@pytest.mark.soak
 def test_no_page_needs_what_is_forbidden(root: Client) -> None:
     letter = parked(dlq("shop"), key="k")
     breaker = Breaker.objects.get(target=letter.target)

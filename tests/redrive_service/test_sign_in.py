@@ -54,6 +54,7 @@ def test_the_fifth_wrong_password_locks_the_user_name_for_that_address(name: str
     assert sign_in(RIGHT, name=name).status_code == 429
 
 
+@pytest.mark.soak
 def test_the_same_user_elsewhere_and_another_user_here_sign_in_meanwhile() -> None:
     User.objects.create_superuser("ben", password=RIGHT)
     fail(25)

@@ -86,7 +86,7 @@ def test_its_settings_are_those_by_default(manual: Any) -> None:  # noqa: ANN401
 def test_its_commands_exist() -> None:
     named = set(re.findall(r"manage\.py (\w+)", MANUAL.read_text(encoding="utf-8")))
 
-    assert named == {"migrate", "check", "add_reporter", "purge_idempotency"}
+    assert named == {"migrate", "check", "add_reporter", "add_dlq", "purge_idempotency"}
     assert named <= set(get_commands())
 
 

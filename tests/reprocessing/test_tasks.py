@@ -167,6 +167,7 @@ def test_a_look_ends_where_postgres_is_gone(post: Post, monkeypatch: pytest.Monk
     assert post.messages == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("fields", [{}, {"mode": "manual"}, {"mode": "observe"}])
 @pytest.mark.parametrize("letters", [[], ["a"]])
 def test_a_turn_that_was_had_is_not_given_again_before_the_next(
@@ -193,6 +194,7 @@ def test_a_capture_that_found_nothing_that_it_may_receive_was_the_turn(
     assert _given_again(post, clock, DAY / 2) == []
 
 
+@pytest.mark.soak
 def test_a_look_or_a_capture_that_sqs_doubles_asks_once(post: Post) -> None:
     empty, full = _daily(), _daily("a")
     tasks.tick()
@@ -249,6 +251,7 @@ def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatc
     assert (done.count("capture"), ends) == (3, [])
 
 
+@pytest.mark.soak
 def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) -> None:
     empty, full, manual, gone = _filled(), _filled("a"), _filled("a", mode="manual"), _filled()
     gone.sqs.delete_queue(QueueUrl=gone.dlq_url)
@@ -278,6 +281,7 @@ def test_a_capture_enqueues_the_replay_of_the_messages_that_it_enlisted(post: Po
     assert sorted(post.hinted()) == sorted(Lane.objects.values_list("pk", flat=True))
 
 
+@pytest.mark.soak
 def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post: Post) -> None:
     eager = _filled("a", at_once=True)
     _filled("a", at_once=False)
@@ -381,6 +385,7 @@ def test_one_lane_a_task_makes_exactly_one_task_for_every_ordering_key(post: Pos
     assert len(_bodies(bench)) == 2 * len(keys)
 
 
+@pytest.mark.soak
 def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
     bench = _filled("a1")
     tasks.tick()
@@ -397,6 +402,7 @@ def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
     assert (_bodies(bench), bench.left()) == (["a1"], 0)
 
 
+@pytest.mark.soak
 def test_doubling_every_message_is_harmless(post: Post) -> None:
     bench = _filled("a1", "a2", "b1")
     for _ in range(3):
@@ -411,6 +417,7 @@ def test_doubling_every_message_is_harmless(post: Post) -> None:
     assert ([no for no, _, _ in bench.history()], bench.left()) == ([1, 1, 1], 0)
 
 
+@pytest.mark.soak
 def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None:
     bench = _filled("a1")
     tasks.tick()
@@ -422,6 +429,7 @@ def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None
     assert post.of("resolve_outcomes") == [()]
 
 
+@pytest.mark.soak
 def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_go_on_at_once(post: Post) -> None:
     bench = _buried("a1", "a2")
     bench.judge_by_absence(window=3_600)

@@ -53,6 +53,7 @@ def fleet(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Fleet:
     return fleet
 
 
+@pytest.mark.soak
 def test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_conclude(fleet: Fleet) -> None:
     fleet.goes_on(2)
     fleet.goes_on(7, workers=False)
@@ -74,6 +75,7 @@ def test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_
     assert told("workers_silent") == [("workers:old-control", 1, False)]
 
 
+@pytest.mark.soak
 def test_a_beat_that_falls_silent_is_one_incident_and_says_nothing_of_the_workers(fleet: Fleet) -> None:
     fleet.goes_on(2)
     fleet.goes_on(12, beat=False)

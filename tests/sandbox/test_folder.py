@@ -35,6 +35,7 @@ def left_by_a_killed_launcher(folder: Path, program: str) -> RunningServer:
     return server
 
 
+@pytest.mark.soak
 def test_the_folder_of_a_killed_sandbox_is_taken_when_its_last_server_has_ended(tmp_path: Path) -> None:
     server = left_by_a_killed_launcher(tmp_path, GONE_AT_ONCE)
     os.close(lock_folder(tmp_path))

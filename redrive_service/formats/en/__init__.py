@@ -1,1 +1,1 @@
-"""The formats in English, the only language of the pages."""
+"""Date and time formats of English, the only language of the pages."""

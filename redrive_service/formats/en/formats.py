@@ -1,4 +1,4 @@
-"""Date and time formats with seconds, as in a log: people in several time zones compare times of an incident."""
+"""Formats of dates and times, with seconds and UTC, because people compare the times of an incident with logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py deployment_files`: write files for compose, ECS or Kubernetes."""
+"""`manage.py deployment_files`: write deployment files for Docker Compose, Amazon ECS or Kubernetes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reprocessing.management.console import Console
 class Command(Console):
     """Write the files of a production deployment.
 
-    Makes a compose file, task definitions for ECS on Fargate, or manifests for Kubernetes, from one description of the
-    processes. The files contain no secrets. Needs no environment and reaches no server.
+    Makes a compose file, task definitions for ECS on Fargate, or manifests for Kubernetes, without secrets. The command
+    needs no environment variables and connects to no server.
 
     Examples:
         deployment_files --for kubernetes --image registry.example.com/redrive-service:0.1.0 --host redrive.example.com --account 111122223333 --region eu-west-1
@@ -90,7 +90,7 @@ class Command(Console):
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Return name and value of the text NAME=VALUE. ArgumentTypeError: the text has no =."""
+    """Return name and value of the text NAME=VALUE. Raises ArgumentTypeError if the text has no =."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ArgumentTypeError(f"{text!r} has no =. Type NAME=VALUE")

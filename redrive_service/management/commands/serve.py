@@ -9,8 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.wsgi import get_wsgi_application
 
-from redrive_service.server import Address, HealthApplication, Server, serve
-from redrive_service.warm_up import prepare_pages
+from redrive_service.server import Address, HealthApplication, Server, prepare_pages, serve
 from reprocessing.management.arguments import whole_number
 
 _HIGHEST_PORT = 65_535
@@ -18,7 +17,7 @@ _MOST_THREADS = 128
 
 
 class Command(BaseCommand):
-    """Serves the admin and `/reports`, and health checks on a second address."""
+    """Serves the admin and `/reports` on one address, and health checks on a second address."""
 
     help = "Serve the admin and /reports, and health checks on a second address, until SIGTERM or Ctrl-C."
     requires_system_checks: list[str] = []
@@ -26,16 +25,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--bind", type=address, default="127.0.0.1:8000", metavar="HOST:PORT",
-            help="where the admin and /reports are served (default: %(default)s; 0.0.0.0:8000 for all interfaces)",
+            help="address of the admin and /reports (default: %(default)s; 0.0.0.0:8000 for all interfaces)",
         )  # fmt: skip
         parser.add_argument(
             "--health", type=address, default="127.0.0.1:8001", metavar="HOST:PORT",
-            help="where /healthz, /readyz, /health/work and /metrics are answered, by separate threads "
+            help="address of /healthz, /readyz, /health/work and /metrics, which separate threads answer "
             "(default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
             "--threads", type=whole_number(1, _MOST_THREADS), default=8, metavar="N",
-            help="how many page requests are answered at the same time; each uses a connection to PostgreSQL "
+            help="number of threads that answer page requests; each uses a connection to PostgreSQL "
             "(default: %(default)s)",
         )  # fmt: skip
 
@@ -61,7 +60,7 @@ def _listen(at: Address, *, option: str, **how: Any) -> Server:
 
 
 def address(text: str) -> Address:
-    """Return the address in the text HOST:PORT. ArgumentTypeError: the text is no address."""
+    """Return the address in the text HOST:PORT. Raises ArgumentTypeError if the text is not an address."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ArgumentTypeError(f"{text} is not an address. Type HOST:PORT, such as 0.0.0.0:8000 or [::]:8000.")

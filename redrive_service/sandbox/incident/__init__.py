@@ -1,1 +1,1 @@
-"""The demo's incident: its scenario, and the waves, ramp-up, rule and circuit breaker that are seen meanwhile."""
+"""The demo's incident: its steps, and observation of waves, ramp-up, rule and circuit breaker."""

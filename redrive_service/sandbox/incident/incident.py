@@ -1,7 +1,7 @@
-"""The demo's incident: a consumer fails all messages of a shop, is repaired, and the service redrives the messages.
+"""The demo's incident: a shop's consumer fails all messages and is repaired, then the service redrives the messages.
 
-The incident shows waves, ramp-up, a rule for an account with bad messages, and the circuit breaker, since the
-consumer fails a second time.
+The incident shows waves, ramp-up, a rule that quarantines the messages of one account, and the circuit breaker, because
+the consumer fails a second time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
-COOLDOWN = 2.5  # seconds; a send takes less, so no send from before the opening is left
+COOLDOWN = 2.5  # seconds; longer than a send, so no send from before the opening is left
 POLICY = (
     ("--ordering-key", "attribute:account"),
     ("--sequence", "attribute:sequence"),
@@ -40,8 +40,8 @@ PACE = (
     ("--backoff-cap", "1"),
     ("--new-key-delay", "1"),
 )
-# No failed wave pauses the run, since the demo shows the breaker. The last letters are poison messages, retried alone:
-# they must not open the breaker again.
+# A failed wave does not pause the run, because the demo shows the breaker. The threshold is high, because the last
+# letters are poison messages, whose retries must not open the breaker again.
 BRAKES = (
     ("--ramp-from", "0.2"),
     ("--ramp-every", "1"),
@@ -50,14 +50,14 @@ BRAKES = (
     ("--breaker-cooldown", f"{COOLDOWN:g}"),
     ("--breaker-closes-after", "1"),
 )
-WITHIN = 170.0  # seconds in which all messages must be finished
+WITHIN = 170.0  # max seconds until all messages must be finished
 _BREATH = 0.25
 #: The words that users see for these states.
 _SHOWN = {
     "waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered",
 }  # fmt: skip
 _LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
-_EXAMPLES = 10  # most broken promises that are shown
+_EXAMPLES = 10  # max broken promises that are shown
 
 Say = Callable[[str], None]
 
@@ -74,7 +74,7 @@ class RunningCommand(Protocol):
     """A command in the background, and its output."""
 
     def log_since_start(self) -> str:
-        """Return all output since its start."""
+        """Return all output of the command since its start."""
 
     def has_ended(self) -> bool:
         """Return whether the command has ended."""
@@ -89,7 +89,7 @@ class Service:
 
     Attributes:
         manage: runs a command of manage.py and returns its standard output.
-        watch: starts a command that runs until it is stopped.
+        watch: starts a command of manage.py that runs until it is stopped.
     """
 
     manage: Callable[..., str]
@@ -98,12 +98,12 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How the incident ended.
+    """The result of an incident: figures, the judgement, and what was observed.
 
     Attributes:
         seconds: from the first poll to the last finished letter.
-        brakes: what was observed of the four brakes: waves, ramp-up, rule and breaker.
-        demanded: whether the incident had enough letters to show all four brakes.
+        brakes: observations of the four mechanisms that limit a run: waves, ramp-up, rule and circuit breaker.
+        demanded: whether the incident had enough letters to show all four mechanisms.
     """
 
     judgement: Judgement
@@ -114,7 +114,7 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept, every letter is finished, and all four brakes took effect."""
+        """Return whether every promise was kept, every letter is finished, and all four mechanisms were seen."""
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
@@ -132,7 +132,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """Return sentences for the user: the figures of the incident, and the first promises that the service broke."""
+        """Return sentences for the user: the figures of the incident, and the first ten broken promises."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"
@@ -150,7 +150,7 @@ class Summary:
 
 
 class Incident:
-    """One incident with its own queues; `run` runs and judges it."""
+    """One incident with its own queues. `run` runs the incident and judges the redrive."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], *, service: Service, say: Say, seed: int) -> None:
         self._folder = folder
@@ -161,7 +161,7 @@ class Incident:
         self.name = f"shop-{seed:08x}"
 
     def run(self, letters: int, closing: ExitStack) -> Summary:
-        """Run the incident, from the first event to the last letter. The shop's consumer runs until `closing` closes.
+        """Run the incident until every letter is finished, and judge it. The consumer runs until `closing` closes.
 
         Raises:
             SandboxError: the incident did not end; the error says where it stopped.
@@ -193,7 +193,7 @@ class Incident:
         self._say(f"All messages failed: {shop.dead():,} messages are in the DLQ {shop.dlq}.")
 
     def _add_dlq(self, shop: Shop) -> None:
-        """Add the shop's dlq to the service, with limits that suit a demo."""
+        """Register the shop's DLQ in the service, with short times that suit a demo."""
         options = [*POLICY, *PACE, *BRAKES]
         words = " ".join(f"{name} {value}" for name, value in options)
         self._say(f"manage.py add_dlq {self.name} --url {shop.dlq_url} {words} --confirm")
@@ -218,7 +218,7 @@ class Incident:
                 raise IncidentTimedOut(f"After {WITHIN:g} s not every message of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
-        """Yield each new status report of the service about the shop's dlq, once.
+        """Yield each status report of `redrive_status --watch` about the shop's DLQ once.
 
         Raises:
             StatusCommandEnded: the command that writes the reports has ended.
@@ -240,13 +240,16 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """Return the state of every letter in the service, by its message id in the dlq."""
+        """Return the state of every letter in the service, by its message id in the DLQ."""
         told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
         return dict(told["dlqs"][0]["states"])
 
 
-def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -> ServiceRecords:
-    """Return the service's records for the judge. `states`: by message id; `shut`: when the breaker was open."""
+def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening] = ()) -> ServiceRecords:
+    """Return the service's records for the judge.
+
+    `states`: the state of each letter, by message id. `open_periods`: the times when the breaker was not closed.
+    """
 
     def those(*wanted: str) -> frozenset[str]:
         return frozenset(name for name, state in states.items() if state in wanted)
@@ -256,5 +259,5 @@ def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -
         discarded=those("discarded"),
         duplicates=those("duplicate"),
         open=those("captured", "waiting", "sending", "awaiting"),
-        shut=tuple(shut),
+        shut=tuple(open_periods),
     )

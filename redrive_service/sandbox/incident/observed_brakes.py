@@ -1,4 +1,4 @@
-"""Records when the service reported a wave, a step of the ramp-up, a quarantine or a change of the breaker."""
+"""Record waves, ramp-up, quarantined messages and changes of the circuit breaker from the service's status reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from redrive_service.sandbox.judge import BreakerOpening
 
 DlqStatus = Mapping[str, Any]
-"""What `redrive_status --json` reports of one dlq, with one target."""
+"""The report of `redrive_status --json` about one DLQ with one target."""
 
 WAVES = (1, 10, 100, None)
 
@@ -37,16 +37,16 @@ class ObservedBrakes:
 
     @property
     def shut(self) -> tuple[BreakerOpening, ...]:
-        """The periods in which the breaker was not closed, according to the status reports."""
+        """Return the periods in which the breaker was not closed, according to the status reports."""
         return tuple(self._shut)
 
     @property
     def is_open(self) -> bool:
-        """Whether the breaker was open or half open in the last status report."""
+        """Return whether the breaker was open or half open in the last status report."""
         return bool(self._shut) and self._shut[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Return which of waves, ramp-up, rule and breaker no report showed at work."""
+        """Return in words which of waves, ramp-up, rule and breaker no status report has shown at work."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
@@ -64,7 +64,7 @@ class ObservedBrakes:
         return seen == tuple(size for size in WAVES if size in seen) and seen[-2:] == WAVES[-2:]
 
     def look(self, dlq: DlqStatus) -> Iterator[str]:
-        """Yield a sentence for each change in this status report since the last report."""
+        """Record a status report. Yield a sentence for each change since the report before."""
         for run in dlq["runs"]:
             yield from self._look_at_waves(run)
         for target in dlq["targets"]:
@@ -76,7 +76,7 @@ class ObservedBrakes:
     def _look_at_waves(self, run: DlqStatus) -> Iterator[str]:
         wave = run["wave"]
         if wave is None or wave["no"] <= self._wave or None in self.waves:
-            return  # after the last wave, the run counts its waves from 1 again
+            return  # after its last wave, a run counts waves from 1 again
         self._wave = wave["no"]
         self.waves.append(wave["size"])
         match wave["size"]:

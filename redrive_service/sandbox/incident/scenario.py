@@ -1,4 +1,4 @@
-"""The steps while the service redrives the shop's letters: a rule is added, the consumer fails, and is repaired."""
+"""The steps of the incident during the redrive: a rule is added, the consumer fails again, and is repaired."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RULE = (
     ("--then", "quarantine"),
     ("--reason", "its amounts are no numbers"),
 )
-#: Size of the wave in which the rule is added. The consumer fails at the wave's last messages and at the next wave.
+#: Size of the wave in which the rule is added. The consumer fails from the end of this wave on.
 BEFORE_THE_LAST = 100
-#: Messages that the consumer handles before it fails: it counts them itself, so the service's speed does not matter.
+#: Messages that the consumer handles before it fails. It counts them itself, so the redrive's speed does not matter.
 BREAKS_AFTER = 100
-BROKEN_AT_MOST = 40.0  # seconds after which the consumer is repaired, even if no canary has failed
+BROKEN_AT_MOST = 40.0  # max seconds until the consumer is repaired, even if no canary has failed
 
 
 class Scenario:
@@ -38,7 +38,7 @@ class Scenario:
         self._now: Mapping[str, Any] = {}
 
     def go_on(self, told: Mapping[str, Any]) -> None:
-        """Print what is new in `told`, the status of the DLQ; take the next step if `told` shows its condition."""
+        """Read a status report of the DLQ: print its changes, and take the next step if its condition is met."""
         self._now = told
         for sentence in self.brakes.look(told):
             self._say(f"  {sentence}")

@@ -1,10 +1,11 @@
 """An independent judge of a redrive: compares the logs of the queue and of the consumer with the service's promises.
 
-It reads the local SQS's call log, the consumer's log, and the service's records of messages that are parked, closed or
-not finished: no log shows these. It shares no code with the service.
+The judge reads the call log of the local SQS and the consumer's log. No log shows which messages the service has
+parked, closed or not finished, so the judge also reads the service's records of them. It shares no code with the
+service.
 
-`case` describes the experiment, `log_reader` reads the logs into `evidence`, `fates`, `sends`, `brakes` and
-`consumption` judge it, `verdict` combines their findings.
+`case` describes the experiment. `log_reader` reads the logs into `evidence`. `fates`, `sends`, `brakes` and
+`consumption` judge the evidence. `verdict` combines their findings.
 """
 
 from redrive_service.sandbox.judge.case import Advance, BreakerOpening, Experiment, ServiceRecords

@@ -1,4 +1,4 @@
-"""Checks the call log for sends while a circuit breaker was open, and for sends beside a run's first wave."""
+"""Check the call log for too many sends while a circuit breaker was open, and for sends beside a run's first wave."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def canaries(evidence: Evidence, books: ServiceRecords) -> int:
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent too early while a breaker was open. After each cooldown, one letter may be sent."""
+    """Find letters that were sent too early while a breaker was open: one letter may be sent per cooldown."""
     if experiment.cooldown is None:
         return
     for shut in books.shut:

@@ -1,4 +1,4 @@
-"""An experiment's description: its queues, a letter's identity and order, the promises, and the service's records."""
+"""The description of an experiment (a judged redrive): its queues and promises, and the service's records."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Advance = Literal["accepted", "settled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What the judge must know of an experiment.
+    """The queues of an experiment, how its messages name events and lanes, and the limits that the service promised.
 
     Attributes:
-        sources: names of the source queues: messages fail there and are redriven to there.
+        sources: names of the source queues, in which messages fail and to which they are redriven.
         dlqs: names of their dead-letter queues.
         identity: the attribute that names an event. Only one of two messages with the same value may be delivered.
             None: messages with equal bodies are the same event.
@@ -26,10 +26,10 @@ class Experiment:
             settled: once the letter before succeeded or returned.
         max_attempts: sends allowed per letter, not counting failures in an outage or as the canary of a breaker.
         outages: periods in which the consumer failed every message: start and end, in seconds on the consumer's clock.
-        rate: letters per second that a queue may get, and `burst` more; None: unlimited.
-        fifo: the sources are FIFO queues.
+        rate: max letters per second to a queue, plus `burst`; None: no limit.
+        fifo: whether the source queues are FIFO queues.
         cooldown: seconds of a breaker's first cooldown; each cooldown allows one letter. None: not checked.
-        first_wave: how many letters must be sent and have outcomes before any other is sent. None: not checked.
+        first_wave: how many letters must have outcomes before any other letter is sent. None: not checked.
     """
 
     sources: frozenset[str]
@@ -78,5 +78,5 @@ class ServiceRecords:
 
     @cached_property
     def put_aside(self) -> frozenset[str]:
-        """The letters that the service sends no more: parked, discarded, and duplicates."""
+        """Return the letters that the service does not send any more: parked, discarded, and duplicates."""
         return self.parked | self.discarded | self.duplicates

@@ -1,4 +1,4 @@
-"""Checks the consumer's log of redriven messages: order, overlap, and events that were processed twice."""
+"""Check the consumer's log of redriven messages: order, overlap, and events that were processed twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
     """Find events for which two redriven messages were processed.
 
-    One message that SQS delivered twice is no offence.
+    If SQS delivered one message twice, this is no broken promise.
     """
     for event in evidence.events.values():
         done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
@@ -22,14 +22,14 @@ def processed_twice(evidence: Evidence) -> Iterator[Finding]:
 
 
 def redelivered(evidence: Evidence) -> int:
-    """Return how many redriven messages the consumer processed more than once: delivery is at-least-once."""
+    """Return how many redriven messages the consumer processed more than once, because SQS delivered them again."""
     processings = evidence.processings or {}
     ours = {send.message.message_id for event in evidence.events.values() for send in event.sends if send.message}
     return sum(sum(line.ok for line in processings.get(message_id, ())) > 1 for message_id in ours)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find redriven messages of one lane that were processed at the same time; copies of one message do not count."""
+    """Find two redriven messages of one lane that were processed at the same time."""
     if not _tells_of_order(experiment):
         return
     for lane, events in evidence.lanes().items():
@@ -45,7 +45,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Find events whose first success came after the success of a later event of their lane.
 
-    A returned letter may be processed after later letters; `sends` checks whether it was sent correctly.
+    A letter that came back may be processed after later letters. `sends` checks whether its send was in order.
     """
     if not _tells_of_order(experiment):
         return
@@ -64,7 +64,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def _tells_of_order(experiment: Experiment) -> bool:
-    """Return whether the consumer must see a lane in order. A standard queue shuffles the messages that it holds."""
+    """Return whether the consumer must get a lane in order. Standard queues do not keep the order of their messages."""
     return experiment.fifo or experiment.advance == "settled"
 
 
@@ -75,7 +75,7 @@ def _may_be_late(event: Event, books: ServiceRecords) -> bool:
 
 
 def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:
-    """Return the processings of a lane's redriven messages, by the time at which they began."""
+    """Return the processings of redriven messages of a lane, sorted by the time at which they began."""
     found = [
         (event, line)
         for event in events

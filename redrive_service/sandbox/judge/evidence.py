@@ -1,4 +1,4 @@
-"""What the logs say happened to each event, and to each message of an event."""
+"""The evidence in the logs: what happened to each event, and to each message of the event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Lane = tuple[str, str]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Message:
-    """One message in a queue. Moments are positions in the log: a batch's entries have successive positions.
+    """A message in a queue. A moment is a position in the call log; the entries of a batch have successive moments.
 
     Attributes:
         buried: the moment at which the message went to a dlq.
@@ -62,13 +62,13 @@ class Send:
 
     @property
     def arrived(self) -> bool:
-        """Whether the send put a new message into the queue."""
+        """Return whether the send put a new message into the queue."""
         return self.message is not None and not self.swallowed
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """All messages that are the same event for the consumer: the letters that died, and the messages sent for them.
+    """All messages that are the same event for the consumer: its letters in a DLQ, and the messages sent for them.
 
     Attributes:
         arrivals: the sends that created a message, in their order.
@@ -105,7 +105,7 @@ class Evidence:
     processings: dict[str, list[Processing]] | None
 
     def lanes(self) -> dict[Lane, list[Event]]:
-        """Return the events of each lane, in the lane's order."""
+        """Return the events of each lane, in the order of their sequence."""
         lanes: dict[Lane, list[Event]] = defaultdict(list)
         for event in self.events.values():
             if event.lane is not None:

@@ -1,4 +1,4 @@
-"""Decides what became of every letter (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
+"""Decide what became of each letter (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
-    """Find the letters that are in no queue and in no record."""
+    """Find the lost letters: they are in no queue and not in the service's records."""
     for event in evidence.events.values():
         for letter in event.letters:
             if decided[letter.message_id] is Fate.LOST:
@@ -28,14 +28,14 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
-    The logs do not tell to which letter of the event a redrive id belongs. So as many letters count as delivered, or on
-    their way, as redrive ids were delivered or are on their way.
+    The logs do not show which letter of the event has which redrive id. So the judge counts redrive ids: for each
+    delivered redrive id, one letter counts as delivered. The same holds for redrive ids that are on their way.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered
     decided = {letter.message_id: fate for letter in event.letters if (fate := _booked(letter, books, bool(delivered)))}
     rest = [letter for letter in event.letters if letter.message_id not in decided]
-    rest.sort(key=_is_there)  # a letter that is still in a queue needs no delivery
+    rest.sort(key=_is_there)  # letters still in a queue come last, because they are not lost
     supply = Counter({Fate.DELIVERED: len(delivered), Fate.WAITING: len(travelling)})
     for letter in rest:
         decided[letter.message_id] = _next(letter, supply, books)
@@ -53,9 +53,9 @@ def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate
 
 
 def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
-    """Return the letter's fate by the service's records; None: the letter is not in them.
+    """Return the letter's fate according to the service's records; None: the records do not have the letter.
 
-    A duplicate without a delivered equal letter is lost.
+    A letter that was closed as a duplicate is lost if no equal letter was delivered.
     """
     if letter.message_id in books.parked:
         return Fate.PARKED

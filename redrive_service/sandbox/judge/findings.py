@@ -1,4 +1,4 @@
-"""The types of a judgement: the fate of a letter, an offence (a broken promise), and a finding."""
+"""The types of a judgement: the fate of a letter, a kind of broken promise (offence), and one case of it (finding)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """The judge's answer to what became of a letter."""
+    """What became of a letter, as the judge finds."""
 
-    DELIVERED = "delivered"  #: the consumer processed it; without a consumer's log: its queue took it, and kept it
+    DELIVERED = "delivered"  #: the consumer processed it; without its log: the queue accepted it for good
     PARKED = "parked"  #: according to the service's records
     DISCARDED = "discarded"  #: according to the service's records
     DUPLICATE = "closed_as_duplicate"  #: according to the service's records, and an equal letter was delivered
@@ -18,7 +18,7 @@ class Fate(StrEnum):
 
 
 class Offence(StrEnum):
-    """A promise that was broken."""
+    """A kind of broken promise."""
 
     LOST = "lost"  #: a letter is in no queue and in no record
     DUPLICATE = "duplicates"  #: an event was sent or processed again after a delivery

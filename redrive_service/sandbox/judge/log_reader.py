@@ -1,4 +1,4 @@
-"""Reads the call log and the consumer's log into evidence."""
+"""Read the call log and the consumer's log into evidence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """Collects messages and sends from the calls of the log, and groups them into events."""
+    """Reads the logged calls. Finds each message and each send of it, and groups the messages by event."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -106,7 +106,7 @@ class _Reading:
         self._sends.append(send)
 
     def _message(self, message_id: str, queue: str, sent: Mapping[str, Any] | None = None) -> Message:
-        """Return the message with this id; a message from before the log began is known only by its id."""
+        """Return the message with this id. If it was sent before the log began, only its id is known."""
         if message_id not in self._messages:
             told = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
             self._messages[message_id] = message = Message(
@@ -127,14 +127,14 @@ class _Reading:
             message.buried, message.died_in = next(self._moments), entry["from"]
 
     def _empty(self, queue: str) -> None:
-        """Remove the queue's messages after a purge or a deletion of the queue: nobody consumed them."""
+        """Record that the messages of a queue were deleted, because the queue was purged or deleted."""
         for message in self._messages.values():
             in_dlq = message.buried is not None and queue in self._experiment.dlqs
             if message.deleted is None and (in_dlq or (message.buried is None and message.queue == queue)):
                 message.deleted = next(self._moments)
 
     def events(self) -> dict[str, Event]:
-        """Return the events, once the whole log is read."""
+        """Return the events by name. Call this after the whole log was read."""
         events: dict[str, Event] = {}
         ours = {send.message.message_id for send in self._sends if send.message is not None}
         for message in self._messages.values():
@@ -156,7 +156,7 @@ class _Reading:
         return md5 if self._experiment.identity is None else attributes.get(self._experiment.identity)
 
     def _place(self, event: Event, message: Message) -> None:
-        """Set the event's lane, if it has one, and its number in the lane. SequenceIsNoNumber: it is not valid."""
+        """Set the event's lane, if it has one, and its sequence. Raises SequenceIsNoNumber if it is invalid."""
         experiment = self._experiment
         key = message.attributes.get(experiment.ordering) if experiment.ordering else message.group
         if key is None:

@@ -1,4 +1,4 @@
-"""Checks the redrive's sends in the call log: order, overlap, repeats, rate, attempts, contents, queues."""
+"""Check the redrive's sends in the call log: order, overlap, repeats, rate, attempts, contents and queues."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
-WINDOW = 1.0  # seconds in which sends are counted for the rate
+WINDOW = 1.0  # seconds of the period in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends of an event while an earlier message of the event had not returned to the dlq."""
+    """Find sends of an event at a time when an earlier sent message of the event had not come back to the DLQ."""
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -31,8 +31,8 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
 def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Find letters that were sent before an earlier letter of their lane.
 
-    The service cannot know an earlier letter that was not yet received from the dlq. If it sends that letter later, its
-    send is out of order, unless a person released it, or all sent messages of later letters had returned.
+    The service cannot know a letter that it has not received from the DLQ yet. If it sends this letter after later
+    letters, the send is out of order. Exceptions: a person released the letter, or all later letters came back.
     """
     for lane, events in evidence.lanes().items():
         ahead: list[Event] = events
@@ -52,7 +52,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends of a lane while another event of the lane had no outcome; none if `advance` is accepted."""
+    """Find sends of a lane while another event of the lane had no outcome. With `advance` accepted, this is allowed."""
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
@@ -69,7 +69,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends that exceed the rate: with them, a queue took more than `rate + burst` letters within one second."""
+    """Find sends that exceed the rate: within one second, the queue got more than `rate + burst` letters."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -88,7 +88,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
     """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
 
-    A failure in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
+    A send that failed during an outage of the consumer, or as a canary of a breaker, is not counted.
     """
     if experiment.max_attempts is None:
         return
@@ -128,7 +128,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
     for event in evidence.events.values():
         known = [letter for letter in event.letters if letter.md5 is not None]
         if event.letters and not known:
-            continue  # its letters died before the log began
+            continue  # its letters failed before the log began, so their content is not known
         for send in event.sends:
             kept = any(_carries(send, letter, experiment.mark) for letter in known if letter.md5 == send.md5)
             if not kept:
@@ -137,7 +137,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def astray(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends to a queue in which no letter of the event died."""
+    """Find sends to a queue in which no letter of the event had failed."""
     for event in evidence.events.values():
         homes = {letter.died_in for letter in event.letters}
         for send in event.sends:
@@ -170,13 +170,16 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
 ) -> Event | None:
-    """Return the first event that should have been sent before this send, by its number in the lane; None: none."""
+    """Return the first event of the lane that should have been sent before this send; None: the order was right."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last later event of the lane that was sent before `send` and had not come back by then; None: none."""
+    """Return the last event of the lane that was sent too early: `send` should have been before; None: there is none.
+
+    The event was sent before `send`, and its message had not come back by then.
+    """
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
@@ -188,13 +191,16 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
 
 
 def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
-    """Return whether this is the event's first send, without a release by a person: it may be too late for its lane."""
+    """Return whether this send can be too late for its lane: it is the event's first, and no person released it."""
     released = any(letter.message_id in books.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether the event's last send was before `moment` and never came back, and later letters need not wait."""
+    """Return whether the event was over at `moment`: its last message was sent before, and never came back.
+
+    With `advance` settled, the event is over only when later letters need not wait for this message any more.
+    """
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
@@ -207,7 +213,7 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRe
     if not any(letter.seen_dead_by(moment) for letter in event.letters):
         return False  # not yet received from the dlq
     if any(letter.message_id in books.released for letter in event.letters):
-        return False  # a person decides when it is sent
+        return False  # a person decided when it was sent
     sent = [send for send in event.arrivals if send.moment < moment]
     if _was_put_aside(event, sent, moment, experiment, books):
         return False
@@ -217,9 +223,9 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRe
 
 
 def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether the event needed no further send: each of its letters was put aside or stayed in the target.
+    """Return whether the service ended the event: each of its letters was put aside, or stayed in the target.
 
-    Put aside: parked, discarded, or closed as a duplicate. At least one letter must have been put aside.
+    Put aside means parked, discarded, or closed as a duplicate. At least one letter must have been put aside.
     """
     aside = sum(letter.message_id in books.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
@@ -233,7 +239,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether the event's last send and last return were before `moment`, so that it may be put aside."""
+    """Return whether `moment` is after all sends and returns of the event, so that it can be put aside by then."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

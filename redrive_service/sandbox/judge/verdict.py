@@ -1,4 +1,4 @@
-"""The judgement: every letter's fate, and every promise that was broken."""
+"""Make the judgement: what became of every letter, and every promise that was broken."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from redrive_service.sandbox.judge.log_reader import read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The result of the judge.
+    """The result of the judge: the fate of every letter, broken promises, and figures.
 
     Attributes:
         fates: the fate of every letter, by its message id in the dlq.
@@ -25,7 +25,7 @@ class Judgement:
         sends: redrive sends that a queue accepted.
         returns: accepted redrive sends whose message went to a dlq again.
         swallowed: accepted redrive sends that a FIFO queue dropped as duplicates.
-        redelivered: messages that the queue delivered again after a success; this is no offence.
+        redelivered: messages that the queue delivered again after a success, which is no broken promise.
         canaries: redrive sends while a breaker was open.
     """
 
@@ -39,7 +39,7 @@ class Judgement:
 
     @property
     def clean(self) -> bool:
-        """Whether every promise was kept."""
+        """Return whether every promise was kept."""
         return not self.findings
 
     def found(self, offence: Offence) -> tuple[Finding, ...]:

@@ -1,1 +1,1 @@
-"""The sandbox's servers (PostgreSQL, Valkey, the local SQS): found, started under a guard, and stopped."""
+"""Find, start and stop the sandbox's servers: PostgreSQL, Valkey and the local SQS. A guard process watches each."""

@@ -1,4 +1,4 @@
-"""Finds the servers' programs: in the wheels of requirements-dev.txt, else on the machine."""
+"""Find the programs of PostgreSQL and Valkey: in Python packages of requirements-dev.txt, else on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CURE = "Install requirements-dev.txt on a platform it has wheels for (Linux with
 
 
 def postgres_programs() -> Path:
-    """Return the folder with `postgres` and `initdb`.
+    """Return the folder with the programs `postgres` and `initdb`.
 
     Raises:
         ServerNotFound: the programs are not installed.
@@ -25,7 +25,7 @@ def postgres_programs() -> Path:
 
 
 def valkey_program() -> Path:
-    """Return the program `valkey-server`, or `redis-server` in its place.
+    """Return the path of the program `valkey-server` or, if it is not installed, of `redis-server`.
 
     Raises:
         ServerNotFound: neither program is installed.

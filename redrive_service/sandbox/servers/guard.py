@@ -1,17 +1,18 @@
-"""Runs one server, and stops it when the process that started the guard has ended for any reason.
+"""Run one server, and stop it when the parent process, which started this guard, has ended for any reason.
 
-Run it as a script, by path, so that it starts in a few milliseconds and needs only the standard library:
+Run this file as a script, by its path. So it starts in a few milliseconds, and needs only the standard library:
 
     python -I -S guard.py PARENT_PID STOP_SIGNALS USER -- COMMAND [ARG ...]
 
-`STOP_SIGNALS` is tried from left to right ("INT,QUIT"), then KILL. `USER` is a name to run the command as, or "-".
+The signals in `STOP_SIGNALS` ("INT,QUIT") are sent from left to right, then KILL. `USER`: the user that runs the
+command; "-": the current user.
 
-A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEATHSIG` exists on Linux only and follows
-the parent's *thread*, and a pipe's end of file is missed when another process has inherited the pipe. The parent's id
-works everywhere: it changes when the parent ends. So the guard checks it five times a second.
+A parent that was killed with SIGKILL cannot stop its servers. So the guard checks the id of its parent process five
+times a second: the id changes when the parent ends. Other ways are worse: `PR_SET_PDEATHSIG` exists only on Linux and
+depends on the parent's thread, and a closed pipe is not noticed if another process has inherited the pipe.
 
-A server's children may leave its process group, as PostgreSQL's backends do, and a busy backend does not notice that
-its postmaster is gone. So, on Linux, the guard becomes the parent of orphans below it, and ends them with the server.
+Children of a server may leave its process group, as PostgreSQL's backends do. A busy backend does not notice that its
+main process has ended. So on Linux, the guard becomes the parent of such orphans, and ends them with the server.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ import time
 from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two checks of the parent
-PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
-PATIENCE_ORPHANED = 0.6  # the same when the guard's parent is gone; all must end within two seconds
-PATIENCE_KILLED = 5.0  # seconds the kernel may take to end killed processes
+PATIENCE_ORDERLY = 10.0  # seconds for which the guard waits after a stop signal
+PATIENCE_ORPHANED = 0.6  # seconds after a stop signal if the parent has ended: all must end within 2 s
+PATIENCE_KILLED = 5.0  # max seconds until the kernel has ended killed processes
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_the_guard() -> None:
-    """Let Linux kill the server if the guard is killed. Other systems have no such function."""
+    """On Linux, let the kernel end the server if the guard is killed. Other systems have no such function."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 def adopt_orphans() -> None:
-    """Let Linux make the guard the parent of every orphan below it."""
+    """On Linux, make the guard the parent of each descendant whose own parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
-    """Start the server as leader of a process group of its own, so that its children can be ended with it."""
+    """Start the server in a new process group, so that its children can be ended with it."""
     identity = {} if user == "-" else {"user": user, "group": group_of(user), "extra_groups": []}
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # identity is Popen's own keywords
         command,
@@ -77,8 +78,8 @@ def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -
 
 
 def end_stragglers(server: subprocess.Popen[bytes]) -> None:
-    """End the processes that the server left, in its process group and (Linux) anywhere below the guard."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # none left (macOS raises the second error)
+    """End the processes that the server left: in its process group and, on Linux, all descendants of the guard."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left (macOS raises the second error)
         os.killpg(server.pid, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE_KILLED
     while time.monotonic() < deadline:
@@ -102,7 +103,7 @@ def children() -> list[int]:
 
 
 def parent_of(number: str) -> int | None:
-    """Return the id of a process's parent, or None when the process has ended."""
+    """Return the id of a process's parent; None: the process has ended."""
     try:
         with open(f"/proc/{number}/stat", "rb") as status:  # noqa: PTH123  # pathlib takes longer to import than we to start
             return int(status.read().rpartition(b") ")[2].split()[1])
@@ -111,7 +112,10 @@ def parent_of(number: str) -> int | None:
 
 
 def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
-    """Wait until the server ends (return None) or must be stopped (return the seconds it may take)."""
+    """Wait until the server ends or must be stopped.
+
+    Return None if the server has ended, else the seconds to wait after each stop signal.
+    """
     while server.poll() is None:
         if os.getppid() != parent:
             return PATIENCE_ORPHANED

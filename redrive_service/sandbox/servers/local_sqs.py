@@ -1,4 +1,4 @@
-"""The local SQS as a server of the sandbox, and the service's own queues on it."""
+"""Run the local SQS as a server of the sandbox, and create the service's own queues in it."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class LocalQueues:
 
     @property
     def endpoint(self) -> str:
-        """The URL of the local SQS, for the variable `AWS_ENDPOINT_URL_SQS`."""
+        """Return the URL of the local SQS, for the variable `AWS_ENDPOINT_URL_SQS`."""
         host = LOOPBACKS.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """Return the standard variables under which boto3 uses this endpoint."""
+        """Return the standard environment variables with which boto3 uses the local SQS."""
         return {"AWS_ENDPOINT_URL_SQS": self.endpoint, **CREDENTIALS}
 
     def command(self) -> list[str]:
@@ -69,12 +69,12 @@ class LocalQueues:
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server and return once it listens.
+        """Start the server, and return when it listens.
 
         Raises:
             SandboxError: the server did not start.
         """
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # works from any current folder
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # so that the current folder does not matter
         server = RunningServer(
             Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
         )
@@ -83,10 +83,10 @@ class LocalQueues:
         return server
 
     def make_own_queues(self, suffix: str = "") -> dict[str, str]:
-        """Create the service's own queues, each with a dlq, like `provision_queues --own`.
+        """Create the service's own queues, each with a DLQ, like `provision_queues --own`. Return their URLs by name.
 
-        Returns their URLs by name, without `suffix`, which separates the queues of services that share this SQS. An
-        existing queue is not changed: a person may have changed it on purpose.
+        `suffix`: end of the names in SQS, if several services share this SQS; the returned names do not have it. An
+        existing queue is not changed, because a person may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.
@@ -107,7 +107,7 @@ class LocalQueues:
 
 
 def _with_dlq(client: SQSClient, name: str) -> str:
-    """Return the URL of a queue. A missing queue or dlq is created with the settings of the service's own queues."""
+    """Return the URL of a queue. If the queue or its DLQ is missing, create it like the service's own queues."""
     return [_queue(client, wanted) for wanted in service_queues(name)][-1]
 
 

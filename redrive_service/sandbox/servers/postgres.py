@@ -1,4 +1,4 @@
-"""PostgreSQL for the sandbox: created with initdb, started under a guard; its data is kept."""
+"""Run PostgreSQL for the sandbox. Its data is kept between starts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 OWNER = "postgres"
 DATABASE = "redrive"
-REFUSED = f'password authentication failed for user "{OWNER}"'  # libpq gives no error code; initdb chose English
+REFUSED = f'password authentication failed for user "{OWNER}"'  # libpq gives no error code, only this English text
 
-# The data must survive kill -9 of the servers, not a power cut: no fsync. Shared memory uses files in the
-# data folder, so that a killed server leaves nothing outside of it.
+# No fsync: the data must survive kill -9 of the servers, but not a power cut. Shared memory is in files of the data
+# folder, so that a killed server leaves nothing outside of the folder.
 SETTINGS = {
     "fsync": "off",
     "listen_addresses": "127.0.0.1",
@@ -36,11 +36,11 @@ class Postgres:
     """One database cluster: its folder and its address.
 
     Attributes:
-        folder: has the data, unless the server runs as another user.
+        folder: the folder of the data, unless PostgreSQL runs as another user.
         port: the port on the loopback address.
         password: the owner's password.
         identity: the user that the server runs as.
-        token: names the temporary folder that has the data of another user.
+        token: part of the name of the temporary folder, which has the data if PostgreSQL runs as another user.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        """The `DATABASE_URL` of the sandbox's database."""
+        """Return the `DATABASE_URL` of the sandbox's database."""
         return f"postgres://{OWNER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
 
     @property
@@ -63,12 +63,12 @@ class Postgres:
         return privilege.folder_within_reach(self.folder, self.identity, self.token)
 
     def forget(self) -> None:
-        """Remove all data of PostgreSQL, also outside the sandbox's folder."""
+        """Remove all data of PostgreSQL, including data outside of the sandbox's folder."""
         ours = self._home if self._around == self.folder else self._around
         shutil.rmtree(ours, ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Create the cluster if it is missing, start it, and return once its database answers.
+        """Create the cluster if it is missing, start PostgreSQL, and return when the database answers.
 
         Raises:
             PasswordDiffers: the cluster was created with another password.
@@ -92,7 +92,7 @@ class Postgres:
             name=name,
             command=command,
             log=log,
-            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate shutdown
+            stop_signals=("INT", "QUIT"),  # INT and QUIT are PostgreSQL's fast and immediate shutdown
             prefix=self.identity.prefix,
             user=self.identity.user,
             lock=lock,
@@ -102,8 +102,8 @@ class Postgres:
     def _forget_the_dead(self) -> None:
         """Remove the pid file of a killed server.
 
-        PostgreSQL does not start while any process has the id in the file, even a zombie, or another program after a
-        reboot. The folder is locked by this sandbox, so only a process that works in the folder can be the server.
+        PostgreSQL does not start while a process has the id in the file, even if that is a zombie or, after a reboot,
+        another program. This sandbox has locked the folder, so only a process that works in the folder is a server.
         """
         data = self._home / "data"
         working = psutil.process_iter(["cwd", "status"])
@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of PostgreSQL's programs. Another user gets a copy: the original may be private."""
+        """Return the folder of PostgreSQL's programs; for another user, of a copy: the original may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs
@@ -123,9 +123,10 @@ class Postgres:
         return copy / programs.relative_to(package.parent)
 
     def _make_cluster(self, programs: Path, log: Path, lock: int | None) -> None:
-        """Create the cluster under a temporary name: a half-created cluster is never used.
+        """Create the cluster under a temporary name, so that an incomplete cluster is never used.
 
-        initdb runs under a guard that holds the lock: even if its launcher is killed, no second initdb runs beside it.
+        initdb runs under a guard, which holds the lock of the folder. So even if this process is killed, no second
+        initdb runs at the same time.
         """
         privilege.give(self._home, self.identity)
         unfinished = self._home / "unfinished"

@@ -1,9 +1,9 @@
-"""Gives the servers of a sandbox that root started another identity: PostgreSQL refuses to run as root.
+"""Run a server as another user if root started the sandbox, because PostgreSQL refuses to run as root.
 
-First choice: a user namespace in which root appears as nobody. The files keep their owner, and folders that only root
-may enter (root's home with the virtual environment in it) stay reachable. But most containers forbid namespaces, and a
-namespace cannot read files in another user's private home. Second choice: the server runs as the real user nobody, from
-copies of programs and data that nobody can read. In both cases no user is added, and no folder's permissions change.
+The first choice is a Linux user namespace in which root appears as the user nobody. Files keep their owner, and the
+server can enter folders that only root may enter. But most containers forbid namespaces, and in a namespace, another
+user's private home cannot be read. The second choice is the real user nobody, with copies of programs and data that
+this user can read. Neither adds a user or changes the permissions of a folder.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The user that a server runs as: by a command prefix, as another user, or (neither) as the current user."""
+    """The user that a server runs as: a command prefix sets it, or another user, or neither (the current user)."""
 
     prefix: tuple[str, ...] = ()
     user: str | None = None
 
 
 def unprivileged_identity(*trials: Sequence[str]) -> Identity:
-    """Return an identity for a server that must not be root, with which each of the `trials` (commands) succeeds."""
+    """Return an identity for a server that must not run as root. The commands `trials` must succeed with it."""
     if os.geteuid() != 0:
         return Identity()
     return Identity(prefix=NAMESPACE) if namespaces_work(*trials) else Identity(user=NOBODY)
 
 
 def namespaces_work(*trials: Sequence[str]) -> bool:
-    """Return whether a user namespace can be created here, and the commands succeed in it."""
+    """Return whether a user namespace can be created on this machine, and the commands `trials` succeed in it."""
     if shutil.which(NAMESPACE[0]) is None:
         return False
     return all(_succeeds([*NAMESPACE, *trial]) for trial in (("true",), *trials))
 
 
 def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
-    """Return the folder of the data: `folder`; if another user runs the server, a temporary folder named by `token`."""
+    """Return the folder of a server's data: `folder` or, for another user, a temporary folder named with `token`."""
     return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
 
 
 def open_to_all(folder: Path, identity: Identity) -> None:
-    """Create a folder that the identity may enter, if the identity is another user.
+    """If the identity is another user, create a folder that this user may enter.
 
     Raises:
         SandboxError: another user created the folder, or a parent folder is private.
@@ -73,7 +73,7 @@ def open_to_all(folder: Path, identity: Identity) -> None:
 
 
 def let_all_read(folder: Path) -> None:
-    """Let everybody read `folder` and run its programs, whatever the umask was."""
+    """Let everybody read the files in `folder` and run its programs."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if not stat.S_ISLNK(mode):
@@ -81,7 +81,7 @@ def let_all_read(folder: Path) -> None:
 
 
 def give(folder: Path, identity: Identity) -> None:
-    """Create `folder` for the identity, private to it."""
+    """Create a folder that only the user of the identity may enter."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if identity.user is not None:
         shutil.chown(folder, user=identity.user)

@@ -1,4 +1,4 @@
-"""Start, await and stop a server process of the sandbox. The server also ends if this process is killed."""
+"""Start and stop a server process of the sandbox, and wait for it. The server also ends if this process is killed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 PROJECT = Path(__file__).parents[3]
 GUARD = Path(__file__).with_name("guard.py")
-READY_WITHIN = 30.0  # seconds; every server is ready in about one second
-STOPPED_WITHIN = 45.0  # seconds; a guard needs less, even if it sends all its signals
+READY_WITHIN = 30.0  # max seconds until a server is ready; usually about 1
+STOPPED_WITHIN = 45.0  # max seconds until a stopped guard has ended; it needs less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """What to start, and how to end it.
+    """A server to start: its command, and how to stop it.
 
     Attributes:
         name: the name in messages, and of the log file.
         command: the program and its arguments.
-        stop_signals: tried in this order ("INT", "QUIT"), then KILL.
-        prefix: a command that runs guard and server together, such as `unshare …`.
+        stop_signals: signals that stop the server, sent in this order, such as "INT", "QUIT"; then KILL.
+        prefix: the beginning of a command that runs the guard and so the server, such as `unshare …`.
         user: the user to run the server as, or None for the current user.
-        environment: the server's whole environment, or None for a copy of this process's.
+        environment: all environment variables of the server; None: those of this process.
         lock: a file descriptor that stays open until the server has ended.
     """
 
@@ -45,7 +45,7 @@ class Server:
 
 
 class RunningServer:
-    """A started server. It ends with `stop`, or within two seconds of this process's end."""
+    """A started server. It ends by `stop`, or within two seconds after the end of this process."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -58,8 +58,8 @@ class RunningServer:
                 stderr=log,
                 env=None if server.environment is None else dict(server.environment),
                 pass_fds=() if server.lock is None else (server.lock,),
-                start_new_session=True,  # Ctrl-C reaches only the parent, which stops the servers in order
-                cwd="/",  # the current folder may be forbidden, or hold modules named like the server's
+                start_new_session=True,  # so that Ctrl-C reaches only this process, which stops the servers in order
+                cwd="/",  # the current folder may be unreadable, or have modules with the same names
             )
 
     def _command(self) -> list[str]:
@@ -67,10 +67,10 @@ class RunningServer:
         return [*server.prefix, *guarded(server.command, server.stop_signals, server.user)]
 
     def await_ready(self, probe: Callable[[], bool], *, within: float = READY_WITHIN) -> None:
-        """Return once `probe` returns true.
+        """Return when `probe` returns true.
 
         Raises:
-            ServerDidNotStart: the server ended first, or `within` seconds went by.
+            ServerDidNotStart: the server ended first, or was not ready after `within` seconds.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         try:
@@ -90,7 +90,7 @@ class RunningServer:
             time.sleep(0.02)
 
     def await_end(self) -> None:
-        """Return once a program that ends by itself has succeeded.
+        """Wait for the end of a program that ends by itself.
 
         Raises:
             ServerDidNotStart: the program failed.
@@ -111,7 +111,7 @@ class RunningServer:
         return self._guard.poll() is not None
 
     def stop(self) -> None:
-        """Stop the server with its stop signals and wait for its end."""
+        """Stop the server with its stop signals, and wait for its end."""
         self.ask_to_stop()
         self._guard.wait(STOPPED_WITHIN)
 
@@ -120,7 +120,7 @@ class RunningServer:
         self._guard.terminate()
 
     def log_since_start(self) -> str:
-        """Return what the server has written since this start."""
+        """Return the output of the server since this start."""
         with self.server.log.open("rb") as log:
             log.seek(self._logged_before)
             return log.read().decode(errors="replace")
@@ -132,7 +132,7 @@ class RunningServer:
 
 
 def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), user: str | None = None) -> list[str]:
-    """Return the command that runs `command` under a guard, which ends it together with this process."""
+    """Return a command that runs `command` under a guard. The guard stops it when this process ends."""
     guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
     return [*guard, ",".join(stop_signals), user or "-", "--", *command]
 

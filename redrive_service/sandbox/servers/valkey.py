@@ -1,4 +1,4 @@
-"""Valkey (or Redis) for the sandbox, with an append-only file, so that its data outlives a kill."""
+"""Run Valkey (or Redis) for the sandbox. An append-only file keeps its data if it is killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Valkey:
 
     @property
     def url(self) -> str:
-        """The `REDIS_URL` of the sandbox."""
+        """Return the `REDIS_URL` of the sandbox."""
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
     def forget(self) -> None:
@@ -32,14 +32,14 @@ class Valkey:
         shutil.rmtree(self.folder / "valkey", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server and return once it answers.
+        """Start the server, and return when it answers.
 
         Raises:
             SandboxError: the server did not start.
         """
         home = self.folder / "valkey"
         home.mkdir(mode=0o700, exist_ok=True)
-        configuration = home / "valkey.conf"  # a file, since everybody can read a password on a command line
+        configuration = home / "valkey.conf"  # in a file, because everybody can read the password of a command line
         configuration.touch(mode=0o600)
         configuration.write_text(
             f"bind 127.0.0.1\nport {self.port}\ndir {quoted(home)}\n"
@@ -60,6 +60,6 @@ class Valkey:
 
 
 def quoted(path: Path) -> str:
-    """Return a path in the syntax of valkey.conf, for any bytes in the path."""
+    """Return a path as a quoted text for valkey.conf. The path may have any bytes."""
     plain = re.sub(rb"[^\w/.+-]", lambda found: b"\\x%02x" % ord(found[0]), os.fsencode(path))
     return f'"{plain.decode()}"'

@@ -1,5 +1,5 @@
-"""The demo's shop: it publishes events to its customers' systems, and its consumer fails one night.
+"""The demo's shop: it sends messages about events to a queue, and its consumer fails.
 
-`events` makes the shop's events, `consumer` is the process that handles them, `calls` reads the local SQS's call log,
-`world` runs the shop. No module uses the service's code.
+`events` makes the events. `consumer` is the process that handles the messages. `calls` reads the call log of the local
+SQS. `world` runs the shop. No module uses code of the service.
 """

@@ -1,4 +1,4 @@
-"""Reads the local SQS's call log over HTTP, and sets its fault plan."""
+"""Read the call log of the local SQS over HTTP, and set its fault plan."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from redrive_service.sandbox.errors import SandboxError
 
-_PATIENCE = 30.0  # seconds; a page of 20,000 calls takes about one second
+_PATIENCE = 30.0  # timeout in seconds; a page of 20,000 calls takes about 1
 
 
 class CallsAreGone(SandboxError):
-    """The local SQS has already dropped the requested calls."""
+    """The local SQS does not keep the requested calls any more."""
 
 
 def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,10 @@
 """The shop's consumer, a process of its own: `python -m redrive_service.sandbox.shop.consumer QUEUE_URL LOG MODE`.
 
-It handles every message while the file MODE contains `mended`, and fails every message while it contains `broken`. It
-makes a failed message visible again at once. If MODE contains `mended 100`, it stops handling after a total of 100
-messages, and writes `broken` into the file. For every message it writes a line of JSON to LOG: the message, when it
-began and ended (seconds since 1970), and the outcome: `ok`, `failed`, or `again` for a message that was already
-handled. To handle a message here means to write this line; then the message is deleted.
+While the file MODE contains `mended`, the consumer handles every message. While it contains `broken`, the consumer
+fails every message, and makes it visible again at once. With `mended 100`, the consumer writes `broken` into the file
+after a total of 100 handled messages. For every message, the consumer writes a line of JSON to LOG: the message, begin
+and end (seconds since 1970), and the outcome: `ok`, `failed`, or `again` for a message that was handled before. To
+handle a message means to write this line; then the message is deleted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ MENDED: Final = "mended"
 OUT_OF_ORDER: Final = "the ledger does not answer"  #: the error of every message while the consumer is broken
 THREADS: Final = 8
 VISIBILITY: Final = 1.0  # seconds, the visibility timeout of the queue
-# A message that waited longer in its batch is skipped: it would become visible while it is handled.
+# A message that waited longer in its batch is skipped, because it could become visible while it is handled.
 FRESH: Final = 0.6 * VISIBILITY
 _LONG_POLL: Final = 1
 _BREATH: Final = 0.2
 
 
 class CannotHandle(Exception):
-    """The message was not handled; it stays in the queue."""
+    """The message was not handled. It stays in the queue."""
 
 
 class Journal:
@@ -51,7 +51,7 @@ class Journal:
         self._lock = Lock()
 
     def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
-        """Log one processing of a message, in one complete line."""
+        """Write one processing of a message to the log, as one line."""
         attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
         told = {
             "message_id": message["MessageId"],
@@ -72,7 +72,7 @@ class Journal:
         return message["MessageId"] in self._handled
 
     def mode(self, path: Path) -> str:
-        """Return the mode in the file. If as many messages were handled as it allows, write `broken` first."""
+        """Return the mode in the file. Write `broken` first if the allowed number of messages was handled."""
         mode, _, most = path.read_text().strip().partition(" ")
         if not most or len(self._handled) < int(most):
             return mode
@@ -100,7 +100,7 @@ def handle(message: MessageTypeDef, mode: str) -> None:
 
 
 def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
-    """Handle one message and log it; return whether it may be deleted."""
+    """Handle one message and log that. Return whether the message may be deleted."""
     started = wall_clock()
     if journal.has(message):
         journal.write(message, started=started, outcome="again", why="")
@@ -115,7 +115,7 @@ def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
 
 
 def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> None:
-    """Receive up to ten messages, handle them in order, delete the handled ones, make the others visible."""
+    """Receive up to ten messages, and handle them in order. Delete handled messages, and make failed ones visible."""
     answer = client.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=_LONG_POLL, MessageAttributeNames=["All"]
     )
@@ -141,7 +141,7 @@ def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> Non
 
 
 def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event) -> None:
-    """Handle batches until told to stop; errors of SQS are retried."""
+    """Handle batches until `stop` is set. After an error of SQS, try again."""
     while not stop.is_set():
         try:
             take_batch(client, url, mode, journal)

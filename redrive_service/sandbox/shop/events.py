@@ -1,6 +1,6 @@
-"""The shop's events: some hundred accounts, a few events that nobody can process (poison), and a few duplicates.
+"""Make the shop's events, each of an account, with some that no consumer can process (poison), and some duplicates.
 
-In one account, called spoilt, no amount is a number.
+In the events of one account, called spoilt, no amount is a number, so all of them are poison.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from random import Random
 MOST_OF_AN_ACCOUNT = 4
 _USUAL_OF_AN_ACCOUNT = 3
 _TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
-_ONE_IN = 200  # one event in this many is poison, and as many are duplicates
+_ONE_IN = 200  # one event in 200 is poison, and one a duplicate
 _LETTERS_FOR_POISON = 10  # from this many events on, at least one is poison
 
 SPOILT = "account-spoilt"
@@ -24,7 +24,7 @@ LETTERS_FOR_SPOILT = 300  # from this many events on, one account is spoilt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShopEvent:
-    """One message. Two messages with one `event_id` are the same event, published twice by mistake.
+    """A message of the shop. Two messages with the same `event_id` are one event that was published twice by mistake.
 
     Attributes:
         sequence: the event's number among the account's events, from 1 on.
@@ -93,7 +93,7 @@ def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dic
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
-    """Return the positions where the account's previous event may be published again, as it can be processed."""
+    """Return the positions at which the previous event of the same account may be repeated: it is not poison."""
     latest: dict[str, int] = {}
     found = []
     for position, account in enumerate(slots):

@@ -1,4 +1,4 @@
-"""The shop: its queues, its events, its consumer, and the judge's result."""
+"""Run the shop of an incident: its queues, events and consumer. At the end, let the judge judge the redrive."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 NAME = "shop-webhooks"
-RECEIVES = 2  # how often a message is received before it goes to the dlq
-_DEAD_WITHIN = 60.0  # seconds; 2,000 letters take about five seconds
-_TEN = 10  # messages in a batch of SQS at most
+RECEIVES = 2  # receives of a message before SQS dead-letters it
+_DEAD_WITHIN = 60.0  # max seconds until all messages are in the DLQ; 2,000 take about 5
+_TEN = 10  # max messages in a batch of SQS
 _BREATH = 0.1  # seconds between two checks
 
 
@@ -40,16 +40,16 @@ class MessagesDidNotReachDlq(SandboxError):
 
 
 class Shop:
-    """The shop of one incident, inside a `with` block: `break_down`, `publish`, `await_dead`, `mend`, `judged`.
+    """The shop of one incident. Use it in a `with` block: `break_down`, `publish`, `await_dead`, `mend`, `judged`.
 
-    Entering the block waits up to a minute if the same queues were purged within the last minute.
+    If the same queues were purged within the last minute, the start of the block waits until SQS allows a new purge.
 
     Attributes:
         source, dlq: the names of the shop's queues. Messages of an earlier incident are purged.
         source_url, dlq_url: their URLs.
         events: the events to publish.
         log: the consumer's log.
-        shows_brakes: there are enough letters to show a run's waves, and one account is spoilt.
+        shows_brakes: whether there are enough letters to show the waves of a run, and a rule for the spoilt account.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Shop:
         self._exit.close()
 
     def publish(self) -> None:
-        """Send every event to the shop's queue, ten per call, in order. SandboxError: SQS refused an event."""
+        """Send every event to the shop's queue, ten per call, in order. Raises SandboxError if SQS refuses an event."""
         for first in range(0, len(self.events), _TEN):
             batch = self.events[first : first + _TEN]
             answer = self._client.send_message_batch(
@@ -92,7 +92,7 @@ class Shop:
             raise_if_stopped()
 
     def break_down(self) -> RunningServer:
-        """Start the consumer in its broken state: all messages in the shop's queue will go to the dlq."""
+        """Start the consumer in its broken state, in which all messages of the shop's queue go to the DLQ."""
         self._mode.write_text(BROKEN)
         module = "redrive_service.sandbox.shop.consumer"
         command = [sys.executable, "-m", module, self.source_url, str(self.log), str(self._mode)]
@@ -105,7 +105,7 @@ class Shop:
         return consumer
 
     def mend(self, *, handles: int | None = None) -> None:
-        """Let the consumer handle valid messages from now on; with `handles`, it breaks again after that many."""
+        """Repair the consumer. `handles`: number of messages after which it breaks again; None: never."""
         self._mode.write_text(MENDED if handles is None else f"{MENDED} {handles}")
 
     def is_broken(self) -> bool:
@@ -113,15 +113,15 @@ class Shop:
         return self._mode.read_text() == BROKEN
 
     def deliver_twice(self) -> None:
-        """Let the next receive from the dlq return messages that stay visible, so that they are received twice."""
+        """Let the next receive from the DLQ return messages that stay visible, so that they are received twice."""
         plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
 
     def dead(self) -> int:
-        """Return how many messages are in the dlq, visible or in flight."""
+        """Return how many messages are in the DLQ, visible or in flight."""
         return self._count(self.dlq_url)
 
     def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
-        """Return once every message is in the dlq.
+        """Return when every message is in the DLQ.
 
         Raises:
             MessagesDidNotReachDlq: a message is missing after `within` seconds.
@@ -138,13 +138,13 @@ class Shop:
             time.sleep(_BREATH)
 
     def consumed(self) -> Iterator[dict[str, Any]]:
-        """Yield the consumer's log line by line, without a half-written last line."""
+        """Yield the lines of the consumer's log as values. An incomplete last line is left out."""
         if self.log.exists():
             with self.log.open("rb") as lines:
                 yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
 
     def calls(self) -> Iterator[dict[str, Any]]:
-        """Yield every call of the local SQS since the queues were opened."""
+        """Yield every call of the local SQS since this shop opened its queues, from the call log."""
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
@@ -164,10 +164,10 @@ class Shop:
         )
 
     def _outages(self) -> tuple[tuple[float, float], ...]:
-        """Return when the consumer failed every redriven message, from its log; at most one period per incident.
+        """Return the period in which the consumer failed every redriven message, from its log; empty: no such period.
 
-        A period begins at the consumer's last success, not at its first failure: a single failure just before the
-        outage looks to the service like a part of the outage.
+        The period begins at the last success, not at the first failure. If a single message failed just before the
+        outage, the service counts this failure to the outage.
         """
         redriven = [line for line in self.consumed() if line["redrive"]]
         failed = [line for line in redriven if line["why"] == OUT_OF_ORDER]
@@ -179,18 +179,18 @@ class Shop:
         return ((max(well_until, default=failed[0]["started"]), failed[-1]["ended"]),)
 
     def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
-        """Return the judge's result for everything since the queues were opened."""
+        """Return the judge's result about everything since this shop opened its queues."""
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
-        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest retention
+        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's max retention
         arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
         policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
         attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}
         self.source_url = self._queue(self.source, attributes)
 
     def _queue(self, name: str, attributes: dict[Any, str]) -> str:
-        """Return the URL of a queue; create the queue if it is missing, else purge it."""
+        """Create a queue or, if it exists, purge it. Return its URL."""
         url = self._client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         while not self._is_purged(url):
             raise_if_stopped()
@@ -198,7 +198,7 @@ class Shop:
         return url
 
     def _is_purged(self, url: str) -> bool:
-        """Return whether SQS accepted the purge of the queue. SQS allows one purge per minute."""
+        """Purge the queue. Return whether SQS accepted that: SQS allows one purge per minute."""
         try:
             self._client.purge_queue(QueueUrl=url)
         except self._client.exceptions.PurgeQueueInProgress:

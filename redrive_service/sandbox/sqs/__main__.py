@@ -1,4 +1,4 @@
-"""Starts the local SQS: `python -m redrive_service.sandbox.sqs`."""
+"""Start the local SQS: `python -m redrive_service.sandbox.sqs`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line of the local SQS: its clock, random numbers, sockets and signals."""
+"""The command line of the local SQS: it starts the server with the machine's clock, random numbers and sockets."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ from redrive_service.sandbox.sqs.storage.journal import Journal, JournalIsUnusab
 
 _BACKLOG: Final = 1024
 _SEED_BITS: Final = 128
-# Messages live long and have no cycles; frequent garbage collection would make deep queues slow.
+# Messages are kept long and form no cycles. Frequent garbage collection would make queues with many messages slow.
 _GC_THRESHOLDS: Final = (200_000, 50, 1_000)
 
 
@@ -32,7 +32,7 @@ class _CannotStart(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the server until SIGTERM or SIGINT; return the exit code."""
+    """Run the server until SIGTERM or SIGINT. Return the exit code of the process."""
     options = _parser().parse_args(arguments)
     try:
         with contextlib.ExitStack() as stack:
@@ -83,7 +83,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
             stopped.set_result(code)
 
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Stop after a failed write: a call that is not stored must not be answered."""
+        """Stop the server after a failed write, because a call that is not stored must not be answered."""
         error = context.get("exception")
         if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong

@@ -1,4 +1,4 @@
-"""The local SQS as a pure, deterministic state machine."""
+"""The core of the local SQS: a deterministic state machine without clock, random generator or network."""
 
 from random import Random
 
@@ -12,11 +12,10 @@ DEFAULT_REGION = "us-east-1"
 
 
 class LocalSqs:
-    """SQS without its own clock, random generator or network.
+    """SQS as a state machine. Equal calls at equal times with equal random numbers give equal answers.
 
-    The same calls at the same times with the same random generator give the same answers. Timed events - the end of a
-    visibility timeout, delay or retention, move tasks - happen at their due times when a later call arrives.
-    How many calls come in between makes no difference.
+    Timed events, such as the end of a visibility timeout, are executed when the next call arrives, each as of its due
+    time. So it makes no difference how many calls come in between.
     """
 
     def __init__(self, dice: Random, *, region: str = DEFAULT_REGION, in_flight_limit: int = 120_000) -> None:
@@ -24,20 +23,20 @@ class LocalSqs:
 
     @property
     def now(self) -> float:
-        """The latest time that a caller has passed, in seconds."""
+        """Return the latest time that a caller has passed, in seconds since 1970."""
         return self._account.now
 
     @property
     def record(self) -> Record:
-        """What the last call did; every call has a new record."""
+        """Return the effects of the last call. Every call has a new record."""
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:
-        """Return the answer to one call, or raise SqsError. `now`: seconds; a time before the last call's is ignored.
+        """Return the answer to one call, or raise SqsError.
 
+        `now`: the time in seconds since 1970; a time before that of the last call is ignored. `address`: the beginning
+        of queue URLs in answers. The content of `request` is stored without a copy, so do not change it later.
         ReceiveMessage does not wait: without messages, `record.wait` says how long the caller may repeat the call.
-        `address` is the beginning of queue URLs in answers. The request's content is stored, not copied: do not change
-        it.
         """
         account = self._account
         account.record = Record()
@@ -58,7 +57,7 @@ class LocalSqs:
         account.now = max(account.now, now)
 
     def next_due(self) -> float | None:
-        """Return when the next timed event is due, in seconds of the clock; None: no event is planned."""
+        """Return when the next timed event is due, in seconds since 1970; None: no event is planned."""
         return self._account.timers.next_due()
 
     def take_woken(self) -> list[str]:

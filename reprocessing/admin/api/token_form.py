@@ -24,7 +24,10 @@ ADD: Final = "reprocessing.add_apitoken"
 
 
 class TokenForm(forms.Form):
-    """The form of a new API token: name, owner, scopes and end. It offers only scopes whose permission the user has."""
+    """The form of a new API token: name, owner, scopes and expiry.
+
+    It offers only scopes whose permission the user has.
+    """
 
     name = slug("Letters, digits, - and _. The name cannot be changed later, and no other token can get the same name.")
     teams = forms.ModelMultipleChoiceField(

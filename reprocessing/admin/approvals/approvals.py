@@ -36,7 +36,7 @@ from reprocessing.store.approvals import people, requests
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
-#: With this permission and the permission of the deed, a person may do a requested deed without the second person.
+#: A person with this permission, and the permission that the deed needs, may do a requested deed without approval.
 ACT_ALONE: Final = "reprocessing.act_alone"
 
 
@@ -98,7 +98,7 @@ class Approvals(RecordsAdmin):
 
     @admin.display(description="Changed since")
     def changed(self, row: Approval) -> str:
-        """Return the change after an open request that makes the request void; "no": none; "-": the request ended."""
+        """Return the change since the request was made that makes it void; "no": no change; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:

@@ -25,7 +25,8 @@ from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
-#: Columns of an audit entry that refer to an object, with the object's model. The list shows the first that is set.
+#: Columns of an audit entry that refer to an object, with the object's model. The list shows the first column that is
+#: not empty.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "bulkaction",
@@ -79,7 +80,10 @@ class AuditLogAdmin(RecordsAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
     ) -> tuple[QuerySet[AuditEntry], bool]:
-        """Return the entries of actions that the user with the searched name did or approved; and False: no repeats."""
+        """Return the entries of actions that the user with the searched name did or approved.
+
+        The second value is False: it tells Django that no entry occurs twice.
+        """
         name = search_term.strip().replace("\0", "")
         return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
 

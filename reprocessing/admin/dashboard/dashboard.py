@@ -19,14 +19,14 @@ from reprocessing.admin.dashboard.table_query import PAGE, TableQuery, table_que
 from reprocessing.admin.dashboard.table_rows import headers, table_rows
 from reprocessing.admin.dashboard.urgent_cards import urgent_cards
 from reprocessing.admin.site import visible_rows
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, VisibleDlqs
 from reprocessing.store.ordering import lanes
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS, VisibleDlqs
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    Messages of Django's message framework are left to the next whole page. The banner of a stop is returned only if the
+    Notices of django.contrib.messages are left for the next whole page. The banner of a stop is returned only if the
     stop changed, so that a screen reader does not read the banner again.
 
     Raises:

@@ -27,7 +27,6 @@ from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes
@@ -35,6 +34,7 @@ from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.parking_lot.failure_groups import LargestGroup
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import open_runs
 from reprocessing.store.runs.open_runs import OpenRun
 from reprocessing.store.safety.breaker_status import BreakerStatus

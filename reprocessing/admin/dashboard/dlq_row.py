@@ -133,7 +133,7 @@ class DlqRow:
 
     @cached_property
     def states(self) -> frozenset[RowState]:
-        """Return all states of the DLQ, with its mode. `NOTHING` is one of them if no other state needs attention."""
+        """Return all states of the DLQ, including its mode. `NOTHING` is added if no state needs attention."""
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
             RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.shut),

@@ -18,9 +18,9 @@ from django.views.decorators.http import require_safe
 from reprocessing.admin.dashboard.sparkline import HOURS
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: The kinds of events that the chart counts, with their labels.
 KINDS: Final = {
@@ -32,7 +32,7 @@ KINDS: Final = {
 }
 _LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the bars, and height of the highest bar
 _FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
-_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels of an hour, if the chart has at most so many hours
+_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels for each hour, by the max number of hours in the chart
 _TICKS: Final = 4
 
 
@@ -82,7 +82,7 @@ class Chart:
     Attributes:
         hours: the counts of all hours, newest first, for the table.
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
-        is_young: the chart begins later than 24 hours ago.
+        is_young: whether the chart covers less than 24 hours, because there were no earlier messages.
     """
 
     dlq: int | None
@@ -103,7 +103,7 @@ class Chart:
 def hourly_counts(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[HourCounts]:
     """Return the counts of the last 24 hours, oldest first; hours without events have zeros.
 
-    `dlq`: only this DLQ; None: all that `seen` includes.
+    `dlq`: id of the DLQ to count; None: all DLQs that `seen` includes.
     """
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     found = {(hour.hour, hour.what): hour.n for hour in counters.counts_by_hour(HOURS, dlq, seen=seen)}

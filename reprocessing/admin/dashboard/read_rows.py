@@ -16,9 +16,9 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Breaker, DeadLetterQueue, Source
 from reprocessing.store.dlqs import dlq_status, message_counts
 from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import send_rates
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import open_runs
 from reprocessing.store.runs.open_runs import StartedRun
 from reprocessing.store.safety import breaker_status

@@ -32,7 +32,7 @@ COLUMNS: Final[Mapping[str, Callable[[DlqRow], Value]]] = {
     "breaker": lambda row: max((_SHUT[breaker.state] for breaker in row.breakers), default=None),
     "action": lambda row: row.review + row.uncaptured,
 }
-#: Columns that a first click sorts in ascending order; it sorts the others in descending order.
+#: Columns that a first click sorts in ascending order. All other columns are first sorted in descending order.
 _ASCENDING: Final = frozenset({"name", "state", "expires"})
 
 
@@ -76,7 +76,7 @@ class TableQuery:
         )
 
     def sorted_by(self, column: str) -> TableQuery:
-        """Return the query after a click on this column: sorted by the column or, if it is so already, reversed."""
+        """Return the query after a click on this column: sorted by it, or in reverse order if already sorted by it."""
         first = column if column in _ASCENDING else f"-{column}"
         other = f"-{column}" if column in _ASCENDING else column
         return replace(self, sort=other if self.sort == first else first, page=1)

@@ -89,7 +89,7 @@ class TableRow:
 
 
 def headers(query: TableQuery) -> list[Header]:
-    """Return the titles of all columns, for a table with this query."""
+    """Return the title of each column, with the URL that sorts by it. `query`: the current filter and order."""
     here = reverse("admin:index")
     sorted_by = query.sort.removeprefix("-")
     order = "descending" if query.sort.startswith("-") else "ascending"

@@ -1,4 +1,4 @@
-"""The dashboard's cards of urgent problems: one card for each kind of problem, with the names of the first DLQs."""
+"""The dashboard's cards of urgent problems: one card for each kind of problem, with names of DLQs that have it."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ from reprocessing.pipeline.dlqs import adopt
 from reprocessing.pipeline.dlqs.adopt import Adoption
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
-#: Rows of a page, and most DLQs that one request adds: each takes some calls to AWS.
+#: Max rows of a page, and max DLQs that one request adds. To add a DLQ takes several calls to AWS.
 MOST: Final = 50
 _LIST: Final = "admin:reprocessing_discoveredqueue_changelist"
 _STATUSES: Final = ("new", "watched", "ignored")
@@ -45,7 +45,7 @@ _STATUSES: Final = ("new", "watched", "ignored")
 
 @dataclass(frozen=True, slots=True)
 class DlqRow:
-    """A discovered DLQ in the list, with the risk that its messages expire, and its sources in words."""
+    """A row of the list: a discovered DLQ, the risk that its messages expire, and the names of its sources."""
 
     dlq: DiscoveredDlq
     risk: Risk

@@ -1,4 +1,4 @@
-"""The choices in the form of a DLQ's settings: values and labels."""
+"""The choices of the select fields in the form of a DLQ's settings: stored values and labels."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ from reprocessing.admin.dlqs.dlq_choices import (
 from reprocessing.admin.site import fields
 from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
 from reprocessing.admin.targets.target_fields import TargetFieldsForm
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES
-from reprocessing.models.target import MAX_SECONDS, TargetKind
+from reprocessing.models.target import MAX_SECONDS
 
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
 _TASK_HELP: Final = {
@@ -131,11 +132,11 @@ class DlqFieldsForm(TargetFieldsForm):
     approval_above = whole_number(
         "Second person above (messages)",
         "Runs, discards, releases and edits of more messages, and rule changes, need a second person. 0: all. Default: "
-        "empty, as set for all DLQs. Lifting it needs a second person, too.",
+        "empty, as set for all DLQs. To loosen this limit needs a second person, too.",
         least=0,
     )
     interval = whole_number(
-        "Poll interval (s)", "Mode automatic: time between two looks at the DLQ. Default: 60.", most=MAX_SECONDS
+        "Poll interval (s)", "Mode automatic: time between two polls of the DLQ. Default: 60.", most=MAX_SECONDS
     )
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
@@ -149,15 +150,15 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     held_copies_limit = whole_number(
         "Max SQS copies",
-        "How many captured messages stay in the DLQ, in flight. Default: 20000. Further ones are deleted there when "
-        "they are captured.",
+        "How many captured messages stay in the DLQ, in flight. Default: 20000. Further messages are deleted from "
+        "the DLQ when they are captured.",
         least=0,
         most=MAX_HELD_COPIES,
     )
     keep_bodies = whole_number(
         "Keep bodies (days)",
         "How long bodies are kept after a message is delivered, duplicate or discarded. Default: empty, as long as the "
-        "history.",
+        "message's history.",
         least=0, most=MAX_DAYS,
     )  # fmt: skip
     new_key_delay = number(
@@ -185,7 +186,7 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
-        "What consumes the source queues. Default: others.", empty="unchanged; new DLQ: others",
+        "Which programs consume the source queues. Default: others.", empty="unchanged; new DLQ: others",
     )  # fmt: skip
     strips_eta, strips_expires, resets_retries, renews_id = (
         choice(words, YES_NO, _TASK_HELP[name], empty="unchanged; new DLQ: no") for name, words in TASKS.items()

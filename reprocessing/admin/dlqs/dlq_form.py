@@ -17,12 +17,12 @@ from reprocessing.admin.dlqs.dlq_fields import DlqFieldsForm
 from reprocessing.admin.site import fields
 from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, changed_values
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import AuditAct, DeadLetterQueue
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.configuration.defaults import dlq_defaults
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 
 #: Fields of the form that set the DLQ's column of the same name.
 COLUMNS: Final = (
@@ -35,7 +35,7 @@ _MAY_BE_EMPTY: Final = frozenset({
     "give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn",
     "keep_bodies", "approval_above",
 })  # fmt: skip
-#: Fields that say which queue it is. They have no default.
+#: Fields that are different for each DLQ, and so have no default.
 _WITHOUT_DEFAULT: Final = frozenset({"name", "url", "sources", "to", "teams"})
 
 
@@ -99,11 +99,11 @@ class DlqForm(DlqFieldsForm, PreviewForm):
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 
     def differs(self, name: str) -> bool:
-        """Return whether the value of a field differs from the default of a DLQ of this type."""
+        """Return whether the value of a field differs from the default for the DLQ's queue type (FIFO or standard)."""
         value, default = self[name].value(), self._defaults.get(name, "")
         if name in _WITHOUT_DEFAULT:
             return False
-        if value in (None, ""):  # an empty field of a new DLQ gets its default, unless it may be empty
+        if value in (None, ""):  # saved as the default, unless the field may be empty
             return name in _MAY_BE_EMPTY and default not in (None, "")
         return self.fields[name].has_changed(default, value)
 

@@ -62,7 +62,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
 
 
 def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Ask for the queue's URL; then show the whole form with proposed values, and their preview.
+    """Ask for the queue's URL; after its submission, show the whole form with proposed values, and a preview.
 
     If SQS does not answer, show the whole form, to be filled in by hand.
     """
@@ -74,7 +74,7 @@ def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
         return TemplateResponse(request, "reprocessing/admin/dlq_url.html", context)
     try:
         return preview_form.show_preview(request, asked, form.found())
-    except QueueUnreachable:  # the preview reads the queue again, and says why it cannot
+    except QueueUnreachable:  # the preview asks SQS again, and shows why SQS does not answer
         return preview_form.show_preview(request, asked, form.typed())
 
 
@@ -103,7 +103,10 @@ def _look(form: DlqForm) -> Preview:
 
 
 def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
-    """Return by field of the form the value that a new DLQ gets. Values of several targets are named each."""
+    """Return the value that a new DLQ gets, by form field.
+
+    If targets get different values, the text has each value with the name of its target.
+    """
     values: dict[str, dict[str, str]] = {}
     for change in changes:
         if change.after not in (None, "", []):

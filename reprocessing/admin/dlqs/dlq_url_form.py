@@ -45,12 +45,12 @@ class UrlForm(forms.Form):
         return given
 
     def typed(self) -> dict[str, Any]:
-        """Return the values for the whole form that need no answer of SQS: URL, role, and a name."""
+        """Return initial values of the whole form, found without SQS: URL, role, and a proposed name."""
         given = self.cleaned_data
         return _values(given["url"], given["role_arn"], arns.read(given["url"]) or _arn_of(given["url"]))
 
     def found(self) -> dict[str, Any]:
-        """Return the values for the whole form: URL, role, a name, and sources that only discovery knows.
+        """Return initial values of the whole form: URL, role, a proposed name, and sources that only discovery knows.
 
         Raises:
             QueueUnreachable: SQS did not tell the URL of an ARN.

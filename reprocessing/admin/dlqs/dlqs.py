@@ -26,7 +26,7 @@ _POLICY = (
     "masked_fields", "search_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: Labels on a DLQ's page: those of the form, and others for fields that the form does not have.
+#: Labels on a DLQ's page: the labels of the form, and labels of columns that the form does not have.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages",
     "depth_in_flight": "Messages in flight",

@@ -1,6 +1,7 @@
-"""Adapt texts that were written for commands to the admin.
+"""Rewrite texts about commands for pages of the admin.
 
-A command-line option is replaced by the label of the form field, and a command by a link to the page that does it.
+The label of a form field replaces the command-line option, and a link to the page with the same effect replaces the
+command.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: For options whose form field has another name: the name of the field.
+#: Options that do not have the name of their form field, with the name of the form field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: For each command that a page replaces: model, text of the link, pattern of URL names, and name of the changing page.
+#: For each command that a page replaces: model, text of the link, pattern of URL names, and the URL name's end for the
+#: page that changes a row.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
@@ -35,7 +37,7 @@ _SAID: Final = re.compile(
 
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """Return the text as escaped HTML, with labels of `fields` instead of options, and links instead of commands."""
+    """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands."""
     told, end = [], 0
     for found in _SAID.finditer(text):
         told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
@@ -44,7 +46,7 @@ def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
 
 
 def named_fields(text: str, fields: Mapping[str, Field]) -> set[str]:
-    """Return the names of those `fields` whose options the text names."""
+    """Return the names of those `fields` whose command-line option is in the text."""
     options = (found["option"] for found in _SAID.finditer(text) if found["option"])
     return {name for name in (_field_of(option) for option in options) if name in fields}
 

@@ -1,4 +1,4 @@
-"""Refuse, in the form of a DLQ, changes with which a person could see masked values without the permission."""
+"""Refuse changes of a DLQ's settings with which a person without the permission could see masked values."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
 from reprocessing.models import Target
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
 

@@ -28,7 +28,7 @@ class TeamAdmin(GroupAdmin):
     readonly_fields = ("dead_letter_queues",)
 
     def get_object(self, request: HttpRequest, *args: Any, **options: Any) -> Group | None:  # noqa: ANN401  Django's own
-        """Return the group; None: there is none. Its attribute `seen_dlqs`: the group's DLQs that this person sees."""
+        """Return the group, with the attribute `seen_dlqs`: its DLQs that this person sees. None: no such group."""
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))

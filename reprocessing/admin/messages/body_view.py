@@ -1,6 +1,6 @@
-"""Show a body as a tree, if it is JSON, as text, and in a command that sends the message by hand.
+"""Show a body as text, as a tree if it is JSON, and in a command that sends the message by hand.
 
-Tree and text have a limit in bytes of HTML, so that the page stays small.
+Each part has a maximum size in bytes of HTML, so that the page stays small.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from reprocessing.domain.message.json_tree import Closed, Label, Leaf, Opened, S
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.targets import send_command, webhook_headers
 from reprocessing.domain.targets.send_command import MessageToSend
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import Letter, Target
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
-#: Most values of a tree, and most bytes of its HTML.
+#: Max values in a tree, and max bytes of the tree's HTML.
 MOST_VALUES: Final = 400
 TREE_BYTES: Final = 36_000
-#: Most bytes of the HTML of a body, of an inner message, and of all values of attributes together.
+#: Max bytes of HTML: of a body, of the message inside an SNS notification, of all values of attributes together, and of
+#: a command.
 BODY_BYTES: Final = 36_000
 INNER_BYTES: Final = 8_000
 ATTRIBUTE_BYTES: Final = 12_000
 COMMAND_BYTES: Final = 12_000
 _ROW_BYTES, _TEXT_SHOWN, _OPEN_DEPTH = 90, 300, 2
-_ESCAPED: Final = 14  # most bytes of HTML of one character: &lt;U+0001&gt;
+_ESCAPED: Final = 14  # max bytes of HTML for one character: &lt;U+0001&gt;
 
 
 @dataclass(slots=True)
@@ -65,7 +66,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that sends the message. `reads_file`: it needs the downloaded body. `lacks_signature`: see `text`."""
+    """A command that sends a message. `reads_file`: whether the command reads the body from a downloaded file.
+
+    `lacks_signature`: whether the target expects a signature, which the command does not contain.
+    """
 
     text: str = field(repr=False)
     reads_file: bool
@@ -123,7 +127,7 @@ def raw(body: bytes, dialect: BodyFormat) -> Raw:
 
 
 def cut_to(shown: Readable, most: int) -> Readable:
-    """Return a text whose HTML has at most so many bytes."""
+    """Return a text, cut so that its HTML has at most `most` bytes."""
     text = shown.text
     while (size := _size(text)) > most:
         text = text[: min(len(text) - 1, max(len(text) * most // size, most // _ESCAPED))]
@@ -149,11 +153,11 @@ class _Growing:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no more values are shown."""
+        """Return whether the tree has its maximum size, so that no more values are added."""
         return self._tree.values >= MOST_VALUES or self._bytes >= TREE_BYTES
 
     def add(self, step: Step) -> None:
-        """Add a row."""
+        """Add a value, or the beginning or end of an object or list."""
         match step:
             case Leaf(label, kind, text):
                 cut = max(0, len(text) - _TEXT_SHOWN)
@@ -186,9 +190,9 @@ class _Growing:
 
 
 def _named(label: Label) -> dict[str, Any]:
-    """Return the place of a value for the template.
+    """Return the name or list index of a value for the template.
 
-    `exact`: the name as a JSON text, if it is not shown as it is; a script makes paths from it.
+    `exact`: the name as a JSON text, if the page shows it changed or cut; a script makes the value's path from it.
     """
     if label.name is None:
         index = "" if label.index is None else str(label.index)

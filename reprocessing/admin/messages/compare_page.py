@@ -23,7 +23,7 @@ from reprocessing.store.payloads import message_types
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
-_LONGEST: Final = 200  # characters of an id
+_LONGEST: Final = 200  # max characters of an entered id
 _NO_MESSAGE: Final = 'There is no message with the id "{}". Enter a message id or a redrive id.'
 _NO_DEFAULT: Final = (
     "No delivered message of the same type or ordering key was found among the newest of this DLQ. Enter the id of a "
@@ -33,11 +33,13 @@ _NO_BODY: Final = "One of the two payloads was deleted."
 
 
 class NothingToCompare(Exception):
-    """There is no other version or message to compare with. Its text is for people."""
+    """There is no other version or message to compare with. The error's text is shown to the person."""
 
 
 def page(request: HttpRequest, letter: Letter, opts: Options[Any], reveal: RevealForm | None) -> HttpResponse:
-    """Show the lines that differ. The request names an edit (`no`), or another message (`with`; empty: the default).
+    """Show the lines in which a message differs from one of its edits, or from another message.
+
+    URL parameters: `no`, the number of an edit; or `with`, the id of a message (empty: a delivered message is chosen).
 
     Raises:
         NothingToCompare: there is no such edit or message, or its payload was deleted.
@@ -77,7 +79,7 @@ def _with_message(request: HttpRequest, letter: Letter) -> dict[str, Any]:
 
 
 def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
-    """Return the message to compare with, and why it was chosen."""
+    """Return the message to compare with, and in words which message it is."""
     text = request.POST["with"].strip().replace("\0", "")
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     if text:
@@ -94,7 +96,7 @@ def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
 
 
 def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
-    """Return the visible message with this message id or redrive id, if possible of the same DLQ."""
+    """Return the message with this message id or redrive id that the person sees, if possible of the same DLQ."""
     dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     found = letters.filter(Q(dlq__in=dlqs, message_id=text) | _redrive_id(text)).exclude(pk=letter.pk)[:100]

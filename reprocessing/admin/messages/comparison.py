@@ -1,4 +1,4 @@
-"""Compare two versions of a message, body and attributes, line by line for display."""
+"""Compare the bodies and attributes of two messages, or of two versions of a message, line by line for display."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
     """Return two dicts for the template: the differing lines of the bodies, and those of the attributes.
 
-    Key `lines` has the lines with their marks (+, -), `cut` the number of lines that are left out, and `note` why there
-    are no lines.
+    Keys: `lines`, the lines with marks (+, -). `cut`, how many lines are left out. `note`, why there are no lines.
     """
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),

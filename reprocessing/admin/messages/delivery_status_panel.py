@@ -21,7 +21,7 @@ def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool
     """Return the template context of the panel.
 
     Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`). Masking
-    rules cannot find values in their texts. So a DLQ with masking rules masks the whole texts, unless `revealed`.
+    rules cannot find values in the text of a report. With masking rules, the whole text is masked, unless `revealed`.
     """
     reasons = None
     if shown and may_see_payloads(user):

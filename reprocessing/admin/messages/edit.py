@@ -40,9 +40,9 @@ from reprocessing.store.payloads import viewed_content
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
-#: Seconds after which an open page is too old to be submitted.
+#: Seconds for which an open page can be submitted.
 _VALID: Final = 12 * 3_600
-_AS_IT_IS: Final = "surrogateescape"  # error handler with which bytes that are not UTF-8 keep their values
+_AS_IT_IS: Final = "surrogateescape"  # this error handler keeps bytes that are not UTF-8
 _MASKED: Final = (
     "This message has masked values. Editing shows them, so it needs the permission to reveal masked values."
 )
@@ -55,7 +55,7 @@ class _Page:
 
     Attributes:
         stand: the message as it is now.
-        seen: since when the message was parked, and its last edit, when the form was opened.
+        seen: the message as it was when the form was opened: since when it was parked, and its last edit.
     """
 
     request: HttpRequest
@@ -76,7 +76,7 @@ class _Page:
 
 @require_POST
 def page(request: HttpRequest, letter: int) -> HttpResponse:
-    """Show the form or the preview, or save the edit: which, depends on the button that the person pressed.
+    """Show the form or the preview, or save the edit. The pressed button decides which of them.
 
     Raises:
         PermissionDenied: the person may not edit parked messages, or not see payloads.
@@ -230,7 +230,7 @@ def _carried(at: _Page) -> dict[str, Any]:
 def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
     """Return the content of a signed hidden field.
 
-    None: the signature is wrong or over 12 hours old, or the field was made for another person or message.
+    None: the signature is invalid or over 12 hours old, or the field was made for another person or message.
     """
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)

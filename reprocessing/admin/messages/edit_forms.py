@@ -24,10 +24,10 @@ _LONGEST: Final = 1_048_576  # max characters of a body. SQS allows as many byte
 
 
 class BodyForm(forms.Form):
-    """The form of the body. Its checkboxes (`gone`) remove attributes that can be removed, but not edited."""
+    """The form of the body. Its checkboxes (`gone`) remove those attributes that can be removed, but not edited."""
 
     body = forms.CharField(
-        required=False, strip=False, max_length=2 * _LONGEST,  # browsers send two characters for each line end
+        required=False, strip=False, max_length=2 * _LONGEST,  # a browser sends a line end as 2 characters
         widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false", "autocomplete": "off", "wrap": "soft"}),
     )  # fmt: skip
     gone = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)

@@ -1,7 +1,7 @@
-"""The list of messages, its filter, and the messages before and after a message in the list that a person came from.
+"""The list of messages, and links from a message's page to the previous and next message of a list.
 
-Links in lists carry the query of their list in the parameter `list`. If the query is not valid, or the search takes too
-long, the page has no such links.
+A list links to each message with the list's query in the URL parameter `list`. With this query, the message's page
+finds the previous and next message. If the query is invalid, or the search takes too long, the page has no such links.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from reprocessing.store.parking_lot import message_filters
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
 _LONGEST: Final = 2_000
-_PATIENCE: Final = 100  # milliseconds
+_PATIENCE: Final = 100  # max milliseconds of the search for the previous and next message
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
 _KEPT: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
 
-#: What a query raises that is no filter of the list, or whose search takes too long.
+#: Errors of a query that is not a filter of the list, or whose search takes too long.
 _NO_LIST: Final = (
     InvalidFilter, IncorrectLookupParameters, PermissionDenied, SuspiciousOperation, ValidationError, ValueError
 )  # fmt: skip
 
-#: Ids of the messages before and after; None: there is none.
+#: Ids of the previous and the next message in a list; None: there is no such message.
 Neighbours = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ListPosition:
-    """The links from a message to its list and to its neighbours there; empty texts: there is no such link.
+    """URLs of links on a message's page: the list, and the list's previous and next message; empty: no link.
 
-    `suffix`: the end of the URL of each page of the message, so that the list is not lost.
+    `suffix`: the query to append to URLs of the message's other pages, so that they can link to the list, too.
     """
 
     suffix: str = ""
@@ -60,7 +60,7 @@ class ListPosition:
 def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neighbours]) -> ListPosition:
     """Return the links for a message.
 
-    `model`: name of the list's model. `find`: returns the neighbours in the list with this query.
+    `model`: name of the list's model. `find`: returns the previous and next message in the list with a given query.
     """
     query = request.GET.get(LIST)
     if query is None or len(query) > _LONGEST or "\0" in unquote_plus(query):
@@ -78,15 +78,15 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
 
 
 def suffix(request: HttpRequest) -> str:
-    """Return the end of the URL of a message's page that keeps the list from which the person came."""
+    """Return the query to append to URLs of a message's pages, so that the pages know the list the person came from."""
     query = request.GET.get(LIST)
     return "" if query is None else f"?{urlencode({LIST: query})}"
 
 
 def link(address: str, query: QueryDict) -> str:
-    """Return the URL of a message with the query of the list that links to it, without the list's page.
+    """Return the URL of a message, with the query of the list that links to the message.
 
-    A list that searches bodies is left out: its text may be secret, and a search takes too long for one message.
+    The query of a list that searches bodies is left out: the searched text may be secret, and the search is slow.
     """
     if query.get("text"):
         return address
@@ -100,9 +100,9 @@ class MessageList(KeysetList):
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of messages from stored counters; None: they do not know it for the filter of this list.
+        """Return the number of messages in the list, from stored counters; None: no counters fit the list's filter.
 
-        The counters know DLQ, state, and whether a delivery is presumed.
+        There are counters by DLQ, by state, and by whether a delivery is presumed.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
@@ -117,12 +117,12 @@ class MessageList(KeysetList):
         )
 
     def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the filters of the URL. A group's messages are also those of the groups that are merged into it."""
+        """Return the filters in the URL. The filter of a failure group includes the groups that are merged into it."""
         found: dict[str, Any] = super().get_filters_params(params)
         asked = [value for value in found.get("group", ()) if _ID.fullmatch(value)]
         groups = FailureGroup.objects.filter(Q(pk__in=asked) | Q(merged_into__in=asked)).values_list("pk", flat=True)
         if asked and (ids := ",".join(map(str, groups))):
-            del found["group"]  # a copy
+            del found["group"]  # in a copy of the URL's filters
             found["group__in"] = [ids]
         return found
 
@@ -131,36 +131,36 @@ class MessageList(KeysetList):
         return self.rows_by_id(super().ordered_rows(), newest_first=True)
 
     def rows_by_id(self, rows: QuerySet[Letter], *, newest_first: bool) -> QuerySet[Letter]:
-        """Return these messages of the list by id.
+        """Return these messages of the list, sorted by id.
 
-        If few messages match, PostgreSQL must sort them (`pk + 0`). With the index on the id, it would read all
-        messages until it finds these few.
+        If few messages match, `pk + 0` makes PostgreSQL find them first and then sort them. Sorted by the index on
+        the id, PostgreSQL would read all messages until it finds the few that match.
         """
         if self.known is None or self.known > REACH:
             return rows.order_by("-pk" if newest_first else "pk")
         state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED_STATES:  # the condition of a partial index, which PostgreSQL then uses
+        if state and state not in FINISHED_STATES:  # lets PostgreSQL use a partial index
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
     def url_for_result(self, result: Model) -> str:
-        """Return the URL of a message, with the query of this list, so that its page links to its neighbours here."""
+        """Return the URL of a message. It has this list's query, so that the page links to neighbours in the list."""
         return link(super().url_for_result(result), self.query_shown)
 
     @cached_property
     def query_shown(self) -> QueryDict:
-        """The query of the list's URL, without the page."""
+        """The query of the list's URL, without the parameter that says where the page of the list begins."""
         return QueryDict(self.get_query_string()[1:])
 
 
 class FilteredMessages(MessageList):
-    """The filter of a list of messages, without a page of the list."""
+    """A list of messages of which only the neighbours of a message are read, never a page of the list."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read nothing."""
+        """Do nothing: do not read a page of the list."""
 
     def neighbours(self, letter: Letter) -> Neighbours:
-        """Return the ids of the messages before and after a message in the list; None: there is none."""
+        """Return the ids of the previous and the next message in the list; None: there is no such message."""
         before = self.rows_by_id(self.queryset.filter(pk__gt=letter.pk), newest_first=False)
         after = self.rows_by_id(self.queryset.filter(pk__lt=letter.pk), newest_first=True)
         return before.values_list("pk", flat=True).first(), after.values_list("pk", flat=True).first()

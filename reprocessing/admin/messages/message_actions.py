@@ -1,6 +1,6 @@
-"""Say in one sentence what state a message is in, and make the buttons on its page.
+"""Describe the state of a message in one sentence, and make the buttons on the message's page.
 
-A button that a person may not use shows the reason.
+A button that a person may not use is disabled and shows the reason.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
 def state_sentence(letter: Letter, waits: str, known: DeliveryStatus) -> str:
     """Return the state of a message in a sentence.
 
-    `waits`: why its key queue waits; empty: it is in none. `known`: what is known about its delivery.
+    `waits`: why its key queue waits; empty: the message is in no key queue. `known`: what is known about its delivery.
     """
     state = LetterState(letter.state)
     match state:
@@ -66,9 +66,9 @@ def state_sentence(letter: Letter, waits: str, known: DeliveryStatus) -> str:
 
 
 def next_action(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return a button that leads to what holds the message up, or to what came of it; None: there is nothing to do.
+    """Return the button for the next step with a message; None: no step is needed, or its state has other buttons.
 
-    A parked or discarded message has its own buttons.
+    The button plans a run, opens what a person stopped or paused, or opens the delivered message of a duplicate.
     """
     match LetterState(letter.state):
         case LetterState.CAPTURED if letter.run is None:
@@ -83,7 +83,10 @@ def next_action(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return a button that leads to what a person stopped or paused; None: the message only has to wait."""
+    """Return a button that opens what keeps a message: its stopped key queue or DLQ, or its planned or paused run.
+
+    None: nothing is stopped or paused.
+    """
     if letter.lane is not None and letter.lane.stopped_at is not None:
         address = reverse("admin:reprocessing_lane_change", args=[letter.lane_id])
         return button(request, "Open the stopped key queue", address, ("view_lane", "see key queues"))
@@ -106,7 +109,7 @@ def _delivered_twin(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _who_discarded(letter: Letter) -> str:
-    """Return who discarded a message, and why, as a part of a sentence."""
+    """Return who discarded a message, and why, as the end of a sentence: " by ann: sent twice", " by the rule old"."""
     entry = letter.reviews.filter(act=AuditAct.DISCARDED).order_by("-at", "-pk").first()
     if entry is not None:
         return f" by {entry.by}: {entry.reason.rstrip('.')}"

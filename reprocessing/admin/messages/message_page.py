@@ -1,4 +1,4 @@
-"""Read the values that a message's page shows. They include the payload only if a person asked for it."""
+"""Read the values that a message's page shows. The page shows the payload only on request."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from reprocessing.domain.sources.celery_envelope import NotShown, unpack_payload
 from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Letter
-from reprocessing.models.target import Report, TargetKind, Verdict
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.models.target import Report, Verdict
 from reprocessing.store.ordering import key_messages, lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.payloads import answer_texts, message_types, viewed_content
 from reprocessing.store.payloads.viewed_content import ViewedContent
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
@@ -67,7 +68,7 @@ def page(
 ) -> dict[str, Any]:
     """Return the template context of the page.
 
-    `shown`: the payload; None: this person did not ask for it. `revealed`: whether its masked values are shown.
+    `shown`: the payload; None: this person did not request it. `revealed`: whether the page shows masked values.
     """
     told = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
     tries, edits = timeline.attempts_and_edits(letter, told)
@@ -99,8 +100,8 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload as values for the template.
 
     `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
-    `inner` is the message inside an SNS notification, `task` the Celery task, and `pointer` where in S3 the body is;
-    None: it is not.
+    `inner` is the message inside an SNS notification (else None), `task` the Celery task (None: not a task), and
+    `pointer` the place of the body in S3 (None: not in S3).
     """
     told = body_format.recognise(held.body)
     raw = body_view.raw(held.body, told.dialect)
@@ -116,9 +117,9 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
 
 
 def public_fields(letter: Letter) -> list[tuple[str, str]]:
-    """Return the names and values of the body's public fields, which need no permission to see payloads.
+    """Return the names and values of the body's public fields, which everybody may see who may see messages.
 
-    The setting public_fields of the DLQ names these fields. Empty if it names none.
+    The DLQ's setting public_fields lists the fields; without it, the result is empty.
     """
     if not letter.dlq.public_fields:
         return []
@@ -191,7 +192,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
-    """Return the end of a sentence: what the unknown outcomes at this target wait for; empty: all are known."""
+    """Return the end of a sentence: what the outcomes of the message's target wait for; empty: all are known."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
     found = (wait for wait in waits if wait.target_id == letter.target_id)

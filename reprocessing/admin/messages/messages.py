@@ -44,8 +44,8 @@ from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
 from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.search import found_letters
 
-# The state of a message's copy in the DLQ. The list shows the time left in SQS only if the copy is held there. This is
-# a subquery, because with EXISTS PostgreSQL would read the copies of all messages, not only of those on the page.
+# The state of the copy of a message in the DLQ. The list shows the time left in SQS only if SQS still has the copy.
+# With EXISTS instead of this subquery, PostgreSQL would read the copies of all messages, not only of the page.
 _COPY = models.Subquery(
     DlqCopy.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
 )
@@ -62,7 +62,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
-    preserve_filters = False  # `url_for_result` does that, also for the list without a filter
+    preserve_filters = False  # `url_for_result` adds the filter to links instead
     list_select_related = ("dlq",)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
@@ -84,7 +84,10 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the newest messages that the search finds, as the search page reads it; and False: no row is twice."""
+        """Return the newest messages that the search finds. The text has the same meaning as on the search page.
+
+        The second value is False: it tells Django that no message occurs twice.
+        """
         text = search_term.strip()
         if not text:
             return queryset, False
@@ -102,7 +105,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     @admin.display(description="age", ordering="first_sent_at")
     def age(self, letter: Letter) -> str:
-        """Return how long ago the message was sent to its source queue."""
+        """Return how long ago the message was first sent to its source queue."""
         return duration(_annotated(letter, "_age"))
 
     @admin.display(description="time left in SQS", ordering="expires_at")
@@ -115,7 +118,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         """Show the page of a message, without its payload."""
         if request.method not in {"GET", "HEAD"}:
-            raise PermissionDenied  # Django's form writes nothing
+            raise PermissionDenied  # Django's own form must not write
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
@@ -161,9 +164,9 @@ class MessagesAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
-        """Return the ids of the messages before and after a message in the list with this query; None: there is none.
+        """Return the ids of the previous and next message in the list with this query; None: there is no such message.
 
-        Raises whatever a list raises for a query that is not valid.
+        Raises the errors of Django's lists if the query is not valid.
         """
         asked = copy(request)
         asked.GET = query  # type: ignore[assignment]  # as Django's own views do

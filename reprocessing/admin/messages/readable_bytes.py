@@ -18,7 +18,7 @@ __all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-# Each alternative also matches an unfinished part at the end of the text, so that no body makes the expression slow.
+# Each alternative also matches an unfinished token at the end of the text. Otherwise the search could take very long.
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
@@ -34,7 +34,7 @@ class Readable:
     Attributes:
         form: the format in which `text` shows the bytes: JSON, text, hex, or a value of `BodyFormat`.
         size: number of bytes.
-        cut: whether `text` leaves out the end.
+        cut: whether the end of the bytes is missing in `text`.
     """
 
     form: str
@@ -88,7 +88,7 @@ def short_key(key: str) -> str:
 def duration(length: timedelta | None) -> str:
     """Return a duration in its two largest units, such as "3 d 4 h".
 
-    Below one second, return "over", because the end of a time left has come. For None, return "-".
+    Below one second, return "over", which is right for a time left; `time_since` is for ages. For None, return "-".
     """
     if length is None:
         return "-"

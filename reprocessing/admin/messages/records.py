@@ -42,7 +42,7 @@ class Attempts(RecordsAdmin):
 
     @admin.display(description="detail")
     def readable_detail(self, attempt: Attempt) -> str:
-        """Return the detail. A target's text that may quote the payload is left out; the message's page has it."""
+        """Return the attempt's detail. A text that may quote the payload is left out; the message's page shows it."""
         return visible(answer_texts.detail_for(attempt.letter, attempt.detail or "", shown=False, revealed=False))
 
 
@@ -58,7 +58,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class Sightings(RecordsAdmin):
-    """The list of checks that found a target queue empty, or no longer empty: the evidence for outcome `absence`."""
+    """The list of checks that found a target queue empty, or not empty any more: the evidence for outcome `absence`."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -67,7 +67,7 @@ class Sightings(RecordsAdmin):
 
 @admin.register(ParkingQueueMessage)
 class Notices(RecordsAdmin):
-    """The list of messages to parking queues: copies of parked messages, and notices that a message left the lot."""
+    """The list of messages to parking queues: copies of parked messages, and notices when they leave the lot."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
@@ -88,7 +88,7 @@ class Pulses(ReadOnlyAdmin):
     list_display = ("queue", "consumed_at")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Heartbeat | None:
-        """Return the row with this id, the name of a queue; None: there is none, or the id has a zero byte."""
+        """Return the row of the queue with this name; None: there is no such row, or the name has a zero byte."""
         found: Heartbeat | None = None if "\0" in object_id else super().get_object(request, object_id, from_field)
         return found
 
@@ -120,7 +120,7 @@ class Reports(RecordsAdmin):
     def text(self, report: Report) -> str:
         """Return the consumer's text, or a note in its place if it is encrypted or any DLQ masks fields.
 
-        Masking rules cannot find values in a text. The message's page shows the text, and records the view.
+        Masking rules cannot find values in a text. The message's page shows the text, and the audit log records that.
         """
         is_hidden = sealing.from_text(report.message) is not None or viewed_content.masks_fields(None)
         return answer_texts.HIDDEN if report.message and is_hidden else visible(report.message)

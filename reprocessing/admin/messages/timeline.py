@@ -17,7 +17,7 @@ from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Revision
 MOST: Final = 200
 #: Max events of the history that a page shows.
 MOST_EVENTS: Final = 60
-#: Actions that change nothing about a message. The audit log on the page has them.
+#: Actions that do not change the message. They are left out here, and shown in the page's audit log.
 _VIEWS: Final = (AuditAct.REVEALED, AuditAct.EXPORTED)
 _SECOND: Final = timedelta(seconds=1)
 
@@ -59,9 +59,9 @@ class Event:
     """One event in the history of a message.
 
     Attributes:
-        mood: the colour of its mark: good, bad, or none.
-        by, why: the person who acted, and the reason that the person gave; empty: nobody acted.
-        note: more about the event. `address`: the URL of what `note` names.
+        mood: the colour of its mark: "good", "bad" or empty.
+        by, why: the person who acted, and the reason that the person gave; empty: not an action of a person.
+        note: more about the event. `address`: the URL to which the note links.
         tried: the attempt of this event, from `attempts_and_edits`.
     """
 
@@ -78,7 +78,7 @@ class Event:
 def history(
     letter: Letter, tries: Iterable[dict[str, Any]], edits: Iterable[dict[str, Any]], group_address: str
 ) -> tuple[list[Event], int]:
-    """Return the newest events of a message, the newest first, and how many older ones are left out.
+    """Return the newest events of a message, newest first, and the number of older events that are left out.
 
     `tries`, `edits`: what `attempts_and_edits` returned. `group_address`: the URL of the failure group.
     """
@@ -89,7 +89,7 @@ def history(
         *(_edited(one["revision"]) for one in edits),
         *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
     ]
-    events.sort(key=lambda event: event.at, reverse=True)  # stable: of equal times, the state comes first
+    events.sort(key=lambda event: event.at, reverse=True)  # stable: events at equal times keep this order
     return events[:MOST_EVENTS], max(0, len(events) - MOST_EVENTS)
 
 
@@ -138,7 +138,7 @@ def _decided(entry: AuditEntry) -> Event:
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the last edit before an attempt, which the attempt sent; 0: it sent the captured message.
+    """Return the number of the edit that an attempt sent, the last edit before it; 0: it sent the captured message.
 
     `revisions`: all edits, oldest first.
     """
@@ -149,8 +149,8 @@ def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
 def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
     """Return an attempt as values for the template.
 
-    `later`: the attempt after this one, if any. In the result, `mood` sets the colour of the label, and `revision` is
-    the number of the edit that was sent, 0 for the captured message.
+    `later`: the next attempt, if any. In the result, `mood` sets the colour of the label. `revision` is the number of
+    the edit that was sent, 0 for the captured message.
     """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at

@@ -15,10 +15,10 @@ from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 from reprocessing.store.proposed_changes import changed_fields
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 
 ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notificationroute"
 
@@ -46,7 +46,7 @@ class NotificationForm(PreviewForm):
         super().__init__(data, row, _settings(row))
         self.seen = seen
         names = seen.rows(DeadLetterQueue.objects.order_by("name")).values_list("name", flat=True)
-        if not seen.are_all:  # the events of all DLQs are not for one team
+        if not seen.are_all:  # only people who see all DLQs may select the events of all DLQs
             self.fields["dlqs"].required, self.fields["dlqs"].help_text = True, "Select at least one DLQ."
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
@@ -90,7 +90,7 @@ def _look(form: NotificationForm) -> Preview:
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
         findings.append(
-            Finding(Severity.WARN, what, "Set its environment variable REDRIVE_NOTIFY_… for workers and web server.")
+            Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_<NAME> for workers and web server.")
         )
     return Preview(
         payload=wanted,

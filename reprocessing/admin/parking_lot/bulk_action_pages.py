@@ -67,7 +67,7 @@ class Operations(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, the URL that aborts, and the URL of the progress, which an open page requests."""
+        """Return Django's URLs, the URL that aborts a bulk action, and the URL of its progress, for open pages."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -127,7 +127,7 @@ class Operations(ReadOnlyAdmin):
 
 
 def _takes(one: BulkAction) -> tuple[str, str]:
-    """Return the permission that the action takes, and the words for people who do not have it."""
+    """Return the permission that the bulk action needs, and a text for people who do not have the permission."""
     if one.act == BulkActionKind.EDIT:
         return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
     deed = DecisionKind(one.act)
@@ -139,15 +139,15 @@ def _label(one: BulkAction) -> str:
 
 
 def no_longer_matching(one: BulkAction) -> int:
-    """Return how many messages no longer matched the filter when workers came to them; 0 while the action runs."""
+    """Return how many messages no longer matched the filter when a worker reached them; 0 while the action runs."""
     return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
 def progress_of(one: BulkAction) -> dict[str, Any]:
     """Return the progress of a bulk action as template context.
 
-    `gone` is the number of messages that no longer matched, `late` the number of messages that were parked after the
-    bulk action began, and so are not changed.
+    `gone` is the number of messages that no longer matched, `late` the number of matching messages that were
+    parked after the bulk action began. Bulk actions do not change such messages.
     """
     passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
     return {
@@ -158,9 +158,9 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than 15 s ago.
+    """Return whether the bulk action was confirmed more than 15 s ago, so that workers may be missing.
 
-    The time comes from the audit log, because `asked_at` can be the time when the form was opened.
+    The audit log has the time of confirmation; `asked_at` can be the time when the form was opened.
     """
     begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
     return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
@@ -180,9 +180,9 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(one: BulkAction) -> str:
-    """Return, as text, how many matching messages were parked after the bulk action began, and so are not changed.
+    """Return, as text, how many matching messages the action leaves out because they were parked after it began.
 
-    Empty: none, or counting them would be slow.
+    Empty: there are no such messages, or counting them would be slow.
     """
     sieve = stored_filters.read_filter(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.reads_bodies:
@@ -192,7 +192,7 @@ def _late(one: BulkAction) -> str:
 
 
 def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
-    """Return the due time, target, assignee or changes that the action was given, as labels and values."""
+    """Return the values that the person gave the bulk action (due time, target, assignee, changes), with labels."""
     said = []
     if due := one.arguments.get("due"):
         said.append(("Not before", f"{due} (UTC)"))

@@ -1,7 +1,7 @@
-"""The pages that edit all messages of a filter, or selected ones: the form, then a preview, which asks for the reason.
+"""The pages that edit selected messages, or all messages of a filter: a form, then a preview that asks for the reason.
 
-The preview and the edit use the same text of the patch, which travels in a signed hidden field. Messages that change
-after the preview are not edited.
+A signed hidden field carries the patch from the preview to the edit, so that both use the same patch. Messages that
+change after the preview are not edited.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
 from reprocessing.store.payloads import viewed_content
 
-#: The permissions that an edit of many messages takes.
+#: The permissions that an edit of many messages needs.
 TAKES: Final = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
 _PREVIEWED: Final = "reprocessing.bulk_edit.previewed"
-#: Seconds after which a preview is too old to be confirmed.
+#: Seconds for which a preview can be confirmed.
 _VALID: Final = 12 * 3_600
 _OLD: Final = "Nothing was done: this page is too old, or belongs to somebody else. Select the messages again."
 _LOOKED: Final = "Previewed an edit of many messages."
@@ -55,7 +55,10 @@ _MASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The messages that a request edits. `query`: the filter's URL query. `letters`: the ids that were selected."""
+    """The messages that a request edits: those that the filter `sieve` matches. `query`: the filter as a URL query.
+
+    `letters`: ids of the selected messages; empty: all messages of the filter.
+    """
 
     request: HttpRequest
     sieve: MessageFilter
@@ -70,7 +73,7 @@ class _Page:
 
 @require_POST
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the form or the preview, or start the bulk action: which, depends on the button that the person pressed.
+    """Show the form or the preview, or start the bulk action. The pressed button decides which of them.
 
     Raises:
         PermissionDenied: the person may not edit parked messages, or not see payloads.
@@ -91,10 +94,10 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _selected(request: HttpRequest, said: Mapping[str, Any] | None = None) -> _Page:
-    """Return the messages that the list, or the page before (`said`), selected.
+    """Return the messages to edit, as selected in the list or, on the preview, as in the signed field (`said`).
 
     Raises:
-        InvalidFilter: the filter is not possible for an edit, or nothing is selected.
+        InvalidFilter: edits are not possible with this filter, or nothing is selected.
     """
     query = str(said["query"]) if said else request.POST.get("query", "")
     if said:

@@ -29,12 +29,12 @@ from reprocessing.store.parking_lot import assignment
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
-#: Values of `how`: the form of a release also asks for a time (`AT`), or for a target and an optional time (`TO`).
+#: Values of `DecisionForm.how`: a release also asks for a time (`AT`), or for a target and an optional time (`TO`).
 AT, TO = "at", "to"
 
 
 class FilterForm(forms.Form):
-    """A form that asks for the reason. Its hidden field `query` has the filter of messages as a URL query."""
+    """A form that asks for the reason of an action. The hidden field `query` has the filter of messages."""
 
     reason = reason_field()
 
@@ -49,12 +49,12 @@ class FilterForm(forms.Form):
 
 
 class DecisionForm(FilterForm):
-    """A form of a decision about the messages that a page showed, or about all messages that match a filter.
+    """The form that confirms a decision about the messages that a page showed, or about all messages of a filter.
 
     Attributes:
         letters: the messages that the page showed; empty: all that match the filter.
         token: id of a new bulk action, which starts only once, even if the form is submitted twice.
-        opened: when the page was made; a message that matches the filter only later is not changed.
+        opened: when the page was made. A message that matches the filter only after that time is not changed.
         how: what a release also asks for, `AT` (a time) or `TO` (a target, an optional time); empty: nothing.
     """
 
@@ -81,7 +81,7 @@ class DecisionForm(FilterForm):
         self.fields["reason"] = self.fields.pop("reason")
 
     def clean_letters(self) -> SeenMessages:
-        """Return the messages that the page showed, by id, with their state then; empty for a bulk action."""
+        """Return the messages that the page showed, by id, each with its state then; empty for a bulk action."""
         return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
@@ -108,7 +108,7 @@ class DecisionForm(FilterForm):
     def clean_opened(self) -> datetime | None:
         """Return when the page was made, for a bulk action or a note; None for other decisions.
 
-        A bulk action must not change messages that match only later. A note must not be added twice.
+        A bulk action changes no message that matches only after that time. A note is not added twice.
         """
         asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
         if not asks:

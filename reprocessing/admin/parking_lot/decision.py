@@ -1,8 +1,8 @@
 """Act on the parked messages that a page showed, but skip messages that changed after the page was made.
 
-Another person may have decided first, or a message was released and parked again for another reason. So the page
-contains, for each message, the time of parking and the id of its last edit. A message is skipped if one of the two
-changed.
+Meanwhile another person may have released or edited a message, or the message was parked again for another reason. So
+the page contains, for each message, the time of parking and the id of its last edit. A message is skipped if one of
+these two values changed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DecisionKind(StrEnum):
 
     @property
     def takes(self) -> str:
-        """Return which permission the decision requires, as a part of a sentence."""
+        """Return which permission the decision requires, as the end of a sentence: "it needs the permission to ..."."""
         return f"it needs the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
@@ -79,13 +79,13 @@ Arguments = Mapping[str, Any]  # of a decision: due (time), target (id), to (ass
 
 
 def pack_messages(letters: Iterable[Letter]) -> str:
-    """Return the text of a hidden field that names these messages and their state now; `unpack_messages` reads it."""
+    """Return the text of a hidden field with these messages and their current state; `unpack_messages` reads it."""
     parked = (letter for letter in letters if letter.finished_at is not None)
     return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
-    """Return the text of a hidden field that names one message and its state.
+    """Return the text of a hidden field with one message and its state.
 
     `since`: when the message was parked. `revision`: the id of the message's last edit; None: it was not edited.
     """
@@ -93,7 +93,7 @@ def pack_message(letter: int, since: datetime | None, revision: int | None) -> s
 
 
 def unpack_messages(text: str) -> SeenMessages:
-    """Return the messages that a hidden field names, with their state when the page was made.
+    """Return the messages in a hidden field, with the state that they had when the page was made.
 
     Raises:
         ValidationError: `pack_messages` did not write the text, or it has more than 1,000 messages.
@@ -124,14 +124,14 @@ def decide(  # noqa: PLR0913  # all are passed by name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on those messages of the page that did not change after it was made, in one transaction.
+    """Act on the messages that a page showed, in one transaction. Skip messages that changed after the page was made.
 
     Return the ids of the changed messages, and the reason for each skipped message.
     """
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
-        # Until the commit, the messages are locked: nobody else parks, edits or moves them.
+        # Until the commit, the messages are locked: nobody else can park, edit or release them.
         decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
         left = _changed(seen, deed.state)
         if deed is DecisionKind.ASSIGN and stood and stood.assigned is not None:
@@ -162,9 +162,9 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return the messages to skip: the reason by letter id.
+    """Return the messages that an assignment skips: the reason by letter id.
 
-    These messages are already assigned to `to`, or to another person than the page showed.
+    A message is skipped if it is assigned to `to` already, or to another person than the page showed.
     """
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
@@ -177,7 +177,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return the messages to skip because they already have this note, as when a form is sent twice: reason by id."""
+    """Return the messages that already have this note, because the form was sent twice: the reason by letter id."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -201,7 +201,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return the messages to skip because they were parked again, or edited, after the page was made: reason by id."""
+    """Return the messages that were parked again or edited after the page was made: the reason by letter id."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):

@@ -1,4 +1,4 @@
-"""Check an edit of many messages for a page: which messages its patch fits, and the difference in some of them."""
+"""Preview an edit of many messages: which messages its patch fits, and what it changes in some of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from reprocessing.store.payloads import viewed_content
 #: Max messages that a page checks, and the seconds after which it stops.
 CHECKED: Final = 2_000
 SECONDS: Final = 1.5
-#: Number of messages whose difference a page shows.
+#: Max messages for which a page shows what the edit changes.
 EXAMPLES: Final = 3
 
 
 def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
-    """Check the newest messages that a filter matches.
+    """Preview an edit in the newest messages that a filter matches: how many it fits, and examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.
@@ -40,7 +40,7 @@ def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
 
 
 def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: int, why: str) -> dict[str, Any]:
-    """Return what a page shows of a check. The audit log records, with the reason `why`, who saw the examples.
+    """Return the result of `check` as template values. The audit log records, with the reason `why`, who saw examples.
 
     `count`: how many messages match the filter.
     """

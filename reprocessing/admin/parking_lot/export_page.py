@@ -46,7 +46,7 @@ _FORMULA: Final = (
     "\uff0b",
     "\uff0d",
     "\uff20",
-)  # the last four: full-width =, +, - and @
+)  # the last four are full-width forms of =, +, - and @
 _FIELDS: Final = (
     "redrive_id", "message_id", "dlq", "source", "target", "state", "reason", "ordering_key", "idempotency_key",
     "attempts", "size", "first_sent_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
@@ -164,7 +164,7 @@ def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[
 
 
 class _Echo:
-    """A file for csv.writer that keeps nothing: `write` returns the text, so that each line can be streamed."""
+    """A file for csv.writer. `write` returns the text instead of storing it, so that each line can be streamed."""
 
     def write(self, text: str) -> str:
         return text
@@ -180,7 +180,7 @@ def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[st
 
 
 def _rules(parts: _Parts) -> dict[str, MaskRules]:
-    """Return the masking rules of each DLQ, by name; empty if the export masks nothing."""
+    """Return the masking rules of each DLQ, by the name of the DLQ; empty if the export masks nothing."""
     dlqs = DeadLetterQueue.objects.all() if parts.bodies and not parts.revealed else ()
     return {dlq.name: viewed_content.rules_of(dlq) for dlq in dlqs}
 
@@ -228,6 +228,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return a value as the text of a CSV cell, with an apostrophe before a text that would be read as a formula."""
+    """Return a value as the text of a CSV cell. A text that could be a formula gets an apostrophe in front."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

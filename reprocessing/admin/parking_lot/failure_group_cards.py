@@ -1,4 +1,4 @@
-"""Turn a failure group into a card for display, whose numbers link to messages."""
+"""Make the card that shows a failure group. The card's numbers of messages link to those messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
 
 
 def cause_words(cause: str) -> str:
-    """Return the source of a group's cause in words."""
+    """Return in words how the cause of a failure group is known."""
     return CauseKind(cause).words if cause in set(CauseKind) else visible(cause)
 
 

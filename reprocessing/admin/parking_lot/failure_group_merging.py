@@ -18,12 +18,12 @@ from reprocessing.store.parking_lot import failure_group_pages, merged_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
 PERMISSION: Final = "reprocessing.change_failuregroup"
-#: Most groups that one page merges or splits.
+#: Max groups that one page merges or splits.
 MOST: Final = 100
 
 
 def merge(request: HttpRequest) -> HttpResponse:
-    """Merge the groups that the URL names by `pick`; the person chooses the group that stays."""
+    """Merge the groups whose ids are in the URL parameters `pick`. The person chooses the group that stays."""
     picked = list(dict.fromkeys(pick for pick in request.GET.getlist("pick") if pick.isascii() and pick.isdecimal()))
     groups = _visible(request, [int(pick[:18]) for pick in picked[:MOST]])
     back = reverse("admin:reprocessing_failuregroup_changelist")
@@ -55,7 +55,7 @@ def merge(request: HttpRequest) -> HttpResponse:
 
 
 def split(request: HttpRequest, group: int) -> HttpResponse:
-    """Separate merged failure groups, so that each is a group of its own again."""
+    """Split selected groups off the group into which they were merged, so that each is a group of its own again."""
     row = _group_or_404(request, group)
     parts = merged_groups.merged_groups(row.id, limit=MOST)
     choices = [(str(part.id), visible(part.title)) for part in parts]
@@ -125,7 +125,7 @@ def _visible(request: HttpRequest, ids: Sequence[int]) -> list[FailureGroup]:
         Http404: a group does not exist, or belongs to a DLQ that this person does not see.
     """
     if not request.user.has_perm(PERMISSION):
-        return []  # the page refuses this person anyway
+        return []  # for this person, the page is refused
     found = list(visible_rows.rows(request, FailureGroup.objects).filter(pk__in=ids).order_by("-last_at", "-pk"))
     if len(found) < len(ids):
         raise Http404

@@ -34,12 +34,15 @@ from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 #: Max messages and max audit entries on the page of a group.
 LETTERS, REVIEWS = 50, 20
 _LONGEST_NOTE: Final = 4_000
-#: Acts in the audit log that change the status or the note of a group.
+#: Actions in the audit log that changed the status or the note of a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the shown values."""
+    """The form of a group's new status, assignee and note, and the reason.
+
+    Hidden fields have the values that the page showed, to detect changes by other people.
+    """
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     to = forms.CharField(required=False, max_length=150, label="Assigned to", help_text="A user name. Empty: nobody.")
@@ -150,7 +153,7 @@ class Groups(ReadOnlyAdmin):
             raise PermissionDenied
         if group is None:
             raise Http404
-        if group.id != pk and request.method != "POST":  # an old link to a group that is merged into this one
+        if group.id != pk and request.method != "POST":  # the link names a group that was merged into this group
             return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
         if request.method != "POST":
             begin = _as_it_is(group)

@@ -20,18 +20,18 @@ from reprocessing.store.parking_lot.failure_group_pages import MAX_KEYS, ORDERS,
 ROWS: Final = 50
 _LONGEST_TEXT: Final = 200
 _LAST_PAGE: Final = 2_000
-#: Columns that sort the list: the order of the first click, and the label.
+#: The columns: order of the list after the first click on the title (empty: no order), and title.
 _COLUMNS: Final = (
     ("title", "Failure"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"), ("-first", "First failure"),
     ("-last", "Last failure"), ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
 )  # fmt: skip
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
-_HEIGHT: Final = 20  # of a sparkline; a step is 4 wide, and its bar 3
+_HEIGHT: Final = 20  # of a sparkline: each bar is 3 wide, with a gap of 1
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The filter, order and page of the table that a URL asks for. Values that cannot be read are left out."""
+    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored."""
 
     dlq: int | None = None
     status: str | None = None
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter leaves out groups."""
+        """Return whether the filter leaves out groups."""
         return bool(self.dlq or self.status or self.text)
 
     @property
@@ -74,7 +74,7 @@ class Asked:
 
 
 def columns(asked: Asked) -> list[dict[str, str]]:
-    """Return the columns: label, the query that sorts by the column, and how the list is sorted by it now."""
+    """Return for each column its label, the URL query that sorts by the column, and its current sort order."""
     found = []
     for order, label in _COLUMNS:
         now = "" if asked.order.lstrip("-") != order.lstrip("-") else asked.order

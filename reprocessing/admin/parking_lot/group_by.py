@@ -1,7 +1,7 @@
 """The page that groups the messages of a filter by a field of their payloads.
 
-It shows values of payloads, so it takes the permission to see payloads, the audit log records who saw it, and values of
-masked fields stay masked.
+The page shows values of payloads. So it needs the permission to see payloads, and the audit log records who saw the
+values. Values of masked fields stay masked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reprocessing.store.payloads import viewed_content
 #: Max messages that a page reads, and the seconds after which it stops.
 READ: Final = 5_000
 SECONDS: Final = 1.5
-#: Max values on a page, and max characters of one.
+#: Max values on a page, and max characters of a value.
 SHOWN: Final = 100
 _LONGEST_SHOWN: Final = 200
 
@@ -48,7 +48,7 @@ class GroupForm(forms.Form):
     )  # fmt: skip
 
     def clean_by(self) -> Selector:
-        """Return the field. Refuse a text that does not describe one."""
+        """Return the entered field as a selector. Refuse a text that is not a selector."""
         try:
             return read_field(self.cleaned_data["by"])
         except InvalidFilter as error:
@@ -110,7 +110,7 @@ def _line(
 
 
 def _address(value: FieldValue, sieve: MessageFilter, field: Selector) -> str:
-    """Return the URL of the list with the messages of one group; empty: the filter cannot describe them."""
+    """Return the URL of the list with the messages of one group; empty: no filter can select exactly them."""
     if value is NoValue.MISSING:
         return message_list.address_of(replace(sieve, selector=str(field)))
     if not isinstance(value, str) or not value.strip() or value != value.strip() or len(value) > LONGEST:

@@ -38,7 +38,7 @@ from reprocessing.store.parking_lot.message_filters import ListedLetter, PageSta
 
 #: Max messages on one page.
 SHOWN: Final = 50
-#: URL parameters that are not filters: where the page begins, and parameters of Django's lists.
+#: URL parameters that are not filters: the start of the page, and parameters of Django's lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "search", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _DLQS_SHOWN = 500
@@ -56,9 +56,9 @@ def filter_of(request: HttpRequest) -> MessageFilter:
 
 
 def neighbours(request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
-    """Return the ids of the messages before and after a message in the list with this query.
+    """Return the ids of the previous and the next message in the list with this query.
 
-    None: there is none; or the list searches bodies, which takes too long. The errors are those of `filter_of`.
+    None: there is no such message, or the list searches bodies, which takes too long. Raises the errors of `filter_of`.
     """
     sieve = _filter_of(request, query)
     if sieve.text is not None or letter.finished_at is None:
@@ -103,7 +103,7 @@ def address_of(sieve: MessageFilter) -> str:
 
 
 def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
-    """Return the names of the DLQ, group, source, target, rule and run whose ids are in the filter, by condition.
+    """Return the names of the filter's DLQ, group, source, target, rule and run, by condition ("dlq", "group", …).
 
     Rows that do not exist, or that this person does not see, are left out.
     """
@@ -124,7 +124,7 @@ def page(request: HttpRequest) -> HttpResponse:
     sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
     try:
         sieve, below = filter_of(request), _place(request)
-        if "search" in request.GET:  # a form's address; the filter has one address, which people can share
+        if "search" in request.GET:  # submitted form: redirect to the filter's URL
             searched = search_of(request, request.GET["search"], within=sieve)
             return HttpResponseRedirect(address_of(searched.sieve))
         looked = message_filters.letter_page(sieve, below=below, limit=SHOWN + 1)
@@ -179,9 +179,9 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime, query: QueryDict) -> dict[str, Any]:
-    """Return a row of the list as values for the template. `query`: of the list's URL.
+    """Return a row of the list as values for the template. `query`: the query of the list's URL.
 
-    `pick` is the value of the row's checkbox, `left` the time until SQS deletes the message from the DLQ.
+    `pick`: the value of the row's checkbox. `left`: the time until SQS deletes the message from the DLQ.
     """
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
@@ -223,7 +223,7 @@ def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
 
 
 def _as_search(sieve: MessageFilter) -> SearchText:
-    """Return those conditions of the filter that the search box shows."""
+    """Return the conditions of the filter that the search box shows."""
     return SearchText(named=sieve.named, key=sieve.key, fields=sieve.conditions)
 
 

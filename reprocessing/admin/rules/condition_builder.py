@@ -1,7 +1,7 @@
-"""The conditions of a rule as rows of a form, or as a JSON text. Both have the same conditions.
+"""Show the conditions of a rule on its page, as rows of a form or as a JSON text.
 
-The page has buttons that add a row, remove a row, or change to the other form. They work without scripts: each button
-submits the form, and the page shows it again, changed. Nothing is checked or saved by them.
+The page has buttons that add a row, remove a row, or switch between rows and text. The buttons work without scripts:
+each button submits the form, and the page shows the form again, changed. The buttons check and save nothing.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from reprocessing.domain.routing.condition_rows import ConditionRow, OnlyText, c
 from reprocessing.domain.routing.conditions import Operator
 from reprocessing.domain.routing.first_match import CONDITIONS
 
-#: Names of the buttons; a submitted form with one of them is shown again, changed.
+#: Names of the buttons that change the conditions on the page, and save nothing.
 BUTTONS: Final = frozenset({"add_row", "remove_row", "use", "show_as", "show_values", "update"})
 ROWS, TEXT = "rows", "text"
 _NUMBER: Final = re.compile(r"row_([0-9]{1,3})_(?:field|text)")
-_MOST: Final = 2 * CONDITIONS  # rows that are read; a rule with more than CONDITIONS is refused with a sentence
+_MOST: Final = 2 * CONDITIONS  # max rows that are read; with more than CONDITIONS, an error tells the person
 
 
 @dataclass(slots=True)
 class BuilderRow:
-    """One row. `parts` None: the row shows the condition as `text`, for the reason in `why`.
+    """A condition as a row of the form: field, operator and value (`parts`).
 
-    `text`: the condition as it was written before; empty: the row is new. `error`: what is wrong with the row.
+    `parts` is None if the condition cannot be split; then the row shows it as `text`, and `why` is the reason. `text`
+    is the condition before the person changed the row; empty: a new row. `error`: what is wrong with the row.
     """
 
     parts: ConditionRow | None
@@ -39,7 +40,7 @@ class BuilderRow:
     error: str = ""
 
     def read(self) -> str:
-        """Return the condition that the row means, written as before if it did not change. Sets `error`."""
+        """Return the condition of the row as text, unchanged if its meaning did not change. Sets `error`."""
         if self.parts is None:
             found = row_of(self.text)
             is_wrong = isinstance(found, OnlyText) and not found.is_valid
@@ -55,7 +56,7 @@ class BuilderRow:
 
 @dataclass(slots=True)
 class ConditionBuilder:
-    """The conditions on the page. `shown_as`: ROWS or TEXT; `problem`: why the text cannot be shown as rows."""
+    """The conditions on the page. `shown_as`: ROWS or TEXT. `problem`: why a JSON text cannot be shown as rows."""
 
     shown_as: str
     rows: list[BuilderRow] = field(default_factory=list)
@@ -64,7 +65,7 @@ class ConditionBuilder:
 
     @property
     def has_errors(self) -> bool:
-        """Return whether a row is wrong. In text form, the field of the form checks the text."""
+        """Return whether a row has an error. Errors of a JSON text are found by `ConditionsField`."""
         return self.shown_as == ROWS and any(row.error for row in self.rows)
 
     @property
@@ -74,11 +75,11 @@ class ConditionBuilder:
 
     @property
     def operators(self) -> list[tuple[str, str]]:
-        """Return the operators: value and label."""
+        """Return the operators of conditions: stored value and label."""
         return list(_OPERATORS.items())
 
     def with_blank_row(self) -> ConditionBuilder:
-        """Return the rows and an empty one, unless the last row is empty already."""
+        """Return these conditions, with an empty row at the end. A JSON text is returned unchanged."""
         last = self.rows[-1] if self.rows else None
         if self.shown_as == ROWS and not (last and last.parts and last.parts.is_empty):
             self.rows.append(BuilderRow(ConditionRow("", Operator.EQUALS.value)))
@@ -92,7 +93,7 @@ _OPERATORS: Final = {
 
 
 def of_text(text: str, *, shown_as: str = ROWS) -> ConditionBuilder:
-    """Return the conditions of a JSON text. A text that is no list of texts stays in text form, with the reason."""
+    """Return the conditions of a JSON text. Show it as text, with the reason, if it is not a JSON list of texts."""
     try:
         found = conditions_field.read_list(text)
     except ValidationError as error:
@@ -101,7 +102,7 @@ def of_text(text: str, *, shown_as: str = ROWS) -> ConditionBuilder:
 
 
 def read(sent: Mapping[str, Any], otherwise: str) -> ConditionBuilder:
-    """Return the conditions that a submitted form has, or those of the text `otherwise` if it has none."""
+    """Return the conditions of a submitted form; if the form was not submitted, of the JSON text `otherwise`."""
     if sent.get("shown_as") != ROWS:
         text = sent.get("conditions", otherwise)
         return of_text(text, shown_as=TEXT if sent.get("shown_as") == TEXT or "conditions" in sent else ROWS)
@@ -113,7 +114,7 @@ def read(sent: Mapping[str, Any], otherwise: str) -> ConditionBuilder:
 
 
 def changed(now: ConditionBuilder, sent: Mapping[str, Any]) -> ConditionBuilder:
-    """Return the conditions after the button that was pressed. They are shown without the errors of unfinished rows."""
+    """Return the conditions changed by the button that the person pressed. Errors of unfinished rows are removed."""
     if sent.get("show_as") in {ROWS, TEXT}:
         return of_text(now.text, shown_as=str(sent["show_as"]))
     if "use" in sent:
@@ -124,7 +125,7 @@ def changed(now: ConditionBuilder, sent: Mapping[str, Any]) -> ConditionBuilder:
 
 
 def _with(now: ConditionBuilder, offered: str) -> ConditionBuilder:
-    """Return the conditions and the offered one: a condition, or the name of a field, whose value is to be entered."""
+    """Return the conditions with an offered condition added; or, if a field is offered, a row to enter its value."""
     found = row_of(offered)
     if now.shown_as == TEXT:
         return _with_text(now, f"{offered} {Operator.EXISTS}" if isinstance(found, OnlyText) else offered)

@@ -46,7 +46,7 @@ def parsed(text: str) -> list[str]:
     """Return the conditions of a JSON list as texts.
 
     Raises:
-        ValidationError: the text is no list of conditions, or there are too many.
+        ValidationError: the text is not a JSON list of conditions, or the list has too many conditions.
     """
     found = read_list(text)
     if len(found) > CONDITIONS:
@@ -62,7 +62,7 @@ def parsed(text: str) -> list[str]:
 
 
 def with_example(text: str, number: str) -> str:
-    """Return the conditions in `text` with the example of this number in `EXAMPLES` added, unless they have it.
+    """Return the JSON list `text` with example number `number` of `EXAMPLES` added, unless the list has it already.
 
     A text that is not a JSON list is returned unchanged.
     """
@@ -80,7 +80,7 @@ def read_list(text: str) -> list[str]:
     """Return the texts of a JSON list.
 
     Raises:
-        ValidationError: the text is no JSON, no list, or the list has something else than texts.
+        ValidationError: the text is not JSON, not a list, or a list with values that are not texts.
     """
     try:
         found = json.loads(text)

@@ -1,7 +1,7 @@
 """Fields and values of a DLQ's newest messages, offered as conditions of a rule.
 
-Everybody who may see messages gets names of fields. Values take the permission to see payloads: a person asks for them,
-the audit log records it, and masked values stay masked. Encrypted messages are read only then.
+Everybody who may see messages is offered names of fields. Values are offered only on request, to people who may see
+payloads. The audit log records the request, and masked values stay masked. Encrypted messages are read only then.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from reprocessing.store.payloads import viewed_content
 from reprocessing.store.routing import routable_letters
 from reprocessing.store.routing.routable_letters import RoutableLetter
 
-#: Most messages that are read, and most bytes of them.
+#: Max messages that are read to find fields, and about how many bytes of them are loaded.
 SAMPLE: Final = 30
 _BYTES: Final = 512 * 1024
-#: Name of the hidden field that says for which messages the audit log has recorded the view, and for how long it holds.
+#: Name of the hidden field that says for which messages the audit log has already recorded that the person saw values.
 SHOWN: Final = "shown_values"
 _SALT, _SECONDS = "redrive.rule-values", 3_600
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What the page offers.
+    """What the page of a rule offers: fields of recent messages, and perhaps their values.
 
     Attributes:
         found: the fields, with values if `shows_values`.
         messages: how many messages were read.
-        needs_dlq: no DLQ is chosen yet, so nothing is offered.
-        may_show: the person may ask for the values.
+        needs_dlq: whether nothing is offered because no DLQ is chosen yet.
+        may_show: whether the person may request the values.
         mark: the text for the hidden field `SHOWN`; empty: the values are not shown.
     """
 
@@ -58,13 +58,15 @@ class Offers:
         return bool(self.mark)
 
     def of_rows(self, rows: Sequence[BuilderRow]) -> list[OfferedField | None]:
-        """Return for each row the field that the row names, if it is offered."""
+        """Return for each row the offered field that the row names; None: the field of the row is not offered."""
         known = {one.name: one for one in self.found.fields}
         return [known.get(row.parts.field) if row.parts else None for row in rows]
 
 
 def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, sent: Mapping[str, Any]) -> Offers:
-    """Return what the page offers for a rule of this DLQ. `dlq` None: of all DLQs if `for_all`, else none is chosen.
+    """Return what the page offers for a rule of this DLQ.
+
+    `dlq` None: a rule of all DLQs if `for_all`, else nothing is offered until the person chooses a DLQ.
 
     Raises:
         PermissionDenied: the person asks for values, and may not see payloads.
@@ -91,14 +93,14 @@ def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, 
 def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
     """Record that this person sees values of these messages. Return their ids."""
     ids = [one.letter_id for one in letters]
-    message_edits.record_views(ids, by=request.user.get_username(), reason="Offered its values for a rule.")
+    message_edits.record_views(ids, by=request.user.get_username(), reason="Offered values for a rule.")
     return ids
 
 
 def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
     """Return the ids of the messages of which the audit log has recorded that this person saw values.
 
-    A mark that is old, forged, of another person or of another DLQ is not valid.
+    The list is empty if `mark` is forged, over an hour old, or made for another person or DLQ.
     """
     try:
         user, of, ids = signing.loads(mark, salt=_SALT, max_age=_SECONDS)

@@ -1,4 +1,4 @@
-"""Fill the form of a new rule from a message: first conditions, and further conditions on fields that a person selects.
+"""Fill the form of a new rule from a message: initial conditions, and conditions on fields that a person selects.
 
 A condition shows a value of the message. Everybody may use the message type, the task, and the names of other fields.
 Using the values of other fields needs the permission to see payloads, and the audit log records it.
@@ -31,7 +31,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
-_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates, characters that no page can show
+_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters, which no page can show
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field: it equals this message's value or, without `values`, it exists."""
+        """Yield a condition for each field: the field equals this message's value or, without `values`, exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -103,7 +103,7 @@ def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, va
     with transaction.atomic():
         if values:
             AuditEntry.objects.create(
-                act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used its values for a rule."
+                act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used values for a rule."
             )
         return to_json([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
 
@@ -132,9 +132,9 @@ def _facts(of: Letter) -> MessageFields | None:
 
 
 def _equal(name: str, value: str) -> str:
-    """Return the condition that the field equals this value or, if no condition can contain the value, that it exists.
+    """Return the condition that the field equals this value.
 
-    A masked or too long value cannot be contained.
+    If the value is masked or too long for a condition, return the condition that the field exists.
     """
     if MASK in value:
         return f"{name} {Operator.EXISTS}"

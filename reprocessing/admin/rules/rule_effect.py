@@ -1,4 +1,4 @@
-"""What a rule would do to recent messages, as template values: for a preview, and for a page while it is filled in."""
+"""Find what a rule would do to recent messages: for a preview, and while a person fills in the form of the rule."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprocessing.store.routing import routable_letters, rules
 
 #: Max messages that a preview evaluates. The command test_rules has no such limit.
 MOST: Final = 20_000
-#: Messages that are evaluated while the form is filled in.
+#: Max messages that are evaluated while a person fills in the form.
 FEW: Final = 200
-#: Seconds after which a preview stops evaluating messages.
+#: Seconds after which an evaluation stops: of a preview, and while a person fills in the form.
 _PATIENCE: Final = 1.0
 _SHORT_PATIENCE: Final = 0.5
 DAYS: Final = 7
@@ -46,7 +46,7 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
 
 
 def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int | None], bool]) -> dict[str, Any]:
-    """Return, as template values, what a rule would do that is not complete yet. Nothing is sent to AWS.
+    """Return, as template values, what an incomplete rule would do to recent messages. Nothing is sent to AWS.
 
     `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
     """

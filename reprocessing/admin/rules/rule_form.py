@@ -18,7 +18,7 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
 from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _WORDS: Final = {
@@ -77,12 +77,12 @@ class RuleForm(PreviewForm):
         dlq, rate_class = self.fields["dlq"], self.fields["rate_class"]
         dlq.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
         rate_class.queryset = seen.rows(RateClass.objects.order_by("name"))  # type: ignore[attr-defined]  # likewise
-        if not seen.are_all:  # a rule of all DLQs would decide about messages of other teams
+        if not seen.are_all:  # a rule without DLQ would decide about messages of other teams, too
             dlq.required, dlq.empty_label = True, "choose a DLQ"  # type: ignore[attr-defined]  # likewise
 
     def clean(self) -> dict[str, Any]:
         """Return the entered values. Refuse the form if somebody changed any rule after it was opened."""
-        if self.builder.has_errors:  # each is shown beside its row
+        if self.builder.has_errors:  # each error is shown beside its row
             self.errors.pop("conditions", None)
             self.add_error("conditions", "Correct the marked conditions.")
         if self.cleaned_data.get("opened") != str(rules.version()):

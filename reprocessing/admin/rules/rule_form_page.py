@@ -23,12 +23,12 @@ from reprocessing.admin.site.preview_form import FormPage, Preview
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import DeadLetterQueue, Rule
 from reprocessing.pipeline.routing import route
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.payloads import viewed_content
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
-_LIVE: Final = "live"  # a request for the part of the page that shows what the conditions match
+_LIVE: Final = "live"  # the value of `do` that requests only the part of the page that shows what the conditions match
 
 
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
@@ -39,11 +39,11 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 class _RulePage:
-    """One request of the page of a rule.
+    """A request for the page that adds or changes a rule.
 
     Attributes:
-        begin: initial values of the form: those of the message from which the rule is made, then the submitted ones.
-        builder: the conditions, as they are shown.
+        begin: initial values of the form: from the message that the rule is made from, or the submitted values.
+        builder: the conditions, as the page shows them.
     """
 
     def __init__(self, request: HttpRequest, row: Rule | None, permission: str) -> None:
@@ -56,7 +56,7 @@ class _RulePage:
         self.builder = condition_builder.read(self.sent, otherwise)
 
     def answer(self) -> HttpResponse:
-        """Return the page, the part of it that shows the effect of the conditions, or the redirect after saving."""
+        """Return the page, only its part with the effect of the conditions, or the redirect after saving."""
         do = self.sent.get("do")
         fills = "example" in self.sent or (self.source is not None and do == "fill")
         rearranges = fills or bool(condition_builder.BUTTONS & self.sent.keys())
@@ -110,7 +110,7 @@ class _RulePage:
         self.begin["conditions"] = self.builder.text
 
     def _filled(self) -> str:
-        """Return the conditions with conditions added: the chosen example, or the chosen fields of the message."""
+        """Return the conditions as JSON, with the chosen example, or with conditions on the chosen fields, added."""
         sent, values = self.sent, "values" in self.sent
         if values and not self.request.user.has_perm("reprocessing.view_payload"):
             raise PermissionDenied
@@ -120,7 +120,7 @@ class _RulePage:
         return rule_draft.with_conditions(self.source, self.builder.text, sent.getlist("add"), values=values, by=by)
 
     def _live(self) -> dict[str, Any]:
-        """Return template values: the fields that are offered, and what the conditions would match."""
+        """Return template values: fields offered for conditions, and the messages that the conditions would match."""
         form = self._form(self.sent) if self.sent else None
         if form is not None:
             form.full_clean()
@@ -160,7 +160,7 @@ def _there(row: Rule | None) -> str:
 
 
 def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person may see all values in messages of this DLQ, also masked ones; None: of all DLQs."""
+    """Return whether this person may see all values in messages of this DLQ (None: of all), including masked ones."""
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)

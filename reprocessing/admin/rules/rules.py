@@ -24,7 +24,7 @@ from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import RateClass, Rule, Rulebook
 from reprocessing.pipeline.routing import route
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _FIELDS = (
@@ -39,7 +39,7 @@ _DOES = {
 
 
 class Switch(StrEnum):
-    """Enable, disable or remove a rule. The value is the last part of the URL of the page that asks to confirm."""
+    """What a page does to a rule: enable, disable or remove it. The value is the last part of the page's URL."""
 
     ENABLE = "enable"
     DISABLE = "disable"
@@ -103,7 +103,7 @@ class Rules(ManagedAdmin):
 
 @admin.register(RateClass)
 class RateClasses(ManagedAdmin):
-    """The list of rate classes: rate limits and backoffs that rules assign to messages; see add_rate_class."""
+    """The list of rate classes: rate limits and backoffs that rules assign to messages."""
 
     managed_kind = Kind.RATE_CLASS
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter", "in_file")

@@ -1,4 +1,4 @@
-"""The comparison of ways to run a plan, as columns on the plan's page, and the deed that chooses one of them."""
+"""Compare, on a plan's page, ways to run the plan (max rate, order, waves), and let a person choose one."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from reprocessing.pipeline.runs import run_actions as actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.runs import run_transitions
 
-EARLY: Final = "early"  #: in forms and URLs: does not wait for outcomes
+EARLY: Final = "early"  #: value of `ChoiceForm.order`: do not wait for outcomes
 RATE_LABEL: Final = "Max rate (messages/s)"
 RATE_HELP: Final = "To each target, over all workers. Empty: the rate of each target."
 ORDER_CHOICES: Final = (
     ("", "as set for the targets"), (EARLY, "do not wait for outcomes: a failed message is sent after later ones"),
 )  # fmt: skip
 _WAVES: Final = (("yes", "1 message first, then 10, then 100, then all"), ("no", "all at once"))
-_PEAKS: Final = 3  # targets whose peak a column names
+_PEAKS: Final = 3  # max targets whose highest rate a column names
 
 
 class ChoiceForm(forms.Form):
-    """The values of a choice, as fields of a form, of a URL, or of a button."""
+    """The form of a way to run a plan: max rate, order and waves. URLs and buttons have the same three values."""
 
     rate = number(RATE_LABEL, RATE_HELP, least=MIN_RATE, most=MAX_RATE)
     order = choice("Order", ORDER_CHOICES)
@@ -45,13 +45,13 @@ class ChoiceForm(forms.Form):
 
     @property
     def choice(self) -> Choice:
-        """Return the choice that a valid form describes."""
+        """Return the way to run a plan that a valid form describes."""
         given = self.cleaned_data
         return Choice(rate=given["rate"], waits_for_outcomes=given["order"] != EARLY, waves=given["waves"] == "yes")
 
 
 def values_of(chosen: Choice) -> dict[str, str]:
-    """Return the values of a `ChoiceForm` for a choice."""
+    """Return the values of a `ChoiceForm` that describe this way to run a plan."""
     return {
         "rate": "" if chosen.rate is None else f"{chosen.rate:.15g}",
         "order": "" if chosen.waits_for_outcomes else EARLY,
@@ -60,13 +60,13 @@ def values_of(chosen: Choice) -> dict[str, str]:
 
 
 def form_of(run: Run, query: Mapping[str, Any]) -> ChoiceForm:
-    """Return the form of the person's own values: as the URL's query has them, else as the plan has them."""
+    """Return the form with the values in the URL's query; if there are none, with the values of the plan."""
     own = Choice(rate=run.rate, waits_for_outcomes=run.waits_for_outcomes, waves=run.waves)
     return ChoiceForm(query) if "waves" in query else ChoiceForm(initial=values_of(own))
 
 
 def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
-    """Return the template values of each column of the comparison."""
+    """Return the template values of each column of the comparison. `form`: the person's own values, also compared."""
     asked = form.choice if form.is_bound and form.is_valid() else None
     if asked and not (asked.waits_for_outcomes or outlook.may_overtake):
         asked = None
@@ -74,7 +74,10 @@ def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
 
 
 def order_note(outlook: PlanForecast) -> str:
-    """Return why a run of this DLQ may not send without waiting for outcomes; empty: it may, or no target waits."""
+    """Return why a run of this DLQ must wait for outcomes.
+
+    Empty: the run may send without waiting, or no target of the DLQ is set to wait.
+    """
     waits = any(share.round_trip for share in outlook.configured)
     return actions.HOLDS_KEYS.format(outlook.dlq.name) if waits and not outlook.may_overtake else ""
 
@@ -120,7 +123,7 @@ def _peak(peak: Peak, *, alone: bool) -> str:
 
 
 def page(request: HttpRequest, run: int) -> HttpResponse:
-    """Change how a plan is to be run, and go back to its page.
+    """Store the chosen way to run a plan, and redirect to the plan's page.
 
     Raises:
         PermissionDenied: this person may not operate runs.
@@ -145,5 +148,5 @@ def page(request: HttpRequest, run: int) -> HttpResponse:
 
 
 def stamp(run: Run) -> str:
-    """Return the text by which the deed notices that the run changed after its page was opened."""
+    """Return a text that changes when the run changes, for a hidden field of the run's page."""
     return run_transitions.page_stamp(run)

@@ -16,7 +16,7 @@ from reprocessing.models.dlq import ParkedHead
 from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs import forecast_plan, request_plan
 from reprocessing.pipeline.runs.run_actions import HOLDS_KEYS
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs.plans import RunRequest
 
 #: Max message ids that a person can enter.

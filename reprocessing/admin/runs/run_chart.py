@@ -11,8 +11,8 @@ from reprocessing.domain.runs.rate_chart import MinuteCount, RateColumn, rate_co
 
 _WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 1_000, 64, 26, 120, 24  # pixels
 _LEAST: Final = 1.5  # min height of a bar above 0, so that it is visible
-_WIDEST: Final = 48.0  # max width of a column, so that a young run has narrow bars
-_LABELS: Final = 6  # labels of the x axis
+_WIDEST: Final = 48.0  # max width of a column, for runs of a few minutes
+_LABELS: Final = 6  # about how many labels the x axis has
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class RateChart:
-    """The values from which the template draws the chart. `limit_y`: place of the line of the allowed rate, if seen."""
+    """The values from which the template draws the chart.
+
+    `limit_y`: y coordinate of the line at the allowed rate; None: no limit, or above the chart.
+    """
 
     bars: list[Bar]
     x_labels: list[Label]
@@ -52,7 +55,10 @@ class RateChart:
 
 
 def rate_chart(counts: Sequence[MinuteCount], *, now: datetime | None, allowed: float | None) -> RateChart | None:
-    """Return the chart; None: nothing was sent. `now`: see `rate_columns`. `allowed`: messages a second, or None."""
+    """Return the chart; None: nothing was sent.
+
+    `now`: the time at which the chart ends; None: it ends with the last send. `allowed`: messages/s; None: no limit.
+    """
     columns = rate_columns(counts, now=now)
     if not columns:
         return None

@@ -1,4 +1,4 @@
-"""The failures of a run by failure group, and the button that releases what failed."""
+"""The parked messages of a run by failure group, and the button that releases them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from reprocessing.models import Run
 from reprocessing.store.parking_lot import groups_of_run
 from reprocessing.store.parking_lot.groups_of_run import MAX_READ, GroupOfRun
 
-_SHOWN: Final = 10  # groups
+_SHOWN: Final = 10  # max failure groups on the page
 _LOOKS: Final = "reprocessing.view_parkedletter"
 
 
 def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -> dict[str, Any] | None:
-    """Return the template values about a run's parked messages; None: it has none, or this person may not see them.
+    """Return the template values about a run's parked messages.
 
-    `parked`: how many messages of the run are parked.
+    None: no message is parked, or this person may not see parked messages. `parked`: how many messages of the run
+    are parked.
     """
     if not parked or not isinstance(user, PermissionsMixin) or not user.has_perm(_LOOKS):
         return None

@@ -31,12 +31,12 @@ from reprocessing.store.runs import arrived_since, progress, released_into_runs
 from reprocessing.store.runs.plan_figures import TargetFigures
 from reprocessing.store.safety import stops
 
-#: The figures of a plan on an open page are refreshed after this time.
+#: Time after which an open page refreshes the figures of a plan.
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that the page shows.
 _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
-#: Kinds of reasons that need somebody's attention.
+#: Kinds of reasons why a run waits that need the attention of a person.
 _GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)
 _STOPPED: Final = (RunState.PAUSED, RunState.ABORTED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
@@ -47,9 +47,9 @@ _MARKS: Final = {
 
 
 def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
-    """Return the template values of the whole page. While it is open, only those of `live_context` are refreshed.
+    """Return the template values of the whole page. An open page refreshes only the values of `live_context`.
 
-    `query`: the values that a person compares with the plan's own (`choose_plan`).
+    `query`: the query of the page's URL, perhaps with a max rate, order and waves to compare with the plan.
     """
     form = choose_plan.form_of(run, query) if run.state == RunState.PLANNED and run.selected else None
     return {
@@ -63,7 +63,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
-    """Return the template values that an open page requests every 3 seconds. `query`: see `page_context`."""
+    """Return the template values that an open page requests every 3 seconds. `query`: the query of its URL."""
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
@@ -83,7 +83,7 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan still shows right figures, so that it need not be refreshed.
+    """Return whether an open page of a plan still shows the right figures. If not, the page is refreshed.
 
     `shown`: the text that `_shown` wrote into the page: the plan's state, and the time of the figures.
     """

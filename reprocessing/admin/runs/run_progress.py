@@ -25,12 +25,12 @@ from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs import why_run_waits
 from reprocessing.pipeline.runs.why_run_waits import Observed
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.replay import send_rates
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import progress, remaining_letters, run_minutes
 from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts
 from reprocessing.store.runs.remaining_letters import TargetRemainder
@@ -86,9 +86,10 @@ def progress_context(
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """How fast a run sends, and may send: messages a second. `allowed` None: no limit. `is_young`: for under 1 minute.
+    """The measured and the allowed rate of a run, in messages per second.
 
-    `breakers`: those of the run's targets.
+    `allowed` None: no limit. `breakers`: circuit breakers of the run's targets. `is_young`: whether the run started so
+    recently that the measured rate is not reliable.
     """
 
     measured: float
@@ -113,7 +114,7 @@ def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Group key queues by what they do or wait for. Return number and text of each group, the largest number first."""
+    """Return what the key queues do or wait for, each with the number of key queues, largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n
@@ -132,9 +133,9 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the least seconds until all outcomes are known; None: not known, or no outcome is pending.
+    """Return in how many seconds at the earliest all outcomes are known; None: not predictable, or all are known.
 
-    `known`: for each target, the least seconds until its outcomes are known; None: not known.
+    `known`: in how many seconds at the earliest those of one target are known, by target id.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None

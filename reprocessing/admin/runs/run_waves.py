@@ -1,4 +1,4 @@
-"""The waves of a run as steps: those that are done, the one that is sent now, and those that follow."""
+"""The waves of a run as steps on the run's page: finished waves, the current wave, and planned waves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
 
 
 def _following(size: int | None, left: int) -> Iterator[dict[str, Any]]:
-    """Yield the waves that follow, as long as messages are left for them."""
+    """Yield the planned waves, until they include all `left` messages. `size`: size of the current wave."""
     for following in wave_progression.sizes_after(size) if left else ():
         yield {"kind": "next", "no": None, "size": following, "health": "none", "text": "if the wave before succeeds"}
         left -= following or left

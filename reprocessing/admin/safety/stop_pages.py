@@ -31,7 +31,7 @@ _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limi
 
 
 class StopAct(StrEnum):
-    """Stop or resume. The value is the last part of the URL of the page."""
+    """What a page does: stop or resume. The value is the last part of the page's URL."""
 
     STOP = "stop"
     RESUME = "resume"
@@ -118,7 +118,7 @@ _KINDS: Final = {
 
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
-    """Return the pages that stop and resume objects of this kind. `parameter`: name of the id in the URL."""
+    """Return the pages that stop and resume objects of this kind. `parameter`: the URL parameter with the id."""
     return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 
@@ -171,7 +171,7 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
-    name = _ALL.capitalize() if kind.name == _ALL else name  # no str.capitalize: it would change the letters of names
+    name = _ALL.capitalize() if kind.name == _ALL else name  # only this text: capitalize changes names
     there = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
@@ -193,7 +193,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
 def _moment(text: str) -> datetime:
     """Return the start of the stop that the page showed, from the hidden field `seen`.
 
-    If the text is not a time, return a time at which no stop began.
+    If the text is not a time, return a time at which no stop began, so that the resume is refused.
     """
     try:
         found = datetime.fromisoformat(text)

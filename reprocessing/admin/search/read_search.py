@@ -1,4 +1,4 @@
-"""Turn the text of the search box into a message filter, and say what it means for the DLQs that a person sees."""
+"""Turn the text of the search box into a message filter, limited to the DLQs that a person sees, and explain it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: the filter, what each part means, and what limits the result, as sentences.
+    """A search: its filter (`sieve`), what each part means, and what limits the result (`notes`), as sentences.
 
-    `declared`: the settings of the DLQs with search fields that the search covers.
+    `declared`: the search settings of each DLQ that has search fields and is covered by the search.
     """
 
     sieve: MessageFilter
@@ -38,10 +38,11 @@ class Search:
 
 
 def search_of(request: HttpRequest, text: str, within: MessageFilter | None = None) -> Search:
-    """Return what a text of the search box means. `within`: a filter that must hold, too; None: none.
+    """Return what a text of the search box means. `within`: another filter, which found messages must match, too.
 
     Raises:
-        InvalidFilter: the text is no search, or names what this person does not see. It says what to write.
+        InvalidFilter: the text is not a valid search, searches bodies without permission, or names a DLQ or search
+            field that this person does not see. The error says what to write.
     """
     asked = read_search(text)
     sieve = _with(within or MessageFilter(states=()), asked, dlq=_dlq(request, asked.dlq))
@@ -50,21 +51,21 @@ def search_of(request: HttpRequest, text: str, within: MessageFilter | None = No
     sieve = replace(with_masked_values(request, sieve), dlqs=visible_rows.of(request).ids)
     if sieve.text is not None and not may_search_bodies(request, sieve):
         raise InvalidFilter(
-            "This searches bodies, which takes the permissions to see payloads and masked values. Search for a message "
+            "This searches bodies, which needs the permissions to see payloads and masked values. Search for a message "
             "id, an ordering key, or a search field."
         )
     return Search(sieve, tuple(_meanings(asked, declared)), tuple(_notes(sieve, asked, declared)), tuple(declared))
 
 
 def settings_seen(request: HttpRequest, sieve: MessageFilter) -> list[SearchSettings]:
-    """Return the settings for searches of the DLQs that this person sees and the filter covers, by name."""
+    """Return the search settings of the filter's DLQs that have search fields, and that this person sees."""
     seen = visible_rows.of(request)
     every = (one for one in search_settings.all_settings() if one.declared and seen.includes(one.id))
     return [one for one in every if sieve.dlq in {None, one.id}]
 
 
 def names(found: Sequence[str], most: int = _NAMES) -> str:
-    """Return up to five names, and how many more there are."""
+    """Return the first names as text, at most `most`, and how many more there are: "a, b and 7 more"."""
     shown = ", ".join(found[:most])
     return f"{shown} and {len(found) - most:,} more" if len(found) > most else shown
 
@@ -129,7 +130,7 @@ def _in(dlqs: Sequence[SearchSettings]) -> str:
 
 
 def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> list[SearchSettings]:
-    """Return the settings of those DLQs that declare the search field of a condition."""
+    """Return the settings in `declared` whose DLQs have the search field of the condition."""
     return [one for one in declared if any(field.name == condition.name for field in one.fields)]
 
 
@@ -139,6 +140,6 @@ def _notes(sieve: MessageFilter, asked: SearchText, declared: Sequence[SearchSet
     if pending := [one.name for one in declared if not one.is_current]:
         yield f"Search fields of {names(pending)} are being indexed: older messages may be missing."
     if not sieve.reveals and any(one.rules for one in declared):
-        yield "Masked values are not searched: it takes the permission to reveal them."
+        yield "Masked values are not searched: this needs the permission to reveal them."
     if any(condition.is_prefix for condition in asked.fields) and search_settings.encrypts():
         yield "Encrypted values are found only whole, without *."

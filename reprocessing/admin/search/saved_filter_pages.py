@@ -40,7 +40,7 @@ class SaveForm(forms.Form):
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the filter of the list."""
+    """Save the filter in the request under the entered name, for the person or a team."""
     user = _user(request)
     try:
         sieve = filter_of_query(request.POST.get("query", ""))
@@ -53,7 +53,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter) -> None:
     if not form.is_valid():
-        raise InvalidFilter("A saved filter needs a name of 1 to 60 characters, and one of your teams or nobody.")
+        raise InvalidFilter("Enter a name of 1 to 60 characters, and choose “me alone” or one of your teams.")
     name = form.cleaned_data["name"]
     saved_filters.save_filter(user, name, message_list.allowed(sieve, request), team=form.cleaned_data["team"])
     messages.success(request, f"The filter {visible(name)} is saved.")
@@ -61,7 +61,7 @@ def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter
 
 @require_POST
 def delete(request: HttpRequest) -> HttpResponse:
-    """Delete a saved filter that this person sees, and may delete."""
+    """Delete a saved filter, if this person sees it and may delete it."""
     user, saved = _user(request), request.POST.get("saved", "")
     row = saved_filters.rows_seen_by(user).filter(pk=saved).first() if visible_rows.is_id(saved) else None
     if row is None:

@@ -33,14 +33,14 @@ from reprocessing.store.search.found_letters import FoundLetter, FoundPage
 SHOWN: Final = 50
 _VIEW: Final = "reprocessing.view_letter"
 _PARKED: Final = "reprocessing.view_parkedletter"
-#: States whose messages the parking lot lists, so that people can act on all that match, and export them.
+#: States whose messages the parking lot lists. There, people act on all messages that match, or export them.
 _DESK: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
-_MOST_ID: Final = 18  # digits
+_MOST_ID: Final = 18  # max digits of a message's id
 
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a search found. `scan`: how far bodies were scanned, in words; empty: they were not."""
+    """What a search found. `scan`: how far bodies were scanned, in words; empty: bodies were not scanned."""
 
     sieve: MessageFilter
     page: FoundPage
@@ -125,7 +125,10 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
 
 
 def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[str, Any]]:
-    """Yield for each state its name, the number of messages, and where to see only these, and to act on them."""
+    """Yield for each state its name, the number of found messages, and the URL that shows only these messages.
+
+    `is_desk`: the URL is that of the parking lot, where people act on the messages.
+    """
     for count in result.page.counts:
         words, sieve = labels.state(count.state), replace(result.sieve, states=(count.state,), dlqs=None, reveals=False)
         is_desk = count.state in _DESK and request.user.has_perm(_PARKED)
@@ -154,7 +157,7 @@ def _address(request: HttpRequest, letter: FoundLetter) -> str:
 
 
 def _nothing(request: HttpRequest, search: Search) -> dict[str, Any]:
-    """Return template values for a search that found nothing: where it did not look, and what to declare."""
+    """Return template values for a search that found nothing: the names of DLQs without search fields."""
     seen = visible_rows.rows(request, DeadLetterQueue.objects.order_by("name"))
     of = seen.filter(pk=search.sieve.dlq) if search.sieve.dlq else seen
     without = list(of.filter(search_fields=[]).values_list("name", flat=True)[:500])

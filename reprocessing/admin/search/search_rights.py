@@ -1,4 +1,4 @@
-"""Decide who may search in bodies, and by masked values, and who sees the values of another person's filter."""
+"""Decide who may search in bodies and by masked values, and who may see the values in another person's filter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from reprocessing.store.payloads import viewed_content
 
 
 def may_search_bodies(request: HttpRequest, sieve: MessageFilter) -> bool:
-    """Return whether this person may see payloads, and masked values if the filter's messages can have any."""
+    """Return whether this person may search the bodies of the filter's messages.
+
+    This needs the permission to see payloads. If the messages can have masked values, it also needs the permission to
+    reveal them.
+    """
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
@@ -27,7 +31,7 @@ def may_read_filter(request: HttpRequest, sieve: MessageFilter) -> bool:
 
 
 def with_masked_values(request: HttpRequest, sieve: MessageFilter) -> MessageFilter:
-    """Return the filter; it finds messages by masked values, too, if this person may reveal them."""
+    """Return the filter, changed to also find messages by masked values if this person may reveal masked values."""
     asks = bool(sieve.fields) or sieve.named is not None
     reveals = asks and show_payload.may_reveal(request) and viewed_content.masks_fields(sieve.dlq)
     return replace(sieve, reveals=reveals)

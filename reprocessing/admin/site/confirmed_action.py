@@ -56,7 +56,7 @@ class Question:
         facts: the state of the object now, as labels and values.
         idle: why the action would change nothing; empty: it would change something.
         begin: initial values of the form.
-        notice: a text that the action needs a second person; empty: it needs none.
+        notice: a text for the page if the action needs a second person; empty: no second person is needed.
     """
 
     title: str
@@ -104,7 +104,7 @@ def page(
 ) -> HttpResponse:
     """Show the page that `question` describes; after a valid form is submitted, call `act`.
 
-    `act` takes the form's values and the user's name. If it raises ApprovalNeeded, an approval is requested instead.
+    `act` takes the form's values and the user's name. If `act` raises ApprovalNeeded, an approval is requested.
     """
     if not request.user.has_perm(permission):
         raise PermissionDenied

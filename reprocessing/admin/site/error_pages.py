@@ -1,6 +1,6 @@
 """The error pages of the admin.
 
-Each says why the request was refused, and has links to the page before and the dashboard.
+Each page says why the request was refused, and links to the record, the list and the dashboard.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ class NumberOrOff(forms.CharField):
 class SelectorField(forms.CharField):
     """A field for a selector, which says where a value is in a message, such as `attribute:customer`.
 
-    With `shared`, the field refuses `message-id`, `content-hash` and `none`: their values are not shared by messages.
-    With `or_none`, it takes `none`.
+    With `shared`, the field refuses `message-id`, `content-hash` and `none`, which rules cannot compare.
+    With `or_none`, the field accepts `none`.
     """
 
     def __init__(self, *, shared: bool = False, or_none: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
@@ -184,7 +184,7 @@ class MaskRulesField(ExpressionsField):
     """A field for masking rules, one per line: names of fields, or JMESPath expressions of the body."""
 
     def problem(self, expression: str) -> str | None:
-        """Return why a text is not a masking rule; None: it is a masking rule."""
+        """Return why a text is not a valid masking rule; None: it is valid."""
         return mask_problem(expression) or None
 
 
@@ -192,14 +192,14 @@ class SearchFieldsField(ExpressionsField):
     """A field for the search fields of a DLQ, one per line, each as NAME=WHERE."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
-        """Return the search fields. Refuse a field that is not valid, a name that is there twice, and too many."""
+        """Return the search fields. Refuse an invalid field, a repeated name, and too many fields."""
         found = super().clean(value)
         if problem := list_problem(found):
             raise ValidationError(problem)
         return found
 
     def problem(self, expression: str) -> str | None:
-        """Return why a text is no search field; None: it is one."""
+        """Return why a text is not a valid search field; None: it is valid."""
         return list_problem([expression]) or None
 
 

@@ -1,4 +1,4 @@
-"""The sections of a form with a preview: which are open, which fields differ from their defaults, what is proposed."""
+"""The sections of a form with a preview: which sections are open, and which fields have other than default values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SectionedForm(forms.Form):
     """A form whose fields are shown in sections.
 
     Attributes:
-        sections: headings and their fields. A section with its heading in brackets is closed at first.
+        sections: headings, each with the names of its fields. In brackets: closed at first.
         folds: whether every section can be closed. A section is opened if an error or a problem is about its fields.
     """
 
@@ -21,13 +21,13 @@ class SectionedForm(forms.Form):
     folds: ClassVar[bool] = False
 
     def differs(self, name: str) -> bool:
-        """Return whether the value of a field differs from its default. Forms without marks return False."""
+        """Return whether a field's value differs from its default. False here: only subclasses know defaults."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class ShownField:
-    """A field of a section. `proposed`: the value that is used if the field stays empty; empty: nothing is proposed."""
+    """A field of a section. `proposed`: the value that is saved if the field stays empty; empty: no proposal."""
 
     bound: forms.BoundField
     differs: bool
@@ -36,7 +36,7 @@ class ShownField:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a form. `folds`: it can be closed; `is_open`: it is open at first."""
+    """A section of a form. `folds`: whether a person can close the section. `is_open`: whether it is open at first."""
 
     heading: str
     folds: bool
@@ -54,7 +54,8 @@ def sections_of(
 ) -> list[Section]:
     """Return the sections that have fields.
 
-    `proposed`: values for empty fields. `troubled`: fields that problems are about. `is_looked_at`: a preview is shown.
+    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `is_looked_at`:
+    whether the page shows a preview.
     """
     found = []
     for heading, names in form.sections:

@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 
 from reprocessing.domain.lifecycle import STATE_NAMES
 
-#: For each model that the pages call by another name than Django does: the singular and the plural of that name.
+#: Singular and plural name of each model that the pages do not call by Django's name for the model.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),

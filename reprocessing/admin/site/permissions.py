@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.admin.site import visible_rows
 from reprocessing.models import DeadLetterQueue
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
 #: For each action of the admin, in words: the permission that the action requires.
 PERMISSIONS: Final = {
@@ -42,10 +42,10 @@ PERMISSIONS: Final = {
     "Remove rules": "reprocessing.delete_rule",
     "Add notifications": "reprocessing.add_notificationroute",
     "Change notifications": "reprocessing.change_notificationroute",
-    "Make a change that needs a second person without that person": "reprocessing.act_alone",
+    "Make a change that needs a second person, without the second person": "reprocessing.act_alone",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
-    "Delete saved filters of others in the own teams": "reprocessing.delete_savedfilter",
+    "Delete saved filters of other people in one's own teams": "reprocessing.delete_savedfilter",
     "Make API tokens": "reprocessing.add_apitoken",
     "Revoke API tokens": "reprocessing.change_apitoken",
 }

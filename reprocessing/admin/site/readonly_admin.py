@@ -27,7 +27,7 @@ from django.utils.text import capfirst
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.visible_rows import VisibleRelatedFilter, is_id
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
 Row = TypeVar("Row", bound=Model)
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from django.db.models.fields.related import RelatedField
 from django.http import Http404, HttpRequest
 
 from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
-from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
+from reprocessing.store.rights.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
 
-_CACHE_NAME: Final = "_redrive_visible_dlqs"  # attribute of the user
+_CACHE_NAME: Final = "_redrive_visible_dlqs"  # attribute of the user that keeps the DLQs for a request
 _ID_DIGITS: Final = 19  # digits of PostgreSQL's largest bigint; a number with fewer digits always fits
-#: Replaces, in texts, the name of a DLQ, rule or target that a person does not see.
+#: In a text, replaces the name of a DLQ, rule or target that a person does not see.
 HIDDEN: Final = "(of another team)"
 
 

@@ -12,10 +12,10 @@ from reprocessing.domain.errors import InvalidTarget
 from reprocessing.models import Target
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
-#: For each field: the value that is stored if the person emptied the field or entered "off". Other fields get None.
+#: The stored value of a field that the person emptied or set to "off". Fields that are not named here get None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -112,7 +112,7 @@ def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
     """Return the values of the fields that the person changed, by field name.
 
-    A field that is "off" or was emptied gets its value in `VALUES_OF_OFF`; None: it has no value there.
+    A field that the person emptied or set to "off" gets its value in `VALUES_OF_OFF`, or None if it has no value there.
     """
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

@@ -45,8 +45,8 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     timeout = number("Timeout (s)", "Max time until an endpoint or function answers.", least=0.1, most=MAX_TIMEOUT)
     answers = text(
         "Status codes",
-        'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait (retry, but count no attempt) or poison '
-        "(park the message).",
+        'HTTP endpoints, as in "409=success 4xx=retry": success, retry (after the backoff; the attempt counts), wait '
+        "(retry; the attempt does not count) or poison (park the message).",
     )
     content_type = text(
         "Content type",

@@ -51,7 +51,7 @@ class Targets(ManagedAdmin):
         return targets.annotate(_watcher=Subquery(seen.values("name")))
 
     def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:  # noqa: ANN401  Django's own
-        """Return the fields of a target's page, with `watcher` instead of `watched_by`, which could be hidden."""
+        """Return the fields of a target's page. `watcher` replaces `watched_by`, which may be a hidden DLQ."""
         return ["watcher" if name == "watched_by" else name for name in super().get_fields(request, obj)]
 
     @admin.display(description=labels.FIELDS["watched_by"])

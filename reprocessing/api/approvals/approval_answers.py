@@ -50,7 +50,7 @@ class ApprovalDetail(ApprovalView):
     """A request for approval, and whether something changed since, so that it cannot be approved."""
 
     void_because: str | None = Field(
-        description="what changed since an open request, so that approving it does nothing; null: nothing changed"
+        description="what changed since the request, so that its approval would do nothing; null: nothing changed"
     )
 
 

@@ -53,7 +53,7 @@ class DlqDetail(DlqView):
     """A dead-letter queue with its source queues, and the names of its search fields."""
 
     sources: list[SourceView]
-    search_fields: list[str] = Field(description="names by which a filter's `field` finds messages: order_id:4711")
+    search_fields: list[str] = Field(description="names of search fields, for `field` in a filter: order_id:4711")
 
 
 class DlqPage(Answer):

@@ -19,12 +19,12 @@ class MessageView(Answer):
     message_id: str = Field(description="the id that the message had in the DLQ")
     dlq: str
     state: str
-    reason: str | None = Field(description="why the message is parked; null: it is not")
+    reason: str | None = Field(description="why the message is parked; null: it is not parked")
     key: str | None = Field(description="ordering key")
     failure_group: int | None
     cause: str | None = Field(description="title of the failure group; null: in no group")
     sent_at: datetime = Field(description="when its producer sent it, before it failed")
-    expires_at: datetime | None = Field(description="when SQS deletes it from the DLQ; null: it is not there")
+    expires_at: datetime | None = Field(description="when SQS deletes it from the DLQ; null: it is not in the DLQ")
     finished_at: datetime | None = Field(description="since when it is parked or finished; null: neither")
     attempts: int
     assigned_to: str | None

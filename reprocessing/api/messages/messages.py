@@ -62,8 +62,9 @@ class PagedMessages(MessageQuery):
 def list_messages(request: HttpRequest, query: Query[PagedMessages]) -> MessagePage:
     """List messages.
 
-    Without `state`, lists parked messages. The newest come first: finished and parked messages by the time when they
-    were finished or parked, others by the time when they were first sent. A request lists only one of the two kinds.
+    Lists parked messages if `state` is not given. The newest come first: finished and parked messages by the time when
+    they were finished or parked, other messages by the time when they were first sent. One request cannot list finished
+    or parked messages together with other messages.
     """
     asked = MessageQuery(**query.model_dump(exclude={"limit", "after"}))
     sieve, below = read_filter(asked, caller_of(request)), paging.read_place(query.after)

@@ -48,7 +48,7 @@ _ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Bulk actions"
 #: Namespace of the UUIDs that are derived from idempotency keys, so that a repeated request starts nothing twice.
 _NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
-#: Max messages that the dry run of an edit checks, and the seconds after which it stops.
+#: Max messages that the dry run of an edit checks, and the seconds after which it checks no further message.
 _CHECKED: Final = 1_000
 _SECONDS: Final = 1.0
 _SCOPES: Final = {
@@ -73,10 +73,10 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 
 @changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
-    """Release, discard, restore or edit all messages that a filter matches.
+    """Release, discard, restore, assign, annotate or edit all messages that a filter matches.
 
-    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard,
-    messages:assign for assignments and notes, or messages:edit and messages:bodies for edits.
+    Workers change the messages in batches. The token also needs the scope of the action: messages:release;
+    messages:discard (also to restore); messages:assign (also for notes); or messages:edit and messages:bodies.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])
@@ -105,8 +105,7 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
 def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortRequest) -> AbortAnswer:
     """Abort a bulk action.
 
-    Messages that were changed stay changed. The token also needs the scope of the action: messages:release or
-    messages:discard.
+    Messages that were changed stay changed. The token also needs the scope of the action, such as messages:release.
     """
     caller = caller_of(request)
     row = caller.row(BulkAction.objects, "bulk action", pk=bulk_action)

@@ -39,7 +39,7 @@ class Release(Decision):
     """The request to release the messages with these redrive ids."""
 
     at: Moment | None = Field(
-        None, description="earliest time of the send; later messages of the same ordering keys wait, too"
+        None, description="earliest time of the send; later messages of the same ordering keys also wait"
     )
     target: Text | None = Field(
         None, description="send the messages to this target, regardless of rules: name, ARN or URL"
@@ -63,13 +63,13 @@ class DecisionAnswer(ChangeAnswer):
     """The result of a decision about messages, or of its dry run."""
 
     selection: str = Field(description="a digest of the messages that can be changed, in their present state")
-    messages: int = Field(description="number of changed messages; in a dry run, of those that would change")
+    messages: int = Field(description="number of changed messages; in a dry run, of messages that would change")
     done: list[UUID] = Field(description="redrive ids of the messages that were changed")
     refused: list[RefusedMessage]
 
 
 class BulkRequest(Change):
-    """The request to release, discard, restore or edit all messages that a filter matches."""
+    """The request to release, discard, restore, assign, annotate or edit all messages that a filter matches."""
 
     action: Literal["release", "discard", "restore", "assign", "note", "edit"]
     filter: MessageQuery

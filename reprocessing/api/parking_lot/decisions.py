@@ -57,7 +57,7 @@ class _Chosen:
 def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
     """Release parked messages.
 
-    The messages return to their key queues and are sent again. Each has as many attempts as its DLQ allows.
+    The messages return to their key queues and are sent again. Each gets as many new attempts as its DLQ allows.
     """
     caller = caller_of(request)
     require_future(decision.at)
@@ -108,7 +108,10 @@ def assign_messages(request: HttpRequest, decision: Assignment) -> DecisionAnswe
 
 @changes(router, "/messages/note", Scope.MESSAGES_ASSIGN, DecisionAnswer, tag=_TAG)
 def note_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
-    """Add a note, the reason, to parked messages."""
+    """Add a note to parked messages.
+
+    The text of the note is `reason`.
+    """
 
     def act(letters: list[int]) -> Reviewed:
         return act_on_parked.note(letters, by=caller_of(request).by, reason=decision.reason)
@@ -122,7 +125,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
 ) -> DecisionAnswer:  # fmt: skip
     """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
-    `is_guarded`: the decision may need a second person, since it changes messages.
+    `is_guarded`: whether the decision may need a second person.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)

@@ -30,12 +30,12 @@ _TAG: Final = "Rules"
 
 
 class RuleView(Answer):
-    """A rule. Rules are tried in the order of `position`; the first whose conditions all hold decides."""
+    """A rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides."""
 
     name: str
     position: int
     enabled: bool
-    dlq: str | None = Field(description="null: all DLQs")
+    dlq: str | None = Field(description="name of the DLQ whose messages the rule applies to; null: all DLQs")
     conditions: list[str]
     action: str
     target: str | None = Field(description="ARN of the target to which the rule sends")
@@ -86,7 +86,7 @@ def get_rule(request: HttpRequest, rule: str) -> RuleView:
 def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Enable a rule.
 
-    Before a message is sent, enabled rules are evaluated by position, and the first that matches decides about it.
+    Before a message is sent, enabled rules are tried by position. The first rule that matches the message decides.
     """
     return _switch(request, rule, change, enabled=True)
 

@@ -24,7 +24,7 @@ class PlanRequest(Change):
     died_before: Moment | None = Field(None, description="failed before this time")
     key: Key | None = Field(None, description="ordering key")
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
-    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: the DLQ's)")
+    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as the DLQ)")
     capture: Yes = Field(
         default=True,
         description="let workers receive the DLQ's messages first; until they have done so, the run has no messages",
@@ -53,7 +53,7 @@ class RunView(Answer):
     kind: str = Field(description="drain: has selected messages; standing: has all new messages of an automatic DLQ")
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="changes with every change of the state")
-    selected: int | None = Field(description="number of messages of the plan; null: the DLQ is captured first")
+    selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
     selection: dict[str, Any]
     waves: bool
     asked_by: str

@@ -78,8 +78,8 @@ def get_run(request: HttpRequest, run: str) -> RunDetail:
 def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
     """Plan a run.
 
-    Planning sends no messages. With `capture`, workers receive the DLQ's messages first. Until they have, `selected`
-    is null, and the run cannot be started. Start the run with POST /runs/{run}/start.
+    Planning sends no messages. With `capture`, workers receive the DLQ's messages first. Before that, `selected` is
+    null, and the run cannot be started. Start the run with POST /runs/{run}/start.
     """
     caller = caller_of(request)
     dlq = caller.row(DeadLetterQueue.objects, "DLQ", name=plan.dlq)

@@ -57,7 +57,7 @@ def stop_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
 def resume_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
     """Resume a DLQ.
 
-    This ends the stop of this DLQ. If all sends are stopped, too, nothing is sent until POST /resume.
+    This ends the stop of this DLQ. If all sends are also stopped, nothing is sent until POST /resume.
     """
     row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
     return _resume(request, row.pk, row.name, change)

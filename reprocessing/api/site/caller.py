@@ -21,8 +21,8 @@ from reprocessing.gateways.redis.request_rate import RequestRates
 from reprocessing.models import ApiToken
 from reprocessing.store.api import tokens
 from reprocessing.store.approvals import guard
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs, dlqs_of_token
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs, dlqs_of_token
 
 Row = TypeVar("Row", bound=Model)
 _CALLER: Final = "_redrive_caller"
@@ -71,7 +71,7 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
 
     def approval_notice(self, messages: Messages) -> list[str]:
-        """Return a sentence if a change of these messages needs a second person; else an empty list.
+        """Return a list: one sentence if a change of these messages needs a second person, else nothing.
 
         `messages`: the number of changed messages of each DLQ.
         """

@@ -50,7 +50,7 @@ def _moment(value: object) -> datetime:
 #: A name of a DLQ, run, rule or token.
 SLUG: Final = "^[-a-zA-Z0-9_]+$"
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=SLUG)]
-#: An ordering key: kept as it is, since keys may differ in a space.
+#: An ordering key. It is kept as it is, because two keys may differ only in a space.
 Key = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(without_zero)]
 Text = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_storable)]
 Reason = Annotated[

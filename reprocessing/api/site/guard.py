@@ -35,7 +35,7 @@ Run = Callable[..., HttpResponse]
 def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
     """Return a decorator that checks each request before an operation that needs this scope runs.
 
-    `changes`: the operation may change something, so that its idempotency key is used.
+    `changes`: whether the operation may change something. Then the request's idempotency key is used.
     """
 
     def guard(run: Run) -> Run:

@@ -27,7 +27,8 @@ from reprocessing.domain.errors import (
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
-#: PostgreSQL cannot be used now. Nothing was done, or all of it: each change is one transaction.
+#: Errors that mean that PostgreSQL cannot be used now. A change was made completely or not at all: it is one
+#: transaction.
 OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
 _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Type: application/json."
 

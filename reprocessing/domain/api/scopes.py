@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the name of the permission that allows a person, in the admin, what this scope allows a token."""
+        """Return the name of the admin's permission for the same actions, such as reprocessing.view_run."""
         return f"reprocessing.{_MEANINGS[self][0]}"
 
     @property

@@ -30,7 +30,7 @@ class DeedKind(StrEnum):
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """Return the permissions that a person needs, all of them, to request or to approve a deed of this kind."""
+        """Return the permissions that a person must have, all of them, to request or approve a deed of this kind."""
         return tuple(f"reprocessing.{name}" for name in _PERMISSIONS[self].split())
 
     @property
@@ -77,14 +77,14 @@ class Deed:
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
-#: Stands for a DLQ's id in `Messages`, if a deed is about all DLQs.
+#: The key in `Messages`, instead of a DLQ's id, if a deed is about all DLQs.
 ALL: Final = 0
 #: The number of messages that a deed is about, by DLQ id. None: the number is not limited.
 Messages = Mapping[int, int | None]
 
 
 class ApprovalNeeded(RedriveError):
-    """Nothing was done: the deed needs a second person. The admin, API or command then requests an approval."""
+    """A deed was not executed, because it needs a second person. The admin, API or command then asks for approval."""
 
     def __init__(self, deed: Deed, messages: Messages) -> None:
         super().__init__(f"{deed.title}: this needs the approval of a second person. Nothing was done.")

@@ -1,4 +1,4 @@
-"""Compare names of people, and write who did a deed in a history: the requester, the approver, or an API token."""
+"""Compare names of people, and build the author's text of a history entry, such as "ann, approved by bob"."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ALONE: Final = ", without approval"
 
 
 def person_key(name: str) -> str:
-    """Return a form of a person's name that is equal for variants in letter case, in spaces, and in Unicode forms.
+    """Return a key to compare people's names: equal for names that differ only in case, spaces or Unicode form.
 
-    The name of an API token is removed, because the token acts for the same person.
+    The name of an API token after the person's name is ignored, because the token acts for the person.
     """
     return _folded(name.partition(VIA_API)[0])
 

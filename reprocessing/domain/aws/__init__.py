@@ -1,1 +1,1 @@
-"""Compute descriptions for AWS (queues to provision, IAM policies, alarms, metrics) and the prices of SQS."""
+"""Compute what the service needs in AWS (queues, IAM policies, alarms, metric names), and what SQS costs."""

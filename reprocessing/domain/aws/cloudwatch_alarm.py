@@ -99,7 +99,7 @@ def alarms_of_dlq(
         sources: names of the source queues.
         namespace: the CloudWatch namespace of the service's own metrics.
         retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
-            first sent. The metric of its age begins later, when it arrives in the DLQ.
+            first sent. CloudWatch measures a message's age from its arrival in the DLQ, which is later.
     """
     sooner = "" if queue.endswith(".fifo") else ", or sooner, because its retention began when it was first sent"
     yield Alarm(

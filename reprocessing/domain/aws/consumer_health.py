@@ -17,9 +17,10 @@ from typing import Final, TypeAlias
 LEAST_VALUES: Final = 6
 #: A value grows if it rose by 60 s (age) or by 10 messages (in flight), and by 25 % of its earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
-#: A value grows only if at least this share of its changes are increases, so a value that goes up and down does not.
+#: A value counts as growing only if at least this share of its changes are increases.
 _UPWARD: Final = 0.75
-#: Consumers fail only if more than this share of the messages was not deleted. CloudWatch may miss some late deletions.
+#: Consumers count as failing only if more than this share of the messages was not deleted, because CloudWatch may miss
+#: some late deletions.
 _MISSING: Final = 0.05
 
 

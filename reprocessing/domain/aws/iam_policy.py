@@ -131,7 +131,7 @@ class ResourceUse:
         arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
         role: the ARN of the assumed role; empty: the service's own role.
         within: the region, or the namespace of metrics, to which the statement's condition limits the use.
-        acting: whether the resource is used only to capture or send messages.
+        acting: whether the resource is used only to capture or send messages, which mode `observe` does not do.
     """
 
     purpose: Purpose

@@ -142,9 +142,9 @@ BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what a task run of `seconds` adds to each part of a histogram.
+    """Return the amount that one duration of `seconds` adds to each part of a histogram, by the part's name.
 
-    `+Inf`, and each bucket whose bound is at least `seconds`, get 1. The part `sum` gets `seconds`.
+    The part `+Inf`, and each bucket whose bound is at least `seconds`, get 1. The part `sum` gets `seconds`.
     """
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted queue. No change weakens an existing limit or protection."""
+"""Compare an existing queue with the wanted queue. Only a value that a person set may weaken an existing limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reprocessing.domain.aws.queue_spec import (
 
 
 def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Difference, ...]:
-    """Return the differences of a queue: it is missing, or attributes differ, are kept, or need a person's decision.
+    """Return how the existing queue `found` differs from the wanted queue; empty: the queue is as wanted.
 
     `found` is None if the queue does not exist.
     """
@@ -45,7 +45,7 @@ def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Diffe
 
 
 def _bare(wanted: WantedQueue) -> dict[str, str]:
-    """Return the attributes of a new queue, without policies: they name other queues, which may not exist yet."""
+    """Return the attributes of a new queue, without policies: policies name other queues, which may not exist yet."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
@@ -84,7 +84,7 @@ def _same_key(key: str, other: str) -> bool:
 
 
 def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Refuse a queue as DLQ if its own DLQ is the source queue, because messages would move in circles."""
+    """Yield a contradiction if the queue's own DLQ is one of its source queues: messages would move in circles."""
     if found.redrive_policy and found.redrive_policy[0] in {found.arn_beside(name) for name in wanted.sources}:
         other = found.redrive_policy[0].rpartition(":")[2]
         yield AttributeContradicts(
@@ -95,7 +95,7 @@ def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Refuse a DLQ for a queue that is itself a DLQ, unless that queue already has a DLQ."""
+    """Yield a contradiction if the queue is itself a DLQ, and would get a first DLQ that no person named."""
     named = found.allowed if found.permission == "byQueue" else ()
     if wanted.dlq and not wanted.chains and found.redrive_policy is None and (sources := found.sources or named):
         names = ", ".join(arn.rpartition(":")[2] for arn in sources)

@@ -30,7 +30,8 @@ FIFO: Final = ".fifo"
 class Precedence(Enum):
     """What happens if an existing queue has another value than wanted; the enum's value is the reason in words.
 
-    EXACTLY changes the queue's value, AT_LEAST only raises it, AT_FIRST keeps it.
+    EXACTLY changes the queue's value. AT_LEAST only raises the value. AT_FIRST keeps the value: the wanted value is for
+    new queues only.
     """
 
     EXACTLY = "a person asked for it"
@@ -135,7 +136,10 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute contradicts the wanted value, and is not changed. `what`: how; `cure`: what a person has to do."""
+    """An attribute contradicts the wanted value, and is not changed.
+
+    `what`: the contradiction, in words. `cure`: what a person has to do.
+    """
 
     attribute: str
     what: str
@@ -146,15 +150,15 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return the number that a queue should have: `value` if a person set it; else `default`, for new queues only.
+    """Return a queue's wanted number, such as its retention in seconds, from the number `value` that a person set.
 
-    `value` None: no person set it. An existing queue then keeps its number.
+    `value` None: no person set a number. Then a new queue gets `default`, and an existing queue keeps its number.
     """
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return three wanted queues: the DLQ of `source`, the parking queue named `parking` ("": none), and `source`."""
+    """Return the wanted queues of a source queue: its DLQ, its parking queue `parking` ("": none), and `source`."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
@@ -163,7 +167,8 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
     """Return one of the service's own queues and its DLQ.
 
-    Existing queues keep their duration of a long poll (`wait`), because workers send their own with each receive.
+    Existing queues keep their duration of a long poll (`wait`), because workers send their own duration with each
+    receive.
     """
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
@@ -174,9 +179,9 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
+    """Return the wanted queues, with content-based deduplication for each DLQ of which a source queue has it.
 
-    `found` has the existing queues by name; None: the queue does not exist.
+    `found`: the existing queues by name; None: the queue does not exist.
     """
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content

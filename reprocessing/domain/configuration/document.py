@@ -1,7 +1,7 @@
 """Read a configuration file: YAML of mappings, lists and texts, with the line of each value.
 
-Values stay texts: the types of the commands' options parse them. PyYAML's safe loader only splits the file into events,
-so no YAML tag creates an object.
+Values stay texts. Later they are parsed like the values of command-line options. PyYAML's safe loader only splits the
+file into events, so no YAML tag creates an object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """Return the path as people see it, such as `dlqs.orders.max_attempts`; without URLs that may have a secret."""
+        """Return the path for people: `dlqs.orders.max_attempts`. "…" replaces a URL, which may have a secret."""
         parts = ["…" if self.path[0] == "notifications" and "://" in part else part for part in self.path]
         return ".".join(part if _PLAIN.fullmatch(part) else f'"{part}"' for part in parts)
 

@@ -90,7 +90,7 @@ class Scope:
     def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:
         """Return whether a queue belongs to the scope, by its account, region, name and tags.
 
-        A scope without a role has no queue that was found with a role, because the scope's account is not known.
+        A queue that was found with a role never belongs to a scope without a role, whose account is not known.
 
         Args:
             arn: the queue's ARN.

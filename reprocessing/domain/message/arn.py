@@ -81,5 +81,5 @@ def is_region(text: str) -> bool:
 
 
 def resource_name(arn: str) -> str:
-    """Return the name of an ARN's resource, such as orders-dlq; of another text, such as a URL, the whole text."""
+    """Return the name of an ARN's resource, such as orders-dlq. A text that is no ARN is returned whole."""
     return _BEFORE_THE_NAME.sub("", arn)

@@ -109,7 +109,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a member's name looks like a name, so that it is no value of the message, such as an id."""
+    """Return whether a member's name looks like the name of a field, and not like a value, such as an id."""
     looks_so = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier())
     return bool(looks_so) and not _DIGITS.search(name)
 

@@ -1,7 +1,7 @@
-"""Edit a JSON text in place: only what is edited changes, every other byte stays, also white space and numbers.
+"""Edit a JSON text in place. Every byte outside the edit stays, including white space and the form of numbers.
 
-A text is split into its members only where an edit needs it. The splitting is paid from a `Budget`, so that no text and
-no edit takes more than a bounded time.
+An object or list is split into its members only if an edit needs the members. A `Budget` limits how many characters an
+edit reads, and so how long the edit takes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constan
 
 
 class TooMuchWork(ValueError):
-    """An edit would take too long, or too many members. The exception's text says which."""
+    """An edit would read too many characters, or an object or list with too many members. The text says which."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The characters that may still be read."""
+    """The number of characters that may still be read to edit one text."""
 
     left: int = WORK
 
     def pay(self, characters: int) -> None:
-        """Count characters that are read. Raise TooMuchWork if there were too many in all."""
+        """Subtract characters that are read. Raise TooMuchWork if the edit has read more than it may."""
         self.left -= characters
         if self.left < 0:
             raise TooMuchWork(f"more than {WORK:,} characters would be read to edit it")
@@ -44,8 +44,9 @@ class Budget:
 class Member:
     """A value in an object or list, with the text around it.
 
-    `before` and `after`: white space before the name (in a list, the value), and before the comma or bracket. `label`:
-    the name as it is written, `colon`: the colon with the white space around it; both empty in a list.
+    `before`: white space before the name (in a list: before the value). `label`: the name as it is written. `colon`:
+    the colon with the white space around it. `after`: white space before the next comma or bracket. In a list, `label`
+    and `colon` are empty.
     """
 
     value: JsonText
@@ -65,9 +66,9 @@ class Member:
 
 @dataclass(slots=True)
 class JsonText:
-    """A JSON value as text. `text` has no white space around it; after an edit inside, it is out of date.
+    """A JSON value as text. `text`: the text before any edit, without white space around it.
 
-    `names`, `items`: the members of an object or a list after they were split; None: they were not.
+    `names`: the members of an object. `items`: the members of a list. None: the value was not split into members.
     """
 
     text: str
@@ -110,7 +111,7 @@ class JsonText:
 
 
 def put_name(names: dict[str, Member], name: str, value: JsonText) -> None:
-    """Set the member of an object. A new member is the last one, and is written as its neighbours are."""
+    """Set a member of an object. A new member is added at the end, with the white space of its neighbours."""
     if name in names:
         names[name].value = value
         return
@@ -133,7 +134,7 @@ def put_item(items: list[Member], index: int, value: JsonText) -> None:
 
 
 def take_out(members: dict[str, Member] | list[Member], key: str | int) -> JsonText:
-    """Remove the member of an object with this name, or of a list with this number, and return its value."""
+    """Remove a member of an object (`key` is its name) or a list (`key` is its index), and return its value."""
     every = list(members.values()) if isinstance(members, dict) else list(members)
     gone = members.pop(key)  # type: ignore[arg-type]  # a name for an object, a number for a list
     at = next(number for number, member in enumerate(every) if member is gone)

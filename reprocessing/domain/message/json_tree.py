@@ -1,4 +1,4 @@
-"""Read JSON as a tree for people: names and numbers as they are written, repeated names, and only the first of many."""
+"""Read JSON for a tree view: numbers as they are written, repeated names, and only the first of many values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reprocessing.domain.message.json_view import DEPTH
 
-#: Most members of an object, and most items of a list, that are read one by one.
+#: How many members of an object, and how many items of a list, are shown. The others are only counted.
 MEMBERS: Final = 100
 ITEMS: Final = 25
 _BLANK: Final = re.compile(r"[ \t\n\r]*+")
@@ -20,7 +20,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 class Label:
     """The place of a value in its object or list: its name, or its index. Both None: the document itself.
 
-    `is_repeated`: the object has an earlier member with this name. Most parsers read only the last one.
+    `is_repeated`: whether the object has an earlier member with this name. Most parsers read only the last member.
     """
 
     name: str | None = field(default=None, repr=False)
@@ -30,7 +30,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value without values in it. `kind`: text, number, word (true, false, null) or empty ({} or []).
+    """A value that contains no other value. `kind`: text, number, word (true, false, null) or empty ({} or []).
 
     `text`: the characters of a text; any other value as it is written in the document, so that no digit is lost.
     """

@@ -74,8 +74,8 @@ def attributes_to_send(
 ) -> tuple[dict[str, Attribute], list[str]]:
     """Return the attributes to send, and the names of the marks that are among these attributes.
 
-    A mark (`added`) replaces an attribute of the letter only if that attribute is a mark of an earlier redrive. Marks
-    that do not fit are left out.
+    A mark (`added`) is left out if it does not fit, or if the letter already has an attribute with its name. Only the
+    RedriveId of an earlier redrive is replaced.
 
     `space`: max bytes of all attributes (the queue's size limit minus the body's size). `room`: max attributes.
     """

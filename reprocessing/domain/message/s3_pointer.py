@@ -33,7 +33,7 @@ class PointerToS3:
 
 
 def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
-    """Return the pointer to S3 that a body is; None: the body is no pointer. Never raises.
+    """Return the pointer to S3 that a body consists of; None: the body is no pointer. Never raises.
 
     The extended clients also add an attribute with the body's size. Without it, a body is no pointer.
     """

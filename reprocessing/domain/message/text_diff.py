@@ -12,8 +12,8 @@ from typing import Final
 _CONTEXT: Final = 3  # equal lines that are shown before and after a change
 #: Max lines that are compared. Above that, all lines from the first to the last change count as replaced.
 _COMPARED: Final = 1_000
-# A line over 160 characters is split into parts. A part ends after a word that a checksum of the word chooses, so equal
-# words in the two texts end equal parts, also behind a change.
+# A line over 160 characters is split into parts. A checksum of each word decides whether a part ends after the word. So
+# both texts are split after the same words, also behind a change.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
 _ENDS_A_PART: Final = 8  # about one word in 8 ends a part of a long line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How many notes (`DlqNote`) of a DLQ are stored in the time for which the DLQ has to grow.
+#: How many notes (`DlqNote`) of a DLQ are stored in the time over which its growth is measured.
 NOTES: Final = 12
 #: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % since the oldest note.
 LEAST, SHARE = 10, 0.1

@@ -48,7 +48,7 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether an ended incident (a reported event) is opened again if its condition holds within a minute.
+        """Return whether an ended incident (a reported event) is opened again if its condition returns within a minute.
 
         A new incident is always opened for moments, requested approvals, and conditions that only a person can end.
         """

@@ -1,4 +1,4 @@
-"""Decide whether SQS deletes uncaptured messages of a DLQ within the time of which people are notified."""
+"""Decide whether SQS deletes uncaptured messages of a DLQ so soon that people are notified."""
 
 from __future__ import annotations
 

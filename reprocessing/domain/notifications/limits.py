@@ -12,7 +12,7 @@ _HOUR: Final = timedelta(hours=1)
 #: Least time between two texts to one destination: `APART`, or `URGENT_APART` before a text with a new urgent incident.
 #: Incidents that open in this time are sent as one text.
 APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
-#: Backoff after a text could not be sent: the first, which each further failure doubles, and the longest.
+#: Backoff after a text could not be sent: the first delay, which each further failure doubles, and the max delay.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 #: After this time, a notification that could not be sent is dropped.
 GIVEN_UP_AFTER: Final = timedelta(days=1)

@@ -1,6 +1,6 @@
-"""Write the text of a notification: the incidents that its destination is still to be told, without payloads.
+"""Write the text of a notification about the incidents that a destination has not been told yet, without payloads.
 
-The text has one section for all incidents of the same kind that began, that last, or that ended.
+The text has one section for each kind of event and stage: incidents that began, that last, or that ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Define the texts of each kind of event: what happened, what the service does, and what a person can do.
 
-Names in braces are facts (`event.FACTS`). A sentence in `more` is left out if one of the sentence's facts is not known.
+Names in braces, such as {dlq}, are replaced by facts (`event.FACTS`). The sentences in `Wording.more` are optional: a
+sentence is left out if one of its facts is not known.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from reprocessing.domain.message.identity import (
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import Park
 
-#: Most characters of a sort key: two sort keys of 4-byte characters fit into one index entry of PostgreSQL.
+#: Max characters of a sort key, so that two sort keys of 4-byte characters fit into one index entry of PostgreSQL.
 SORT_KEY_LENGTH = 300
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")

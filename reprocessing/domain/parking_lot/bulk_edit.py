@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from reprocessing.domain.parking_lot.json_patch import JsonPatch
 
-#: The argument of a stored bulk action, or deed, that has the text of the patch. It may have values of messages.
+#: The name of the argument with the patch's text, in a stored bulk action or deed. The text may have message values.
 PATCH: Final = "patch"
 
 
@@ -17,7 +17,7 @@ class BulkEdit:
     """One edit of many messages.
 
     Attributes:
-        release: whether each edited message is released, too.
+        release: whether each edited message is also released.
         new_keys: whether each edited message gets a new idempotency key.
         changes_keys: whether a message may be edited if that changes a value from which the service reads a key.
     """
@@ -29,7 +29,7 @@ class BulkEdit:
 
     @classmethod
     def read(cls, arguments: Mapping[str, Any]) -> BulkEdit:
-        """Return the edit of the arguments that `arguments` returned. Raises InvalidPatch."""
+        """Return the edit from the JSON values that `arguments` returned, or raise InvalidPatch."""
         given = {name: bool(arguments.get(name)) for name in ("release", "new_keys", "changes_keys")}
         return cls(JsonPatch.parse(str(arguments[PATCH])), **given)
 

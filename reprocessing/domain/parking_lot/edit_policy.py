@@ -1,4 +1,4 @@
-"""Decide which parts of a parked letter a person may edit, and what an edit breaks (limits, JSON) or changes (keys)."""
+"""Decide what a person may edit in a parked letter, and check an edit: SQS's limits, valid JSON, changed keys."""
 
 from __future__ import annotations
 
@@ -95,17 +95,17 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
 
 
 def why_not_editable(body: bytes, attributes: Attributes) -> str:
-    """Return why a body cannot be edited as text; "": it can."""
+    """Return why a body cannot be edited as text; "": it can be edited."""
     return why_no_body(body, attributes) or why_not_text(body)
 
 
 def why_no_body(body: bytes, attributes: Attributes) -> str:
-    """Return why the bytes are not the message's own body, so that an edit of them is of no use; "": they are."""
+    """Return why an edit of this body is of no use; "": the bytes are the message's own body, not a pointer to S3."""
     return "it is a pointer to a body in S3" if s3_pointer.read(body, attributes) is not None else ""
 
 
 def why_not_text(raw: bytes) -> str:
-    """Return why a browser's text field would change these bytes; "": it would not."""
+    """Return why a browser's text field would change these bytes; "": the bytes would stay the same."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

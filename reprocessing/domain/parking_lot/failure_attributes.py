@@ -54,7 +54,7 @@ class NamedFailure:
 def named_failure(letter: LetterFacts) -> NamedFailure | None:
     """Return the failure that a letter's attributes name; None: they name no failure.
 
-    The type of the failure comes first (in an attribute of a framework, or with a usual name), then its text.
+    Attributes with the failure's type are preferred to attributes with its text.
     """
     attributes = letter.attributes
     for name, framework in _FRAMEWORKS:

@@ -128,9 +128,9 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
 
 
 def type_of(letter: LetterFacts, size: int, selector: Selector | None) -> str:
-    """Return the name of a letter's task, or its type, as in the title of a group; "": it has none. Never raises.
+    """Return the name of a letter's task, or the letter's type, as in a failure group's title; "": it has neither.
 
-    `size` and `selector`: see `FailureSigns`.
+    Never raises. `size`: bytes of the body. `selector`: the DLQ's selector of the message type (`FailureSigns.type`).
     """
     task = _task(letter) if size <= BODY_LIMIT else ""
     return text_pattern.type_name(task) if task else _type(letter, selector)
@@ -220,7 +220,7 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
 
 
 def _type(letter: LetterFacts, selector: Selector | None) -> str:
-    """Return the message type: what the DLQ's selector reads, else the value of a usual name; "": there is none."""
+    """Return the message type: what the DLQ's selector reads, else a field with a usual name; "": there is none."""
     if selector is None:
         return message_type.message_type(letter)
     found = select_key(selector, letter)

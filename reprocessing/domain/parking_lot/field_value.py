@@ -23,7 +23,7 @@ class NoValue(Enum):
     UNREADABLE = "cannot be read"
 
 
-#: The value as text. Numbers that are equal have equal texts, and a number has the text of the equal string.
+#: The value as text. Equal numbers have equal texts. The number 7 and the string "7" have the same text.
 FieldValue = str | NoValue
 
 
@@ -31,7 +31,7 @@ def read_field(text: str) -> Selector:
     """Return the field that a text describes, such as body:customer.id or attribute:Tenant.
 
     Raises:
-        InvalidFilter: the text says what to write.
+        InvalidFilter: the text describes no field. The exception's text says what to write.
     """
     try:
         found = Selector.parse(text)

@@ -44,13 +44,13 @@ class MessageFilter:
         key: the ordering key.
         named: a message id, redrive id, ordering key, or value of any search field.
         fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
-        died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
-        finished_after, finished_before: the letter got its present state at this time or later; before this time.
+        died_after, died_before: the message was first sent at `died_after` or later, and before `died_before`.
+        finished_after, finished_before: the same for the time when the letter got its present state.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
-        selector, value: the field at `selector` (such as body:customer.id) has this value. `value` None: it has none.
+        selector, value: the field `selector` (such as body:customer.id) has this value. `value` None: it has no value.
         dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
-        reveals: whether values of search fields that are masked match, too. A URL cannot set it.
+        reveals: whether conditions also match masked values of search fields. A URL cannot set this condition.
         letters: ids of the letters that a person selected, at most `MOST_SELECTED`. A URL cannot set this condition.
     """
 
@@ -132,7 +132,7 @@ class MessageFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether the filter has a condition other than `states`."""
+        """Return whether the filter has a condition other than `states`, `dlqs` and `reveals`."""
         return self != MessageFilter(states=self.states, dlqs=self.dlqs, reveals=self.reveals)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:

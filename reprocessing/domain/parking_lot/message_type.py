@@ -32,7 +32,7 @@ _PART: Final = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
 _HEX: Final = re.compile(r"(?=[a-f]*+[0-9])[0-9a-f]{8,}")
 _DIGIT_INSIDE: Final = re.compile(r"[0-9][A-Za-z]")
 _LONGEST_PART: Final = 20  # max characters of one word; a longer word is a token
-_LONG: Final = 16  # characters from which a word is an id if upper case, lower case or digits alternate in it
+_LONG: Final = 16  # min characters of a word that is an id if cases, or letters and digits, alternate in it
 _MOST_DIGITS: Final = 4  # max digits of a type
 
 
@@ -67,7 +67,7 @@ def _parts(document: object) -> Iterator[Mapping[str, object]]:
 
 
 def _fields(document: dict[str, JsonValue]) -> Iterator[Mapping[str, object]]:
-    """Yield the headers of an HTTP request that a queue carries, then the body's own fields."""
+    """Yield the headers of an HTTP request that is stored in the body, then the body's own fields."""
     if isinstance(headers := document.get("headers"), dict):
         yield headers
     yield document

@@ -1,4 +1,4 @@
-"""Define decisions about sending the first letter of a lane (an ordering key), and results of sending an attempt."""
+"""Define decisions about sending the first letter of a lane (an ordering key's letters), and results of attempts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Refused:
     Attributes:
         code: the error code that the target returned, such as an HTTP status.
         poison: whether another attempt would fail the same way.
-        reason: why a poison letter is parked; None means REFUSED.
+        reason: why a poison letter is parked; None: the parking reason REFUSED.
         after: the target asked to wait this long before another attempt.
         quotes: `message` is the target's own text, which may quote the payload. It is stored like a payload.
     """

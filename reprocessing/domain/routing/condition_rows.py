@@ -1,4 +1,4 @@
-"""Show a condition as a row of a form (field, operator, value), and read the condition of such a row, without loss."""
+"""Convert a rule's condition into a row of a form (field, operator, value) and back, without loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED: Final = " is not a condition: "
 
 @dataclass(frozen=True, slots=True)
 class ConditionRow:
-    """The parts of a condition as texts. `value`: with the operator `in`, the values as a condition writes them."""
+    """The parts of a condition as texts. `value`: with the operator `in`, all values in one text: acme,globex."""
 
     field: str
     operator: str
@@ -31,7 +31,7 @@ class ConditionRow:
 
 @dataclass(frozen=True, slots=True)
 class OnlyText:
-    """A condition that no row can show, and why. `is_valid`: it is a condition all the same."""
+    """A text that no row can show, because of `why`. `is_valid`: whether the text is a valid condition."""
 
     why: str
     is_valid: bool = False
@@ -61,7 +61,7 @@ def condition_of(row: ConditionRow) -> str:
     """Return the condition that a row means.
 
     Raises:
-        InvalidRule: the row is not complete, or not valid; the text says what to enter.
+        InvalidRule: the row is not complete, or not valid. The exception's text says what to enter.
     """
     kind, colon, name = (part.strip(" ") for part in row.field.partition(":"))
     field, value = f"{kind}{colon}{name}", row.value

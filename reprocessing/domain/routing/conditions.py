@@ -28,7 +28,7 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; JSON may double a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; in JSON, values may double
 _SHOWN = 80
 FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
@@ -54,7 +54,7 @@ class Condition:
     `str(condition)` is the text that `Condition.parse` reads. The database stores this text.
 
     Raises:
-        InvalidRule: the condition is not valid; the text says what to write.
+        InvalidRule: the condition is not valid. The exception's text says what to write.
     """
 
     field: Field
@@ -136,10 +136,10 @@ class _NotWritten(Exception):
 
 
 def _parted(text: str) -> tuple[Field, Operator, str]:
-    """Return the field, the operator and the text after the operator. Raise `_NotWritten` if the text has none.
+    """Return the field, the operator and the text after the operator. Raise `_NotWritten` if it is not a condition.
 
-    A JMESPath expression may itself contain a word such as `in`. So the operator is the first such word with a valid
-    field before it. This is unambiguous, because in JMESPath no word can follow a complete expression.
+    A JMESPath expression may itself contain an operator's word, such as `in`. So the operator is the first of these
+    words that has a valid field before it. In JMESPath, no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")

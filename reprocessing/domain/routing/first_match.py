@@ -150,7 +150,7 @@ class _Index:
 
 
 def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-    """Return whether a rule matches a letter or cannot be evaluated; None: the rule does not match.
+    """Return that a rule matches a letter, or that the rule cannot be evaluated; None: it does not match.
 
     If one condition does not match, the rule does not match, even if another condition cannot be evaluated.
     """

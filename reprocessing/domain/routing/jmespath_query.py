@@ -62,7 +62,7 @@ def holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  a node of 
 
 
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
-    """Return why a text is not a usable expression; None: it is. `as_in` is an example for the returned reason."""
+    """Return why a text is not a usable expression; None: it is usable. `as_in`: the example in the returned text."""
     if not expression or len(expression) > LENGTH:
         where = as_in.partition(":")[0]
         return f"{where}: needs a JMESPath expression of 1 to {LENGTH} characters, such as {as_in}."
@@ -76,7 +76,7 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Return why a rule may not use a valid expression: a forbidden function, or wrong arguments. None: it may."""
+    """Return why a rule may not use a valid expression (a forbidden function, wrong arguments); None: it may use it."""
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:

@@ -13,7 +13,7 @@ from reprocessing.domain.message.json_view import Unreadable
 LENGTH = 512
 #: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
-#: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for each of both.
+#: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for a cost of 1.
 MOST_COST = 2_000_000
 
 _MEMORY = 1 << 20  # max bytes of one compiled pattern; RE2 refuses larger patterns

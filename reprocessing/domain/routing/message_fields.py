@@ -48,7 +48,7 @@ class MessageFields:
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
         body over 256 KiB are `Unreadable`, not missing, because a rule may exist to stop such large messages.
         """
-        known = self._known.get(asked.text)  # by text: Python caches its hash, and hundreds of rules ask
+        known = self._known.get(asked.text)  # Python caches a text's hash, and hundreds of rules ask
         if known is None:
             known = self._known[asked.text] = self._read(asked)
         return known
@@ -119,12 +119,12 @@ class MessageFields:
 
     @property
     def document(self) -> JsonValue | Unreadable:
-        """Return the body as JSON; None if it is no JSON."""
+        """Return the body as JSON; None: it is no JSON. `Unreadable`: rules cannot read it, such as a large body."""
         return self._document
 
     @property
     def task_arguments(self) -> JsonValue | Unreadable:
-        """Return the arguments of a Celery task, as an object with the member kwargs; None: there are none to show."""
+        """Return a Celery task's arguments, as an object with the member kwargs; None: no task, or not readable."""
         task = self._task
         if isinstance(task, NotATask | Unreadable) or task.opaque or not isinstance(task.kwargs, dict):
             return None
@@ -169,7 +169,7 @@ def _of_attribute(attribute: Attribute | None) -> FieldValue:
 def text_of(value: object) -> FieldValue:
     """Return the text by which conditions compare a JSON value, or why it has none.
 
-    Equal numbers have equal texts, and the number 1 has the text of the text "1".
+    Equal numbers have equal texts. The number 1 and the text "1" compare as equal.
     """
     found: FieldValue = _PRESENT
     match value:

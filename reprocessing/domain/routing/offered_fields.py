@@ -1,4 +1,4 @@
-"""Collect, from sample messages, fields and values on which conditions can be made."""
+"""Collect fields and values of sample messages, from which a person can make the conditions of a rule."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class _Found:
 
 
 def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> OfferedFields:
-    """Return the fields of these messages.
+    """Return the fields that these messages have, with their most frequent values.
 
-    Without `values`, only what everybody may see who sees the messages: names that look like names, the source queue,
-    and names of message types and of tasks.
+    If `values` is false, return only what people without permission to see payloads may see: names that look like
+    names of fields, the source queue, and the names of message types and tasks.
     """
     found: dict[str, _Found] = {}
     for message in messages:
@@ -93,7 +93,7 @@ def _offered(name: str, found: _Found) -> OfferedField:
 
 
 def _condition(name: str, text: str) -> str:
-    """Return the condition that the field equals this text; empty: none can say so, or the text is too long."""
+    """Return the condition that the field equals this text; empty: the text is too long, or not allowed."""
     if len(text) > VALUE_LENGTH or not text:
         return ""
     try:
@@ -126,7 +126,7 @@ def _shown(found: object) -> str | None:
 
 
 def _in_json(message: MessageFields, *, values: bool) -> Iterator[tuple[FieldKind, str, JsonValue]]:
-    """Yield the fields in the body, or those in the arguments of a Celery task: kind, JMESPath, and value."""
+    """Yield kind, JMESPath and value of each field in the body, or in the arguments of a Celery task."""
     arguments = message.task_arguments
     kind, root = (FieldKind.BODY, message.document) if arguments is None else (FieldKind.TASK, arguments)
     left: list[tuple[str, JsonValue, int]] = [] if isinstance(root, Unreadable) else [("", root, 0)]

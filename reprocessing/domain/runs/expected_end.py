@@ -1,4 +1,4 @@
-"""Say when a run ends, and on which figures that is based."""
+"""Estimate when a run ends, and say which rates the estimate is based on."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 
 from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 
-#: The measured rate is told, too, if it is below this share of the allowed rate.
+#: The estimate is based on the measured rate if that is below this share of the allowed rate.
 _MUCH_SLOWER: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedEnd:
-    """When a run ends, in `seconds` from now, and the basis of that, as a phrase for people."""
+    """When a run ends, in `seconds` from now. `basis`: which rate the estimate is based on, as a phrase for people."""
 
     seconds: float
     basis: str
@@ -29,7 +29,7 @@ class ExpectedEnd:
 def expected_end(
     waiting: int, *, allowed: float | None, measured: float, forecast: float | None
 ) -> ExpectedEnd | None:  # fmt: skip
-    """Return when a run ends; None: this is not known, because no rate is.
+    """Return when a run ends; None: not known, because no rate and no forecast is known.
 
     Args:
         waiting: messages that are still to be sent.

@@ -77,7 +77,7 @@ def next_multiple(seconds: float, every: float) -> float:
     if not every:
         return seconds
     turns = math.floor(seconds / every) + 1
-    # The division may be rounded, so that this multiple is not greater than `seconds`.
+    # If the division was rounded, `every * turns` may not be greater than `seconds`.
     return every * (turns if every * turns > seconds else turns + 1)
 
 

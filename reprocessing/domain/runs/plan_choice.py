@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """How many messages SQS deletes, the first of them in `seconds`; below 0: it did already."""
+    """A number of messages (`letters`) that SQS deletes, the first of them in `seconds`; below 0: it was deleted."""
 
     seconds: float
     letters: int
@@ -60,8 +60,8 @@ class TargetLoad:
         rate: messages a second; None: no limit. `ramp`: initial share of the rate; `ramp_every`: time between steps.
         tail: shortest time from sending to outcome. `round_trip`: time from one message of a key to the next.
         every: time between two captures that show whether messages came back; 0: a capture is always running.
-        is_queue: SQS charges for its messages; `fifo`: as a FIFO queue.
-        late: messages that expire before the messages of their keys before them have outcomes.
+        is_queue: whether the target is an SQS queue, so that its messages cost money. `fifo`: whether it is FIFO.
+        late: messages that expire before the outcomes of earlier messages of their keys are known.
         expiring: messages by time, the soonest first.
     """
 
@@ -92,7 +92,7 @@ class TargetLoad:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The most messages a second that a target gets in the run, bursts aside; None: no limit is known."""
+    """The most messages a second that a target gets in the run, without bursts; None: no limit is known."""
 
     target: str
     rate: float | None
@@ -105,7 +105,7 @@ class ChoiceFigures:
     Attributes:
         ends_at: when the last outcome is known, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
-        late: messages whose copies SQS deletes before they are sent, at least; PostgreSQL keeps the messages.
+        late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """
 
     choice: Choice
@@ -164,10 +164,10 @@ class Offer:
 def offers(
     loads: Sequence[TargetLoad], configured: Choice, own: Choice, asked: Choice | None = None, *, may_overtake: bool
 ) -> list[Offer]:
-    """Return the choices to compare, none twice.
+    """Return the choices to compare, each once.
 
-    `configured`: as the settings of DLQ and targets say. `own`: the plan's present choice. `asked`: what a person
-    entered. `may_overtake`: whether the DLQ permits that later messages of a key overtake one that fails again.
+    `configured`: the choice from the settings of DLQ and targets. `own`: the plan's present choice. `asked`: the choice
+    that a person entered. `may_overtake`: whether later messages of a key may overtake a message that fails again.
     """
     rates = [load.rate for load in loads if load.rate is not None]
     half = max(rates) / 2 if rates else USUAL_RATE
@@ -184,7 +184,7 @@ def offers(
 
 
 def _end(load: TargetLoad, forecast: Forecast) -> float:
-    """Return the seconds until the last outcome is known; until the last message is accepted, if that suffices."""
+    """Return the seconds until the last outcome is known (with outcome `accepted`: until the last message is sent)."""
     return max(forecast.by_rate + load.tail, forecast.by_lane)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 #: Max columns of a chart.
 COLUMNS: Final = 60
-#: Minutes that a column may have. A chart has at most 24 hours, so the last fits.
+#: Minutes that a column may have. A chart has at most 24 hours, so 60 columns of 30 minutes are enough.
 _STEPS: Final = (1, 2, 5, 10, 30)
 _DAY: Final = 1_440
 _MINUTE: Final = timedelta(minutes=1)
@@ -40,8 +40,8 @@ class RateColumn:
 def rate_columns(counts: Sequence[MinuteCount], *, now: datetime | None) -> list[RateColumn]:
     """Return the columns of the chart, oldest first, for at most the last 24 hours; empty if nothing was sent.
 
-    `counts`: oldest first; minutes in which nothing was sent may be missing. `now`: the chart ends now; None: with the
-    last minute in which something was sent, since the run has ended. The last column may be shorter than the others.
+    `counts`: oldest first; minutes in which nothing was sent may be missing. `now`: the end of the chart; None: the run
+    has ended, so the chart ends with the last minute of `counts`. The last column may be shorter than the others.
     """
     if not counts:
         return []

@@ -15,7 +15,7 @@ class Selection:
     Attributes:
         limit: the most letters to select, from the oldest lanes first.
         source: the name or ARN of the source queue.
-        died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
+        died_after, died_before: the message was first sent at `died_after` or later, and before `died_before`.
         key: the ordering key.
         message_ids: the ids that the messages had in the DLQ.
     """

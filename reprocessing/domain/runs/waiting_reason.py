@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends: the first reason that applies, the most general first."""
+"""Say in one sentence what a run waits for, or that it sends. If several reasons apply, the most general is said."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAVE: Final = "the run's wave"
 
 
 class WaitsFor(StrEnum):
-    """What kind of reason it is."""
+    """The kind of reason for which a run waits."""
 
     NOTHING = "nothing"  #: the run has ended
     SENDS = "sends"  #: messages are sent now, more slowly than the rate permits
@@ -51,11 +51,11 @@ class LaneGroup:
     """Key queues of a run that wait for the same reason.
 
     Attributes:
-        n: how many.
-        why: what they wait for, in words.
-        moves: a message of them is being sent, or may be sent now; `is_leased`: by a worker that has it already.
-        is_barred: no worker may take them; `is_held`: a person must decide.
-        due_at: when the first of them may be sent.
+        n: how many key queues.
+        why: what the key queues wait for, in words.
+        moves: whether their messages are being sent, or may be sent now. `is_leased`: whether workers have leased them.
+        is_barred: whether no worker may take the key queues now. `is_held`: whether a person must decide.
+        due_at: when the first of their messages may be sent.
     """
 
     n: int
@@ -78,20 +78,21 @@ class ShutBreaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What is known about a run. Texts are empty, and lists too, if there is nothing to say.
+    """What is known about a run. Texts and lists are empty if there is nothing to say.
 
     Attributes:
-        state: planned, running, paused, finished or aborted; `told`: a sentence about it, with who changed it and why.
-        is_standing: the run redrives whatever the DLQ has. `is_selected`: the messages of a plan are selected.
+        state: planned, running, paused, finished or aborted. `told`: a sentence that says who changed it, and why.
+        is_standing: whether the run redrives all new messages of a DLQ. `is_selected`: whether the messages of the
+            run's plan are selected.
         approval: the number of an open request for approval to start or resume the run; None: there is none.
-        stop: who stopped the sends, and why. `aws`: that AWS's own redrive moves the messages.
-        missing: what is said of missing processes, of beat before the workers.
-        captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome; `held`: those
-            that wait for a person's decision; `open`: all unfinished messages.
+        stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
+        missing: sentences about processes that do not run: first about beat, then about the workers.
+        captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
+            messages that wait for a person's decision. `open`: all unfinished messages.
         awaited: what pending outcomes wait for.
-        wave: size of the open wave; None: the run has none, or its last wave.
+        wave: size of the open wave; None: the run has no open wave, or sends its last wave, which has no limit.
         sick: targets whose health check does not pass, with the reason.
-        measured: messages sent a second lately. `allowed`: by the rate limits; None: no limit.
+        measured: messages sent a second lately. `allowed`: messages a second by the rate limits; None: no limit.
     """
 
     state: str

@@ -1,7 +1,8 @@
 """Decide whether a message that has used up its attempts is at fault, or the target.
 
-The message is at fault if other messages to its target succeeded after its first attempt. If no other message did, the
-target may be down: the attempts do not count, and the circuit breaker decides when the next attempt is made.
+The message is at fault if other messages to its target succeeded after its first attempt. If no other message
+succeeded, the target may be down: the attempts do not count, and the circuit breaker decides when the next attempt is
+made.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Seconds for which, after a message's last failure, the outcomes of other messages are awaited.
+#: How many seconds after a message's last failure the service waits for outcomes of other messages.
 OUTCOMES_AWAITED: Final = 60.0
 
 

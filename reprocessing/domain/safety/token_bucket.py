@@ -55,9 +55,9 @@ class Bucket:
         return replace(self, tokens=self.tokens - count), count
 
     def wait(self, wanted: int) -> float:
-        """Return for how many seconds to wait for tokens.
+        """Return for how many seconds to wait before tokens are taken again.
 
-        Wait until one token is available. For all `wanted` tokens, wait at most 0.1 s (`LONGEST_WAIT`).
+        The wait is at least as long as one token needs. For further tokens, up to `wanted`, it is at most 0.1 s long.
         """
         one = (1.0 - self.tokens) / self.rate
         many = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate

@@ -78,7 +78,8 @@ class Endpoint:
 class AllowList:
     """Allowed hosts (`names`), and networks whose addresses are allowed although they are not public.
 
-    If a name's port is None, only the scheme's default port is allowed. If a network's port is None, all ports are.
+    If a name's port is None, only the scheme's default port is allowed. If a network's port is None, all ports are
+    allowed.
     """
 
     names: frozenset[tuple[str, int | None]] = frozenset()

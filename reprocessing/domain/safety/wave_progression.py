@@ -98,8 +98,8 @@ def judge_wave(count: WaveCounts, *, success: float, is_automatic: bool = False)
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
         is_automatic: whether the run is automatic. If a wave fails, an automatic run opens circuit breakers, and does
-            not pause. If a wave fails only because the target refused the content of letters, breakers open only at
-            the third such wave of one letter.
+            not pause. If a wave fails only because the target refused the content of letters, breakers open only
+            after three failed waves of one letter in a row.
     """
     verdict = _judge_size(count, success)
     if not is_automatic:

@@ -19,7 +19,7 @@ MAX_FIELDS, MAX_VALUES = 10, 20
 VALUE_LENGTH: Final = 200
 #: The first character of a stored value that is a keyed hash (encrypted DLQs); no readable value begins with it.
 HASHED: Final = "\x1a"
-#: Words with which a search names something else than a search field.
+#: Names that have another meaning in searches, so that no search field can have them.
 RESERVED: Final = ("id", "key", "dlq", "state", "reason", "group", "text")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -69,7 +69,7 @@ def is_name(text: str) -> bool:
 
 
 def list_problem(declared: Sequence[str]) -> str:
-    """Return why a DLQ cannot have these search fields, each written as NAME=WHERE; empty: it can."""
+    """Return why a DLQ cannot have these search fields, each written as NAME=WHERE; empty: it can have them."""
     names: list[str] = []
     for text in declared:
         try:
@@ -84,7 +84,7 @@ def list_problem(declared: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1_024)
 def search_fields(declared: tuple[str, ...]) -> tuple[SearchField, ...]:
-    """Return the search fields of a DLQ's setting, which was checked when it was stored."""
+    """Return the search fields that a DLQ's setting declares, each as NAME=WHERE. The texts must be valid."""
     return tuple(SearchField.parse(text) for text in declared)
 
 
@@ -94,9 +94,9 @@ def normal_value(text: str) -> str:
 
 
 def values_of(fields: Sequence[SearchField], letter: LetterFacts, rules: MaskRules) -> list[SearchValue]:
-    """Return the values of these fields in a message, without repetitions. A field may have none, or up to 20.
+    """Return the values of these fields in a message, each once. A field may have no value, or up to 20 values.
 
-    A value is masked if it is not found, too, in the message that people see who may not reveal masked values.
+    A value counts as masked if the fields no longer have it after the message's values were masked as `rules` say.
     """
     found = list(dict.fromkeys(_pairs(fields, letter)))
     if not found or not rules:

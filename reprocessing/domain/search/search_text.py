@@ -1,6 +1,6 @@
-"""Read the text of the search box, such as `dlq:orders order_id:4711`, and write it again.
+"""Read the text of the search box, such as `dlq:orders order_id:4711`, and write a search as such a text.
 
-Words are an id, an ordering key or the value of any search field. `name:value` is a condition. Text in quotes is
+Plain words are an id, an ordering key or the value of any search field. `name:value` is a condition. Text in quotes is
 searched in bodies.
 """
 
@@ -94,7 +94,7 @@ def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> Search
         case "group":
             return _once(found, "group", _number(value))
         case _:
-            if quoted is not None:  # a * inside of the quotation marks is a part of the value, and one behind is not
+            if quoted is not None:  # a * inside the quotation marks is part of the value; a * behind means a prefix
                 value = value + "*" if part["star"] else str(FieldCondition("x", value)).removeprefix("x:")
             return replace(found, fields=(*found.fields, _field(name, value)))
 

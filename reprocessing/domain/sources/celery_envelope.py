@@ -109,7 +109,7 @@ def close_envelope(envelope: Envelope, text: str) -> bytes:
 
 def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
     """Return the payload as parsed JSON, or why it is not shown. Never raises. At most `limit` bytes are unpacked."""
-    raw = _decoded_payload(envelope)  # before the content type, because kombu decodes every payload
+    raw = _decoded_payload(envelope)  # also of other content types, because kombu decodes every payload
     if isinstance(raw, NotShown):
         return raw
     if envelope.content_type not in (JSON, ""):

@@ -174,7 +174,7 @@ TaskReading = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
-    """Return the Celery task message in a body, or why the body is none. Never raises, never runs a pickle.
+    """Return the Celery task message in a body, or why the body has none. Never raises, never runs a pickle.
 
     `document` is the result of `json_view.read`, if it is known. At most `limit` bytes are unpacked.
     """

@@ -36,7 +36,7 @@ class Meaning(StrEnum):
     """
 
     SUCCESS = "success"
-    RETRY = "retry"  #: a failed attempt; the next is due after its backoff
+    RETRY = "retry"  #: a failed attempt; the next attempt is due after the backoff
     WAIT = "wait"  #: try again later; the attempt does not count
     POISON = "poison"  #: another attempt would fail the same way
 

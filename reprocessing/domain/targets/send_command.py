@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.safe_text import visible
 
-#: Most characters of a body that is a part of the command; longer ones are read from the downloaded file.
+#: Max characters of a body inside the command. For a longer body, the command reads a file that the person downloads.
 LONGEST: Final = 2_000
 
 
@@ -55,7 +55,7 @@ def curl_command(message: MessageToSend, *, url: str, headers: tuple[tuple[str, 
     inline = _inline(message.body)
     parts = [f"curl --request POST {shlex.quote(url)}"]
     parts += [f"--header {shlex.quote(f'{name}: {value}')}" for name, value in headers]
-    if inline is None or inline.startswith("@"):  # curl reads a file for a text that begins with @
+    if inline is None or inline.startswith("@"):  # after an @, curl expects the name of a file
         parts.append(f"--data-binary @{message.file}")
     else:
         parts.append(f"--data-binary {shlex.quote(inline)}")
@@ -65,7 +65,7 @@ def curl_command(message: MessageToSend, *, url: str, headers: tuple[tuple[str, 
 def _inline(body: bytes) -> str | None:
     """Return a body that can be a part of a command; None: it is long, or has bytes that a terminal would change.
 
-    The AWS CLI reads a file for a text that begins with file:// or fileb://.
+    A text that begins with file:// or fileb:// is no part either, because the AWS CLI would read a file of this name.
     """
     text = _text(body)
     if text is None or len(text) > LONGEST or visible(text) != text or text.startswith(("file://", "fileb://")):

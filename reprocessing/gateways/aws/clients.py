@@ -152,7 +152,7 @@ def configured_region() -> str | None:
 
 def forget_clients() -> None:
     """Drop all clients, so that new clients are created. Needed after a fork, and after credentials were rotated."""
-    global _clients  # noqa: PLW0603  one per process is what it is for
+    global _clients  # noqa: PLW0603  one object for each process
     _clients = _Clients()
 
 

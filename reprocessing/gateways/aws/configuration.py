@@ -20,7 +20,7 @@ from reprocessing.domain.errors import QueueUnreachable
 _LONGEST_REASON: Final = 300
 #: Beginning of botocore's ValueError about an endpoint. The rest of its text may contain a password.
 _INVALID_ENDPOINT: Final = "Invalid endpoint"
-#: By boto3's name of a service, the end of its variable AWS_ENDPOINT_URL_..., if the two names differ.
+#: Services whose variable AWS_ENDPOINT_URL_<NAME> has another name than boto3 uses: boto3's name, and that other name.
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 
@@ -44,7 +44,7 @@ class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
 
 @contextmanager
 def explain_configuration_errors(service: str = "") -> Iterator[None]:
-    """Raise AwsConfigurationIsUnclear if the block fails to create a session, or a client of `service`."""
+    """Raise AwsConfigurationIsUnclear if the `with` block fails to create a session, or a client of `service`."""
     try:
         yield
     except (BotoCoreError, ValueError, OSError) as error:

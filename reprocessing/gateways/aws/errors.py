@@ -51,14 +51,16 @@ _BEFORE_ANYTHING_WENT_OUT: Final = (
     NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
 )  # fmt: skip
-#: Error codes about permissions and resources. Their error texts quote no message. Nor do texts of KMS (`_OF_KMS`).
+#: Error codes about permissions and resources. Error texts with these codes, or with codes of KMS (`_OF_KMS`), never
+#: quote the content of a letter.
 _QUOTES_NOTHING: Final = frozenset({
     "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
     "NonExistentQueue", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException", "NotFound",
     "NotFoundException", "OptInRequired", "QueueDoesNotExist", "ResourceNotFoundException",
 }) | _STALE_CREDENTIALS | THROTTLED  # fmt: skip
 _OF_KMS: Final = ("KMS", "Kms")
-#: Text in an SNS error about an invalid topic, whose code is also used for invalid messages. Then no letter is poison.
+#: This text marks SNS errors about the topic's ARN. SNS uses the same error code for invalid messages; but if the topic
+#: is wrong, no letter is poison (refused for its content).
 _OF_THE_TOPIC: Final = "TopicArn"
 #: The error code whose error text quotes the invalid value, so the error text is not stored.
 _QUOTING: Final = "ValidationException"
@@ -81,7 +83,7 @@ def refusal_in_words(code: str) -> str:
 
 
 def is_of_an_entry(error: Exception) -> bool:
-    """Return whether one invalid entry may have failed the whole batch, so that the other entries can be sent again."""
+    """Return whether AWS may have refused a whole batch for one invalid entry; if so, send the other entries again."""
     if isinstance(error, ParamValidationError):
         return True
     if not isinstance(error, ClientError) or _OF_THE_TOPIC in _message(error):
@@ -107,7 +109,7 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
 
 
 def renew_credentials(error: Exception) -> None:
-    """Drop all clients if the error says that credentials have expired, since botocore reads their files only once."""
+    """Drop all clients if the error says that credentials have expired. New clients read the credential files again."""
     code = (
         code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
     )
@@ -137,7 +139,7 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
 
 
 def _may_quote(code: str) -> bool:
-    """Return whether the text of an error may quote the message; True if the error code is not known."""
+    """Return whether the text of an error may quote a letter's content; True if the error code is not known."""
     return code not in _QUOTES_NOTHING and not code.startswith(_OF_KMS)
 
 
@@ -225,9 +227,10 @@ def _is_bad_certificate(error: Exception) -> bool:
 
 @contextmanager
 def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
-    """Raise AWS errors in this block as QueueUnreachable, whose text names the queue or ARN, action, and what to do.
+    """Raise AWS errors in the `with` block as QueueUnreachable.
 
-    `action` is a name of the AWS API, such as SendMessage. `service` is its prefix in IAM policies.
+    The error's text names the queue or ARN, the action, and what to do. `action` is a name of the
+    AWS API, such as SendMessage. `service` is its prefix in IAM policies.
     """
     try:
         yield
@@ -237,7 +240,7 @@ def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> I
 
 @contextmanager
 def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
-    """Raise AWS errors in this block as CloudWatchUnreachable.
+    """Raise AWS errors in the `with` block as CloudWatchUnreachable.
 
     The error's text names the target, the action, and what to do.
     """

@@ -26,7 +26,7 @@ from botocore.awsrequest import (
 from urllib3.connection import HTTPConnection
 
 _BUFFER: Final = 65_536
-_LINES: Final = 50  # max lines of a head that this module reads; http.client, which reads all others, refuses over 100
+_LINES: Final = 50  # most header lines that this module reads; it leaves longer heads to http.client
 _PLAIN: Final = b"HTTP/1.1 200 "
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,8})\r\n", re.IGNORECASE)

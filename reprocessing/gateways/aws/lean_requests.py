@@ -31,8 +31,8 @@ _OK: Final = 200
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
     """Let this SQS client make the requests of `ACTIONS` from templates, not by botocore. Binary values must be bytes.
 
-    Handlers of botocore's event `before-send` are still called, and may answer a request. As soon as a handler of any
-    event is registered with the client, botocore makes all requests again, so that the new handler is called.
+    Handlers of botocore's event `before-send` are still called, and may answer a request. If another handler of any
+    event is registered with the client later, botocore makes all further requests, so that this handler is called.
     """
     session = client._endpoint.http_session  # noqa: SLF001 - has no public name
     if not isinstance(session, URLLib3Session):

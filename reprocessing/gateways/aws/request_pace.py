@@ -16,8 +16,8 @@ Done = TypeVar("Done")
 
 ATTEMPTS: Final = 8  #: most attempts for a request that AWS throttles
 _UNANSWERED: Final = 3  #: most attempts if AWS does not answer; fewer, because each waits until a timeout
-_FIRST_BACKOFF: Final = 0.1  #: seconds; the first backoff, which each attempt doubles, and the first shared pause
-_LONGEST: Final = 5.0  #: seconds, of a backoff and of the shared pause
+_FIRST_BACKOFF: Final = 0.1  #: seconds of the first backoff (each attempt doubles it), and of the first shared pause
+_LONGEST: Final = 5.0  #: most seconds of a backoff, and of the shared pause
 _RELIEF: Final = 0.8  #: a successful request multiplies the shared pause by this
 
 

@@ -23,15 +23,15 @@ _pool = _new_pool()
 
 
 def run_beside(act: Callable[[], Done]) -> Future[Done]:
-    """Call `act` in another thread, now. Return a future, with which the caller waits for the result."""
+    """Call `act` in another thread, and do not wait. Return a future, from which the caller gets the result."""
     return _pool.submit(act)
 
 
 def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
     """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`.
 
-    The calling thread makes calls, too, and waits only for calls that have begun, so calls of this function may be
-    nested. After an error, no further call begins, and the error is raised when all calls have ended.
+    The calling thread makes calls, too. It never waits for a free thread, so `act` may call this function again. After
+    an error, no further call begins, and the error is raised when all calls have ended.
     """
     if len(works) <= 1 or threads <= 1:
         return [act(work) for work in works]
@@ -102,7 +102,7 @@ def run_with_heartbeat(
 
 
 def _forget() -> None:
-    global _pool  # noqa: PLW0603  one per process is what it is for
+    global _pool  # noqa: PLW0603  one pool for each process
     _pool = _new_pool()
 
 

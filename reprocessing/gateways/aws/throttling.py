@@ -55,7 +55,7 @@ def take_throttle_counts() -> Counter[str]:
 
 
 def _forget() -> None:
-    global _count  # noqa: PLW0603  one per process is what it is for
+    global _count  # noqa: PLW0603  one count for each process
     _count = _Count()
 
 

@@ -24,14 +24,14 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
-    """The object has `size` bytes, more than are read."""
+    """The object is larger than the caller allows: it has `size` bytes, and nothing was read."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """S3 does not allow the request (`code`). To a role that may not list the bucket, a missing object looks so."""
+    """S3 refused the request, with the error `code`. If the role may not list the bucket, the object may be missing."""
 
     code: str
 

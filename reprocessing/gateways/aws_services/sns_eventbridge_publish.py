@@ -26,7 +26,7 @@ _FIFO: Final = ".fifo"
 
 @dataclass(frozen=True, slots=True)
 class _Put:
-    """An event in the form in which EventBridge takes it. `size` is in bytes."""
+    """An event as it is sent to EventBridge. `detail`: the content as text. `size`: in bytes."""
 
     event: Event
     detail: str
@@ -60,7 +60,7 @@ def publish(
     """Publish letters to the topic with this ARN, ten in a request. Return the outcomes by attempt id.
 
     On a FIFO topic, letters of one message group are sent in the given order. If a letter was not accepted, later
-    letters of its group are not sent. Attributes of every type are sent; SNS refuses types that it does not know.
+    letters of its group are not sent. SNS refuses letters that have attributes of types that it does not know.
 
     Raises:
         QueueUnreachable: `topic` is not an ARN. Failures of SNS or of the network are returned as outcomes.

@@ -80,7 +80,7 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) 
 
 
 def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
-    """Return the host's addresses; empty if resolving takes longer than `until` (a monotonic time).
+    """Return the host's addresses; empty if resolving has not ended at `until` (a monotonic time).
 
     The host is resolved in a thread, because the system's resolver has no timeout.
     """
@@ -142,7 +142,7 @@ def _trusted() -> ssl.SSLContext:
 
 def _health_of_status(status: int, expected: int | None) -> HealthResult:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return Unhealthy(f"it answered {status}, a redirect, and none is followed; ask the address it leads to")
+        return Unhealthy(f"it answered {status}, a redirect, which is not followed; use the URL to which it leads")
     good = status == expected if expected is not None else HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
     if good:
         return Healthy(f"it answered {status}")

@@ -30,9 +30,9 @@ _IN_WORDS: Final = {
     pycurl.E_SSL_CONNECT_ERROR: "no secure connection came about",
     pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is invalid",
     pycurl.E_GOT_NOTHING: "the connection was closed before an answer",
-    pycurl.E_SEND_ERROR: "the connection broke while it was asked",
+    pycurl.E_SEND_ERROR: "the connection broke while the request was sent",
     pycurl.E_RECV_ERROR: "the connection broke before an answer",
-    pycurl.E_PARTIAL_FILE: "the connection broke within its answer",
+    pycurl.E_PARTIAL_FILE: "the connection broke during its answer",
     pycurl.E_ABORTED_BY_CALLBACK: "the connection was closed before an answer",
     pycurl.E_SEND_FAIL_REWIND: "the connection was closed before an answer",
 }

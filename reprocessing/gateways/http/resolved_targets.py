@@ -22,7 +22,7 @@ class ResolvedTarget:
     Attributes:
         texts: the host's addresses as texts, as the resolver returned them last.
         current: addresses for new connections.
-        good: the current and the former addresses, since connections to former addresses may still be open.
+        good: addresses to which an open connection may lead: the current and the former addresses.
     """
 
     texts: Sequence[str]

@@ -129,7 +129,7 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """Store after how many milliseconds libcurl wants to be called without an event; negative: never."""
+        """Store the milliseconds after which libcurl wants to be called even without an event; negative: never."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 

@@ -97,7 +97,7 @@ class Rates:
     def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
         """Return whether the task `who` may wait `seconds` for tokens of a target. One task at a time may wait.
 
-        This is not a lock: without Redis, no task waits. If Redis has lost the key, two tasks may wait.
+        This is not a lock: if Redis does not answer, no task waits, and if Redis has lost its data, two tasks may wait.
         """
         name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:
@@ -129,7 +129,7 @@ class Rates:
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """Return how many tokens of a target are available (`count`), without taking any.
 
-        `retry_after` is the time until one token is available. For `key`, `rate` and `burst`, see `take`.
+        `retry_after` is the time until one token is available. `key`, `rate` and `burst` mean the same as for `take`.
 
         Raises:
             RateLimitUnavailable: Redis did not answer within a second.
@@ -145,7 +145,7 @@ class Rates:
             count, there, left = self._script(keys=[f"redrive:rate:{key}"], args=[rate, most, wanted, life])
         except redis.RedisError as error:
             raise RateLimitUnavailable(
-                f"Redis did not say whether letters may go to target {key} ({type(error).__name__}: {error}). "
+                f"Redis did not say whether messages may go to target {key} ({type(error).__name__}: {error}). "
                 "Nothing is sent until it does. Check REDIS_URL, and that the server runs and can be written to."
             ) from error
         return int(count), int(there), Bucket(float(left), 0, rate, most)

@@ -1,7 +1,7 @@
 """Store in Redis how many of beat's ticks each database has counted. A restored database has counted fewer ticks.
 
-Redis can prove that a database was restored from a backup. It cannot prove the opposite, because Redis may have lost
-the tick count.
+Redis can prove that a database was restored from a backup. Redis cannot prove that a database was not
+restored, because Redis may have lost the tick count.
 """
 
 from __future__ import annotations

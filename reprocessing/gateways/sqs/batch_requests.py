@@ -93,7 +93,7 @@ class _ChainSender(Generic[Packed]):
         kept = []
         for letter in load:
             if letter.group in self._stopped:
-                self._outcomes[letter.attempt] = NotSent("an earlier letter of its group was not taken")
+                self._outcomes[letter.attempt] = NotSent("an earlier message of its group was not accepted")
             else:
                 kept.append(letter)
         return kept

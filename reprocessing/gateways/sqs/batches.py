@@ -98,7 +98,7 @@ def pack(message: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
         return Refused("MessageTooLong", said, poison=True)
     if fifo and not message.group_id:
         # Not poison: the letter is valid, but the target's settings give it no group.
-        return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
+        return Refused("MissingParameter", "A FIFO queue needs a group id, and the message has none.")
     return PackedMessage(message, text, size)
 
 

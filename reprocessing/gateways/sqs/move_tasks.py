@@ -88,7 +88,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
     Args:
         arn: the ARN of the DLQ.
         to: the ARN of the destination; empty: each message returns to its source queue.
-        per_second: messages a second, from 1 to `FASTEST`; None: AWS chooses the rate.
+        per_second: messages a second, 1 to 500 (`FASTEST`); None: AWS chooses the rate.
         role: the ARN of the role to assume; empty: the process's own role.
 
     Returns:

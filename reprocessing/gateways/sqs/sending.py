@@ -26,7 +26,7 @@ def send(
 ) -> Outcomes:
     """Send letters, ten in a request, several requests at a time. Return the outcomes by attempt id.
 
-    Requests are not retried, with one exception: if SQS refuses a batch because of an invalid letter, the batch is sent
+    Requests are not retried, with one exception. If SQS refuses a batch because of an invalid letter, the batch is sent
     again in halves, until the invalid letter is alone. Letters of one message group are sent in the given order. If a
     letter was not accepted, later letters of its group are not sent.
 

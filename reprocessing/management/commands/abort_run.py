@@ -19,8 +19,9 @@ class Command(RunCommand):
     """End a run for good.
 
     Sends that have started finish, and their results are recorded. Unsent messages wait for the DLQ's next run. The
-    command also stops the DLQ, because its other messages would probably fail too; resume_redrive ends the stop. A run
-    that is only planned is deleted, without a stop, and its messages can be planned again.
+    command also stops all sends of the DLQ, because its other messages would probably fail, too. resume_redrive ends
+    the stop. If the run is only planned, its plan is deleted, the DLQ is not stopped, and its messages can be planned
+    again.
 
     Examples:
         abort_run orders-1a2b3c4d --reason "wrong selection"

@@ -43,7 +43,8 @@ class Command(Console):
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
                 f"--{option}", dest=f"valid_{option}", type=or_off(iso_time), metavar="TIME",
-                help=f"{what} of the rule's validity (ISO 8601), or off for none (default: off)",
+                help=f"{what} of the time in which the rule can match messages (ISO 8601), or off for no {what} "
+                "(default: off)",
             )  # fmt: skip
         parser.add_argument(
             "--enable", action="store_true", help="enable the rule (to disable a rule, use disable_rule)"
@@ -87,11 +88,16 @@ def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
 def _add_conditions(parser: CommandParser) -> None:
     parser.add_argument(
         "--when", action="append", metavar="CONDITION",
-        help="FIELD OPERATOR VALUE, such as: tenant equals acme; type in order.paid,order.sent; body:order.total "
-        "exists; attribute:source prefix shop-; task regex ^billing\\. Repeatable: all must match. Fields: dlq, "
-        "source, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
+        help="condition that messages must match, as FIELD OPERATOR VALUE; repeatable: all must match. FIELD: dlq or "
+        "source (name of the queue), attribute:NAME, body:JMESPATH, type or tenant (add_dlq --message-type and "
+        "--tenant say where messages have them), task (name of a Celery task), task:JMESPATH (another value of the "
+        "task, such as task:kwargs.order). OPERATOR: equals, in, prefix, exists (without VALUE), regex. Examples: "
+        "tenant equals acme; type in order.paid,order.sent; body:order.total exists; attribute:source prefix shop-; "
+        "task regex ^billing\\.",
     )  # fmt: skip
-    parser.add_argument("--every-message", action="store_true", help="match every message, instead of conditions")
+    parser.add_argument(
+        "--every-message", action="store_true", help="match every message; not possible together with --when"
+    )
     parser.add_argument(
         "--dlq", metavar="NAME", help="match only messages of this DLQ, or off for messages of all DLQs (default: off)"
     )
@@ -101,13 +107,14 @@ def _add_action(parser: CommandParser) -> None:
     parser.add_argument(
         "--then", choices=[action.value for action in Action], metavar="ACTION",
         help="what to do with matching messages: replay, send them; delay, send them after --delay; divert, send them "
-        "to --to; quarantine, park them; discard, do not send them; hold, keep them queued until the rule changes",
+        "to --to; quarantine, park them; discard, never send them; hold, do not send them until the rule is changed, "
+        "disabled or has ended",
     )  # fmt: skip
     parser.add_argument(
         "--delay",
         type=number(0, MAX_SECONDS, above=True),
         metavar="SECONDS",
-        help="with --then delay: seconds by which the send of a matching message is delayed",
+        help="with --then delay: seconds that a matching message waits before it is sent",
     )
     parser.add_argument(
         "--to",
@@ -118,7 +125,7 @@ def _add_action(parser: CommandParser) -> None:
     parser.add_argument(
         "--rate-class",
         metavar="NAME",
-        help="with --then replay or delay: rate class of matching "
-        "messages, which add_rate_class added, or off for none",
+        help="with --then replay or delay: send matching messages within the rate limit of this rate class (see "
+        "add_rate_class), or off for no rate class",
     )
     rule_command.add_backoff(parser)

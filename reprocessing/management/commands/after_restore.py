@@ -21,17 +21,19 @@ from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.ordering import lanes
 
 _STEPS = (
-    "hold: stop all sends. report: show what is known about the unfinished messages. resolve: decide about them. "
-    "release: let workers send again. To list the options of a step, add --help after it"
+    "hold: stop all sends. report: show what is known about messages that were unfinished in the backup. resolve: "
+    "decide about these messages. release: let workers send again. To list the options of a step, add --help after it"
 )
 
 
 class Command(Console):
     """Resume safely after PostgreSQL was restored from a backup.
 
-    Messages that were unfinished at the time of the backup may have been sent since. Run "hold" before workers start,
-    to stop all sends. Then start workers: they capture, but send nothing. "report" shows what is known about the
-    unfinished messages. "resolve" records your decisions about them. "release" lets workers send again.
+    Messages that were unfinished in the backup may have been sent since. Run "hold" before workers start, to stop all
+    sends. Then start workers: they capture, but send nothing. "report" counts these messages in three classes:
+    finished, the message is no longer in the DLQ, so it was probably delivered, parked or discarded since; unfinished,
+    the message is still in the DLQ; unknown, there is no evidence. "resolve" decides for each class: delivered, the
+    messages count as delivered; parked, park them; replay, send them. "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -52,7 +54,7 @@ class Command(Console):
             help="PostgreSQL was restored once more: forget the decisions made since the last hold",
         )
         telling = deeds.add_parser(
-            "report", help="show how many unfinished messages there are, and what is known about them"
+            "report", help="show how many messages were unfinished in the backup, and what is known about them"
         )
         add_json(telling)
         deciding = deeds.add_parser(
@@ -65,7 +67,7 @@ class Command(Console):
             deciding.add_argument(
                 f"--{kind}",
                 choices=[one.value for one in may_be],
-                help=f"what to do with messages that after_restore report lists as {kind}",
+                help=f"decision about the messages that after_restore report lists as {kind}",
             )
         release = deeds.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
         release.add_argument(

@@ -27,9 +27,9 @@ _MARKED: Final = "No settings changed. The file now manages these objects."
 class Command(Console):
     """Apply a configuration file: add and change DLQs, targets, rules and other objects as the file describes.
 
-    Without --confirm, only shows the plan. Sections that are not in the file stay unchanged. Objects that are stored,
-    but missing in a section of the file, are kept, unless --prune is given. All changes are one transaction. If the
-    file has a problem, nothing changes.
+    Without --confirm, only shows the plan. If the file lacks a section, such as rules, objects of this kind stay
+    unchanged. If the file has the section, objects that the section lacks are kept, unless --prune is given. All
+    changes are one transaction. If the file has a problem, nothing changes.
 
     Examples:
         apply_config redrive.yaml

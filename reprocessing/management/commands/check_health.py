@@ -11,13 +11,14 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.conf import Conf
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, not_empty, number, whole_number
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared.dlq_targets import targets_of
 from reprocessing.management.shared.health_question import read_question
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.safety import CheckKind
-from reprocessing.models.target import MAX_SECONDS, QUEUE_KINDS
+from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import health_checks
@@ -58,7 +59,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--target", type=not_empty, metavar="QUEUE", help="only the checks of this target: name or ARN"
+            "--target", type=not_empty, metavar="QUEUE", help="only the checks of the target with this name or ARN"
         )
         change = parser.add_mutually_exclusive_group()
         change.add_argument(

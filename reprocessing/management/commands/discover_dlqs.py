@@ -39,7 +39,8 @@ class Command(Console):
     """List every DLQ of AWS accounts and regions; with --adopt, add DLQs that are not registered.
 
     Reads redrive policies, and the DLQs of Lambda functions, SNS subscriptions and EventBridge rules. Receives and
-    sends no messages. If the command is interrupted, run it again: it continues where it ended.
+    sends no messages. Without --role, --region, --prefix and --tag, searches what was searched before. If the command
+    is interrupted, run it again: it continues where it ended.
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
@@ -72,9 +73,13 @@ class Command(Console):
             help="add the DLQ with this queue name or ARN, in mode observe; repeatable",
         )  # fmt: skip
         actions.add_argument(
-            "--ignore", action="append", metavar="NAME", help="do not report this DLQ as new; repeatable"
+            "--ignore", action="append", metavar="NAME",
+            help="mark the DLQ with this queue name or ARN as ignored, so that it no longer counts as new, and nobody "
+            "is notified of it; repeatable",
+        )  # fmt: skip
+        actions.add_argument(
+            "--unignore", action="append", metavar="NAME", help="undo --ignore of this DLQ; repeatable"
         )
-        actions.add_argument("--unignore", action="append", metavar="NAME", help="stop ignoring this DLQ; repeatable")
         actions.add_argument(
             "--daily", action=BooleanOptionalAction, default=None,
             help="repeat the discovery every REDRIVE_DISCOVER_EVERY seconds, and notify people of new DLQs",

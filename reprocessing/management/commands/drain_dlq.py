@@ -53,9 +53,9 @@ class Command(DrainCommand):
     """Redrive the messages of a DLQ to their targets, in order per ordering key.
 
     Captures the DLQ and shows a plan. With --confirm, executes the plan and waits for the outcomes. Needs neither
-    workers nor beat. A dry run captures too: it stores the messages in PostgreSQL, but sends, parks and discards
-    nothing. Captured messages of a standard DLQ stay in SQS, and other readers do not see them until SQS makes them
-    visible again. Captured messages of a FIFO DLQ are deleted from SQS.
+    workers nor beat. A dry run also captures: it stores the messages in PostgreSQL, but sends, parks and discards
+    nothing. Captured messages of a standard DLQ stay in SQS, invisible to other readers for a while. Captured messages
+    of a FIFO DLQ are deleted from SQS.
 
     Examples:
         drain_dlq orders --limit 100

@@ -32,8 +32,9 @@ from reprocessing.pipeline.parking_lot.preview_edit import EditPreview
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 
-_TOKENS: Final = UUID("0c9e2a52-5d34-4f4a-8d5c-7f9f5f2c9a11")  # namespace: the same command continues the same action
-_WITHOUT_END: Final = 10**9  # seconds
+#: Namespace of the ids of bulk actions: the same command gets the same id, so it continues the same bulk action.
+_TOKENS: Final = UUID("0c9e2a52-5d34-4f4a-8d5c-7f9f5f2c9a11")
+_WITHOUT_END: Final = 10**9  #: seconds that a dry run may take, so that it checks all messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ class _Chosen:
 class Command(ParkingCommand):
     """Edit the JSON bodies of parked messages by a JSON Patch (RFC 6902).
 
-    Everything that the patch does not name stays as it is, byte for byte; the captured messages are kept. A message
-    that the patch does not fit is not changed. --confirm needs the --selection of a dry run. If the command is killed,
-    run it again: each message is edited once.
+    Everything that the patch does not name stays as it is, byte for byte. The captured messages are kept. A message
+    that the patch does not fit is not changed. --confirm needs the --selection that a dry run prints. If the command is
+    killed, run it again: each message is edited once.
 
     Examples:
         edit_messages orders --patch '[{"op": "replace", "path": "/country", "value": "DE"}]' --reason "wrong country"
@@ -73,7 +74,8 @@ class Command(ParkingCommand):
         )  # fmt: skip
         parser.add_argument(
             "--changes-keys", action="store_true",
-            help="also edit messages if that changes a value from which the service reads a key",
+            help="also edit messages in which the patch changes a value from which a key (such as the ordering key) is "
+            "read; without this option, these messages are not changed",
         )  # fmt: skip
 
     def act_options(self, options: dict[str, Any]) -> list[str]:

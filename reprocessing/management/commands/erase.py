@@ -30,9 +30,9 @@ class Command(Console):
     """Erase what is stored about a person: the messages that contain a value, and the value in the audit log.
 
     Erases payloads, edits, report texts, ordering and idempotency keys of all messages that match --where, in every
-    state. Then replaces the value in the audit log, and in stored texts of runs and other actions. Messages in progress
-    are not erased: run the command again when they are finished. The audit log gets a certificate with counts and
-    times, without the value.
+    state. Then replaces the value by [erased] in the audit log, and in stored texts of runs and other actions. Messages
+    in progress are not erased: run the command again when they are finished. An entry in the audit log, the
+    certificate, has counts and times of the erasure, without the value.
 
     Examples:
         erase --where key=customer-4711 --reason "request 17 under the GDPR"

@@ -25,7 +25,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
+        parser.add_argument("--schema", action="store_true", help="print the JSON Schema of configuration files")
 
     def answer(self, options: dict[str, Any]) -> None:
         text = schema_text() if options["schema"] else export_text(state.read_state())

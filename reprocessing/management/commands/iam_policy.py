@@ -17,6 +17,7 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.domain.payloads.key_ring import KmsKeyName, read_key
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.arguments import add_json, matching
@@ -24,7 +25,6 @@ from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.options.target_policy_options import read_role_arn
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.store.dlqs import aws_resources, discovery_scopes
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -32,7 +32,7 @@ _LONGEST: Final = 6_144  #: max characters of a managed policy, without white sp
 #: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: For a purpose of a queue: the right that is needed on the queue's KMS key, and whether only modes that act need it.
+#: For each purpose of a queue: the right that is needed on the queue's KMS key, and whether mode observe lacks it.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -40,7 +40,8 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Queues of these purposes have alarms. `_ALARMS` is the replacement that turns a queue's ARN into its alarms' ARN.
+#: Queues of these purposes have alarms. `_ALARMS` is the regular expression's replacement that makes the ARN of a queue
+#: the ARN of its alarms.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
@@ -162,7 +163,7 @@ class PolicyResources:
                 yield ResourceUse(Purpose.PUBLISH, destination.arn)
 
     def _payload_keys(self) -> Iterator[ResourceUse]:
-        """Yield the KMS keys that wrap the keys of payloads. The first key of REDRIVE_PAYLOAD_KEYS wraps new keys."""
+        """Yield the KMS keys of REDRIVE_PAYLOAD_KEYS. The first encrypts new data keys; the others only decrypt."""
         for number, key in enumerate(map(read_key, conf.current().payload_keys)):
             if isinstance(key, KmsKeyName):
                 yield ResourceUse(Purpose.UNWRAP if number else Purpose.WRAP, key.arn)

@@ -8,8 +8,8 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management.arguments import add_confirm, add_json
 from reprocessing.management.console import Console
-from reprocessing.store.maintenance import roles
-from reprocessing.store.maintenance.roles import RoleDifference
+from reprocessing.store.rights import roles
+from reprocessing.store.rights.roles import RoleDifference
 
 
 class Command(Console):

@@ -24,13 +24,13 @@ from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 Told = dict[str, Any]
 
 _DEEDS = (
-    "start: have AWS start to move the messages. list: show what AWS has moved. cancel: have AWS stop. "
-    "To list the options, add --help after start, list or cancel"
+    "start: let AWS move the messages. list: show what AWS has moved. cancel: let AWS stop. To list the options, add "
+    "--help after start, list or cancel"
 )
 
 
 class Command(Console):
-    """Have AWS move the messages of a DLQ by itself (StartMessageMoveTask).
+    """Let AWS itself move the messages of a DLQ to their source queues or another queue (StartMessageMoveTask).
 
     Use this for many messages that need no order, no selection and no record of attempts. While AWS moves the messages
     of a DLQ, this service captures and sends none of them.

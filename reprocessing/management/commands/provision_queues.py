@@ -47,9 +47,10 @@ key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alia
 class Command(Console):
     """Create or check SQS queues: a source queue, its DLQ and its parking queue, or the service's own queues.
 
-    A parking queue gets a copy of each parked message. Without --confirm, shows how the queues differ from what the
-    service needs. --confirm creates missing queues and changes settings that differ. Stricter settings are kept, and
-    nothing is deleted. --as prints a template for CloudFormation or Terraform, and sends no request to AWS.
+    A parking queue gets a copy of each parked message. Without --confirm, shows which queues are missing, and which
+    settings of existing queues would change. --confirm creates and changes them. No queue is deleted, no retention is
+    shortened, and no KMS key or redrive policy is replaced. --as prints a template for CloudFormation or Terraform, and
+    sends no request to AWS.
 
     Examples:
         provision_queues orders --region eu-west-1

@@ -62,7 +62,7 @@ def known(names: list[str]) -> list[str]:
     """Return the names of the DLQs. If PostgreSQL does not answer, return them unchecked: the doctor will report it.
 
     Raises:
-        CommandError: there is no DLQ with such a name.
+        CommandError: no DLQ has one of these names.
     """
     try:
         return [find_dlq(one).name for one in names]

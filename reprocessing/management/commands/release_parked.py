@@ -36,12 +36,13 @@ class Command(ParkingCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--at", type=iso_time, metavar="TIME",
-            help="earliest time of the send (ISO 8601); later messages of the same ordering key wait, too (default: "
-            "now)",
+            help="time before which the messages are not sent (ISO 8601); later messages of their ordering keys also "
+            "wait (default: now)",
         )  # fmt: skip
         parser.add_argument(
             "--target", type=not_empty, metavar="TARGET",
-            help="send the messages to this target, regardless of rules: name, ARN or URL of an added target",
+            help="send the messages to this target, whatever rules say: name, ARN or URL of a target that add_target "
+            "or add_dlq added",
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:

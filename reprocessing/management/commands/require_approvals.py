@@ -14,8 +14,8 @@ from reprocessing.store.approvals import default_limit, limits
 class Command(Console):
     """Set the number of messages above which an action needs the approval of a second person.
 
-    This limit applies to all DLQs that have no limit of their own (add_dlq NAME --approval-above N). To raise or remove
-    the limit, a second person is needed, too.
+    This limit applies to all DLQs that have no limit of their own (add_dlq NAME --approval-above N). Raising or
+    removing the limit needs the approval of a second person.
 
     Examples:
         require_approvals --above 100 --reason "policy"

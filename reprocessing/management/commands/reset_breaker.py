@@ -34,7 +34,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--target", metavar="ARN_OR_NAME", help="only the circuit breaker of this target: name or ARN"
+            "--target", metavar="ARN_OR_NAME", help="only the circuit breaker of the target with this name or ARN"
         )
         parser.add_argument(
             "--rate-class", metavar="NAME", help="only the circuit breakers of this rate class (see add_rate_class)"

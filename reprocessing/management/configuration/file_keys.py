@@ -15,9 +15,9 @@ from django.core.management import load_command_class
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.configuration.keys import CHECK_KEYS, KEYS, Kind
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.management.arguments import OFF, Number, OrOff, WholeNumber
 from reprocessing.management.options.target_policy_options import OFF_VALUES
-from reprocessing.models.target import TargetKind
 
 _BOOLEANS: Final = {"true": True, "false": False}
 #: The commands whose options read the keys of each kind of object. The first command that has an option reads the key.
@@ -55,7 +55,7 @@ class FileKey:
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether the value is true or false."""
+        """Return whether the value is a boolean (the text `true` or `false`)."""
         return isinstance(self.option, BooleanOptionalAction) or self.option.nargs == 0
 
     @property

@@ -32,7 +32,7 @@ _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the first 2 MiB (`MAX_BYTES`) of a file, and one byte more, by which the caller sees a too large file.
+    """Return the content of a file, cut after 2 MiB (`MAX_BYTES`) and one byte: a longer result means "too large".
 
     Raises:
         CommandError: the file cannot be read.

@@ -81,8 +81,8 @@ def add_queues(parser: CommandParser) -> None:
         "--parking-url",
         type=or_off(not_empty),
         metavar="URL",
-        help="URL of the parking queue, an SQS queue that gets a copy of each parked message; off: no parking queue "
-        "(default: off)",
+        help="URL of the parking queue, an SQS queue that gets a copy of each parked message, or off for no parking "
+        "queue (default: off)",
     )
 
 
@@ -97,19 +97,20 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--sequence", type=selector, metavar="S",
-        help="where in a message the sequence is, the value that orders the messages of a key: one of the forms of "
-        "--ordering-key (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
+        help="where in a message the sequence is, the value that orders the messages of a key; written like "
+        "--ordering-key, such as body:version (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
     )  # fmt: skip
     parser.add_argument(
         "--idempotency-key",
         type=selector,
         metavar="S",
-        help="where in a message the idempotency key is: one of the forms of --ordering-key (default: message-id)",
+        help="where in a message the idempotency key is; written like --ordering-key, such as body:order.id (default: "
+        "message-id)",
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
-        help="what to do with a message that has no ordering key: park, park the message; lane, send the message, in "
-        "no order with other messages (default: park)",
+        help="what to do with a message that has no ordering key: park, park the message; lane, send the message in a "
+        "key queue of its own, so in no order with other messages (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--message-type",
@@ -128,12 +129,13 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message when a later message of its ordering key was delivered already: park it, or "
-        "deliver it late (default: park)",
+        help="what to do with a message if a later message of its ordering key was delivered already: park, park the "
+        "message; deliver, send the message although it is late (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,
-        help="when a message is parked: continue with the key's next message (aside), or hold the key (default: aside)",
+        help="when a message is parked: aside, send the key's next message; hold, send no message of the key until a "
+        "person decides about the parked message (default: aside)",
     )  # fmt: skip
 
 
@@ -189,7 +191,7 @@ def selector(text: str) -> str:
 
 
 def shared(text: str) -> str:
-    """Read a selector for rules. Refuse `message-id`, `content-hash` and `none`: rules compare values that recur."""
+    """Read a selector of a value that several messages can share. Refuse `message-id`, `content-hash` and `none`."""
     if Selector.parse(found := selector(text)).source in (
         SelectorSource.NONE,
         SelectorSource.CONTENT_HASH,
@@ -200,7 +202,7 @@ def shared(text: str) -> str:
 
 
 def shared_or_none(text: str) -> str:
-    """Read a selector as `shared` does, or none."""
+    """Read a selector of a value that several messages can share, or the text `none`."""
     return text if text == SelectorSource.NONE else shared(text)
 
 

@@ -30,7 +30,8 @@ def add_safety(parser: CommandParser) -> None:
     parser.add_argument(
         "--approval-above", type=or_off(whole_number(0)), metavar="N",
         help="runs, discards, releases and edits of more than N messages, and changes of rules, need the approval of "
-        "a second person; 0: all of them do; off: the limit that require_approvals set applies (default: off)",
+        "a second person; 0: even of one message; off: this DLQ has the limit of the command require_approvals "
+        "(default: off)",
     )  # fmt: skip
     add_target_safety(parser)
 
@@ -54,8 +55,8 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failed attempts among the last attempts (at least 20) that opens the circuit breaker (default: "
-        "0.5)",
+        help="share of failed attempts among the last 100 attempts (at least 20) that opens the circuit breaker "
+        "(default: 0.5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.core.management.base import CommandParser
 
-from reprocessing.models.target import TargetKind
+from reprocessing.domain.targets.target_kind import TargetKind
 
 #: Fields of a target that these options set.
 CELERY_FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")

@@ -66,8 +66,9 @@ def add_outcome(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="max seconds from the send of a message until the message is back in the DLQ, or its consumer has "
-        "reported (default: the target queue's visibility timeout x (maxReceiveCount + 1))",
+        help="with outcome acknowledged: seconds to wait for the consumer's report; with outcome absence, if the "
+        "target queue is never empty: seconds after which a message that is not back in the DLQ counts as delivered "
+        "(default: the target queue's visibility timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
@@ -93,8 +94,9 @@ def add_connection(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
-        help="what HTTP statuses mean, such as '409=success 4xx=retry': success, retry, wait (retry without counting "
-        "an attempt) or poison (park the message); or off for the defaults",
+        help="what HTTP statuses mean, such as '409=success 4xx=retry': success, delivered; retry, a failed attempt, "
+        "sent again after the backoff; wait, sent again, and the attempt does not count; poison, parked at once. Or "
+        "off for the defaults",
     )  # fmt: skip
     parser.add_argument(
         "--content-type", type=or_off(content_type), metavar="TYPE",
@@ -111,7 +113,8 @@ def add_connection(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--refire", dest="confirmed_fanout", type=whole_number(0), metavar="N",
-        help="confirm that N other subscribers of the SNS topic or EventBridge bus will receive each message again",
+        help="confirm that N other subscribers of the SNS topic or EventBridge bus will receive each message again; "
+        "refused if there are more than N",
     )  # fmt: skip
     add_role(parser, "the target")
 
@@ -120,7 +123,7 @@ def add_role(parser: CommandParser, of: str) -> None:
     """Add --role, an IAM role. `of`: what the role is for, such as "the target"."""
     parser.add_argument(
         "--role", dest="role_arn", type=or_off(read_role_arn), metavar="ARN",
-        help=f"IAM role to assume for {of}, or off for the role of this process (default: off)",
+        help=f"IAM role to assume for {of}, or off for the service's own role (default: off)",
     )  # fmt: skip
 
 

@@ -136,7 +136,8 @@ def expiry_refusal(outlook: PlanForecast) -> str:
     )
     name = outlook.dlq.name
     return (
-        f"{name}: some keys have too many messages for their window. SQS would delete {told} before they are sent; "
+        f"{name}: some keys have so many messages, sent one after another, that time is too short. "
+        f"SQS would delete {told} before they are sent; "
         f"it deletes the oldest message {_until(outlook.prospect)}. Send a key's next message as soon as the target "
         f"accepted the one before (manage.py add_dlq {name} --advance accepted --confirm), have consumers report "
         f"outcomes (--outcome acknowledged), or keep messages in PostgreSQL only (--delete-when captured)."

@@ -39,10 +39,7 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
 
 
 def events_without_route_warning(kinds: Collection[EventKind]) -> str:
-    """Return a warning that for each of these kinds of events, no notification route covers all DLQs.
-
-    Empty: there are no such kinds.
-    """
+    """Return a warning that no destination gets these kinds of events for all DLQs; empty if `kinds` is empty."""
     if not kinds:
         return ""
     if len(kinds) == len(EventKind):

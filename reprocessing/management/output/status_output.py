@@ -108,10 +108,9 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 
 
 def _stands(run: Told) -> str:
-    """Return a text with the state of a run.
+    """Return a text with the state of a run, and its number of unfinished messages.
 
-    A run whose messages are all finished stays in state running until beat or drain_dlq ends it. The text calls such a
-    run done.
+    If all messages of a running run are finished, the text says that the run is done: beat has only not ended it yet.
     """
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
         return "done: beat ends it"

@@ -71,9 +71,9 @@ def find_approval(number: str) -> Approval:
 
 
 def request_lines(row: Approval) -> list[str]:
-    """Return lines about a request: what was requested, by whom and why, and its decision.
+    """Return lines about a request: what was requested, by whom and why, and how somebody decided about it.
 
-    For an open request, the last line says what changed since, so that the request is void.
+    If the request is void, because something changed since it was made, the last line says what changed.
     """
     said = [f"Approval {row.pk}: {row.title}", *(f"  {label}: {text}" for label, text in row.preview)]
     said += [f"  Requested by {row.by} on {format_time(row.asked_at)}: {row.reason}"]

@@ -44,7 +44,7 @@ _SIGNALLED = 128  #: the exit status of a process that a signal ended is this pl
 
 
 class Interruption:
-    """A context manager that catches Ctrl-C and SIGTERM, so that the command can end its work first.
+    """A context manager that catches Ctrl-C and SIGTERM, so that the command can finish its present sends first.
 
     Calling the object returns whether one of the two signals arrived.
     """
@@ -83,20 +83,22 @@ class Interruption:
 
 
 def drain_context(stop: Callable[[], bool]) -> DrainContext:
-    """Return what a drain needs: settings, rate limits, and a name, unique to this process, as owner of its leases.
+    """Return what a drain needs: settings, rate limits, and a name for this process, which owns the drain's leases.
 
-    `stop`: returns whether the user asked to end.
+    `stop`: returns whether the user asked the command to end.
     """
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Return a text about the stops that keep messages of the DLQ from being sent; empty if there is none.
+    """Return a text about the stops that keep messages of the DLQ from being sent; empty if there is no stop.
+
+    `acts`: whether the command would send messages (no dry run).
 
     Raises:
-        CommandError: the DLQ is in mode observe; or all sends are held after a restore; or there is a stop, and
-            `acts` says that the command would send.
+        CommandError: the DLQ is in mode observe; all sends are held after a restore; or there is a stop and `acts` is
+            true.
     """
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
@@ -203,7 +205,7 @@ def fail_if_stopped(runs: Sequence[Run]) -> None:
     """Check that no run was paused or aborted.
 
     Raises:
-        CommandError: a run was; the error says by whom, why, and how to continue.
+        CommandError: a run was paused or aborted. The error says by whom, why, and how to continue.
     """
     for one in runs:
         one.refresh_from_db()

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 from reprocessing import conf
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import UrlDenied
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import TargetKind
 
 
 def refuse_unreachable(dlq: DeadLetterQueue) -> None:

@@ -13,7 +13,7 @@ from reprocessing.models import ApiToken, Reporter
 
 
 class RevokeCommand(Console):
-    """A command that revokes a token, which is found by its name. `what`: the key of the name in JSON output."""
+    """A command that revokes the token with a given name. `what`: the key under which JSON output has this name."""
 
     what = ""
     name_help = ""

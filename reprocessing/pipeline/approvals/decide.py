@@ -97,7 +97,7 @@ def end_expired() -> int:
 
 
 def changed_since(row: Approval) -> str:
-    """Return, as text for people, what changed since an open request, so that it is void; empty: nothing changed."""
+    """Return, as text for people, what has changed since a request and makes it void; empty: nothing."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:
@@ -204,4 +204,6 @@ def _require(by: str, reason: str) -> None:
     if not by.strip() or not reason.strip():
         raise ApprovalRefused("Nothing was done: a decision needs a person and a reason.")
     if not is_one_name(by):
-        raise ApprovalRefused("Nothing was done: the name of the person who decides must be one name.")
+        raise ApprovalRefused(
+            "Nothing was done: give one person's name. It cannot contain 'approved by' or 'without approval'."
+        )

@@ -67,9 +67,9 @@ class Performed:
 def prepare(deed: Deed, conf: Conf) -> Plan | None:
     """Prepare the execution of a deed, before its transaction, since AWS may be called.
 
-    If the deed applies a configuration file, return the plan of the file. If it starts a run, ask AWS whether its own
-    redrive moved messages, and give the run the unfinished letters of ended runs. If this changes what the deed would
-    act on, the request becomes void.
+    If the deed applies a configuration file, return the plan of the file. If the deed starts a run, ask AWS whether its
+    own redrive moved messages, and give the run the unfinished letters of ended runs. If the deed would then act on
+    other letters, its request becomes void.
     """
     if deed.kind is DeedKind.APPLY_CONFIGURATION:
         return frozen_plan.plan_again(deed, conf)

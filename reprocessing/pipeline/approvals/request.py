@@ -23,8 +23,9 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request to approve a deed, with what the deed would act on now, and notify people; return the request.
+    """Store a request to approve a deed, and notify people; return the request.
 
+    The messages, rules or settings that the deed would change are stored, too: if they change, the request is void.
     `needed`: the error with which the deed was refused. `lasts`: how long the request can be approved.
 
     Raises:
@@ -33,7 +34,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
     if not by.strip() or not reason.strip():
         raise ApprovalRefused(f"{needed.deed.title}: this needs a second person, and so a reason. Give a reason.")
     if not is_one_name(by):
-        raise ApprovalRefused("The name of the person who asks must be one name.")
+        raise ApprovalRefused("Give one person's name. It cannot contain 'approved by' or 'without approval'.")
     deed = needed.deed
     sealed = requests.seal(deed)
 

@@ -20,7 +20,7 @@ from reprocessing.domain.aws.queue_spec import (
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation, change_attributes, find_queue, make_queue
 
-_LOOKS: Final = 8  #: most rounds: four for the steps, and four more because SQS may show changes late
+_LOOKS: Final = 8  #: most rounds of comparing and changing: four for the steps, four because SQS may show changes late
 _REST: Final = 1.0  #: seconds between rounds. AWS: "you must wait at least one second" after CreateQueue
 
 
@@ -97,7 +97,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the next steps, which `_order` puts first, each with the comparison of its queue."""
+    """Return the next steps (all of the lowest rank, see `_order`), each with the comparison of its queue."""
     left = [
         (difference, seen)
         for seen in looks
@@ -113,7 +113,7 @@ def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]
 
 
 def _order(difference: QueueMissing | AttributeDiffers) -> int:
-    """Return the rank of a step: 0 create a queue, 1 widen an allow policy, 2 set attributes, 3 narrow allowAll."""
+    """Return the rank of a step: 0 create queue, 1 widen allow policy, 2 set attributes, 3 narrow allow policy."""
     if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:

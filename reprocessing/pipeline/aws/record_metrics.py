@@ -26,8 +26,10 @@ class WorkCounts:
     """What is counted of one replay or capture.
 
     Attributes:
-        idle: there was nothing to do, so it is added to the metrics only if it `failed`.
-        attempts: how many, by target id; `sent`: by run id and the minute in which they were opened.
+        idle: whether there was nothing to do. Then the work is added to the metrics only if it failed.
+        failed: whether the work failed.
+        attempts: number of attempts, by target id.
+        sent: number of attempts, by run id and the minute in which they were opened.
     """
 
     idle: bool = False
@@ -38,10 +40,11 @@ class WorkCounts:
 
 @contextmanager
 def measured_work(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[WorkCounts]:
-    """Measure the block: add its duration (s) to the metric `lasting`; if it fails, add 1 to the metric `failing`.
+    """Measure the `with` block, and store its duration and failures.
 
-    `place`: the id of the DLQ; 0: none. The block is not counted if its process is killed, or if PostgreSQL cannot
-    store the counts, which is logged.
+    The duration (s) is added to the metric `lasting`; if the block fails, 1 is added to the metric `failing`. `place`:
+    the id of the DLQ; 0: none. The block is not counted if its process is killed. If PostgreSQL cannot store the
+    counts, an error is logged.
     """
     counted, began = WorkCounts(), time.monotonic()
     try:

@@ -70,7 +70,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     """Capture a DLQ until it has run dry, or for `seconds`; return the counts. The DLQ must not be in mode observe.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
-    messages of the DLQ. `alone` is called at the beginning, and when the DLQ has run dry; only if both calls return
+    messages of the DLQ. `alone` is called at the beginning, and when the DLQ has run dry. Only if both calls return
     True, a message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called
     after each poll, with the counts so far. `receivers`: number of threads that receive.
 
@@ -125,7 +125,7 @@ class _Capture:
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
         drained = listening.has_run_dry and clean
-        proves = drained and was_alone and alone()  # a new reader may hide a returned message
+        proves = drained and was_alone and alone()  # a reader that began meanwhile may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.newest_letter = newest or 0
@@ -161,7 +161,7 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Store a chunk, then delete the copies that may be deleted. Return False if the lease is lost."""
+        """Store the copies received last, then delete copies that may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.

@@ -16,7 +16,7 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
     """Delete copies from one DLQ, ten in a request; return how many were deleted.
 
-    The next sweep (`recover.py`) retries the others. `by`: the function that sends the requests.
+    The next sweep (`recover.py`) deletes copies that are left. `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
@@ -29,7 +29,7 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 def delete_from_dlqs(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
-    """Delete copies from their DLQs. The next sweep (`recover.py`) retries copies that SQS did not delete.
+    """Delete copies from their DLQs. The next sweep (`recover.py`) deletes copies that are left.
 
     `by`: the function that sends the requests. `known`: DLQs that are loaded already, by id.
     """

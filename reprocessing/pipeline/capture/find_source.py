@@ -9,8 +9,8 @@ from reprocessing.domain.message.arn import ResourceKind
 from reprocessing.domain.message.envelope import Attributes, unpack_attributes
 from reprocessing.domain.sources import failed_delivery
 from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import DeadLetterQueue, Source
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.store.ordering.placement import LetterWithoutSource, UnplacedLetter
 
 _DIED_IN = "DeadLetterQueueSourceArn"

@@ -57,10 +57,10 @@ class NewLetters:
     def store(
         self, new: Sequence[NewLetter], facts: Sequence[LetterFacts], *, until: datetime, at_capture: bool, day: date
     ) -> set[str]:
-        """Write letters as `received_copies.admit` does, with the values of search fields in `facts`.
+        """Store new letters, with the values of search fields in `facts`; return the ids of the messages that were new.
 
-        Return the ids of new messages. If the DLQ's settings for searches changed since they were read, read them
-        again, and retry. `day`: the day whose data key is used. Call it outside a transaction.
+        If the DLQ's settings for searches changed since they were read, read the settings again, and retry. `day`: the
+        day whose data key is used. Call it outside a transaction.
         """
         found, search = self._entries(facts), self._search
         written = received_copies.admit(

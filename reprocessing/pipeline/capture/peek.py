@@ -14,10 +14,10 @@ from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage, TaskReading
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.gateways.sqs import QueueAddress, describe, receive, release
 from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.capture import capture_lease

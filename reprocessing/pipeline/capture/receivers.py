@@ -35,7 +35,8 @@ class ReceiverPool:
     """Receiver threads, for a `with` block. Iteration yields polls until the queue has run dry or the time is over.
 
     Few messages in a poll do not show that the queue is nearly empty: SQS may return a few of many. A FIFO queue hides
-    later messages of a group until the received message is deleted, so an empty poll counts only after `note_written`.
+    later messages of a group until the received message is deleted. So an empty poll shows an empty queue only after
+    `note_written`.
 
     If messages keep arriving in small polls, SQS is asked how many messages are visible. If none is visible, all
     messages that the queue held at the beginning have been received.
@@ -139,7 +140,10 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether SQS counts no visible message; SQS is asked only while messages arrive in small polls."""
+        """Return whether SQS has counted no visible message in the queue.
+
+        While polls bring many messages, return False without a request to SQS.
+        """
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing
         self._asked_at = time.monotonic()

@@ -62,7 +62,8 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
     `source`: the file's version, such as a commit (may be empty). A second apply waits until the first has ended.
 
     Raises:
-        ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody added one of the objects.
+        ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody has just added an object
+            that the plan adds, too.
         ApprovalNeeded: a change of the plan needs a second person, who must approve the whole plan.
     """
     if plan.problems:
@@ -81,7 +82,7 @@ def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: in
     """Write an approved plan in the caller's transaction; return a function to call after the commit.
 
     Raises:
-        ConfigurationRefused: PostgreSQL refuses a value, or somebody added one of the objects.
+        ConfigurationRefused: PostgreSQL refuses a value, or somebody has just added an object that the plan adds, too.
         ApprovalRefused: the plan is not the approved plan, because the queues or the stored settings changed.
     """
     source = frozen_plan.source_of(deed)
@@ -117,7 +118,7 @@ def _write(work: _Apply, source: str) -> bool:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise ConfigurationRefused, with a text for people, if PostgreSQL refuses a change in the block."""
+    """Raise ConfigurationRefused, with a text for people, if PostgreSQL refuses a change in the `with` block."""
     try:
         yield
     except ProtectedError as error:
@@ -148,7 +149,7 @@ def _write_all(work: _Apply) -> None:
         else:
             _WRITE[change.kind](work, change, work.plan.desired[change.kind][change.name])
     for name in work.plan.examined.dlqs.keys() - work.registered.keys():
-        _register(work, name, work.plan.examined.dlqs[name].proposal)  # of such a DLQ, only targets change
+        _register(work, name, work.plan.examined.dlqs[name].proposal)  # only the targets of this DLQ change
     for change in work.plan.changes:
         if change.kind is Kind.TARGET and change.action is not Action.REMOVE:
             _checks(work, change.name, work.plan.desired[Kind.TARGET][change.name])
@@ -175,7 +176,7 @@ def _rate_class(work: _Apply, change: ObjectChange, settings: Settings) -> None:
 
 def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
     case = work.plan.examined.targets.get(change.name)
-    if case is not None:  # else the proposal of a DLQ writes the target
+    if case is not None:  # else the target is written together with its DLQ
         fields = {name: value for name, value in case.fields.items() if name not in _NOT_ON_TARGET}
         if fields:
             targets.save_target(change.name, fields, by=work.by, reason=work.reason)

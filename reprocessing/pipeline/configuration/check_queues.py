@@ -55,7 +55,7 @@ class States:
 
 
 def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, progress: ReportProgress) -> Examined:
-    """Examine the DLQs, targets and rules that change; return the results. An error of AWS becomes a problem in them.
+    """Examine the DLQs, targets and rules that change; return the results. Errors of AWS are returned as problems.
 
     SQS is asked only about new DLQs, and about DLQs with a changed setting that depends on queues. `progress`: called
     after each DLQ.

@@ -11,8 +11,8 @@ from reprocessing.domain.configuration.keys import Kind, Settings, State
 from reprocessing.domain.errors import RedriveError, SourceInUse
 from reprocessing.domain.message.arn import read
 from reprocessing.domain.search.search_fields import list_problem
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import DeadLetterQueue, RateClass, Rule, Source, Target
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.policies import backoff_problem
 from reprocessing.pipeline.dlqs.examine.targets import unknown_target
 from reprocessing.store.dlqs import source_queues

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reprocessing.domain.configuration.keys import KEPT, KEYS, Kind, Settings
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import Breaker, Target
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_timeout
 from reprocessing.store.configuration.defaults import dlq_defaults
 from reprocessing.store.targets.targets import BREAKER_FIELDS

@@ -9,7 +9,7 @@ from typing import Any
 from reprocessing.domain.configuration.document import Problem
 from reprocessing.domain.configuration.keys import KEPT, POLICY_FIELDS, Kind, Settings, State, effective
 from reprocessing.domain.message.arn import ResourceKind, read
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.store.configuration.defaults import dlq_defaults
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from reprocessing.domain.configuration.keys import KEPT, KEYS, OFF, Kind, Settings, State
-from reprocessing.models.target import TargetKind
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.pipeline.configuration.desired import ITSELF
 from reprocessing.store.configuration.defaults import dlq_defaults

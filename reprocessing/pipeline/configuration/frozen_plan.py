@@ -30,7 +30,7 @@ def deed_of(plan: Plan, source: str) -> Deed:
 
 
 def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Compare the deed's file with the present settings and queues, as `make_plan` does; return the plan."""
+    """Make the plan of the deed's file again, with the present settings and queues; return the plan."""
     given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
     return make_plan(given, conf, prune=deed.arguments["prune"])
 

@@ -30,7 +30,7 @@ class Plan:
         missing: stored objects that are not in the file, and that the apply does not remove.
         problems: what must be corrected in the file before it can be applied.
         examined: the results of the examinations of queues and targets.
-        marked: whether the objects of the file are recorded as managed, with exactly these settings.
+        marked: whether these objects and settings are recorded as managed by the file already.
         prune: whether objects that are missing in a section of the file are removed.
     """
 

@@ -1,12 +1,12 @@
-"""Return the settings that a DLQ and its targets have after a proposal is saved, as a configuration file has them."""
+"""Show the values that are proposed for a DLQ and its targets in the form of a configuration file."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from reprocessing.domain.configuration.keys import KEPT, KEYS, Kind, Settings, State
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.pipeline.dlqs.examine import Examination
 from reprocessing.store.configuration import state
@@ -15,7 +15,7 @@ _OF_DLQ: Final = frozenset({*KEYS[Kind.DLQ].values(), "own_settings"})
 
 
 def proposed_state(found: Examination) -> State:
-    """Return the settings of an examined DLQ and of its targets after the proposal is saved."""
+    """Return the settings that an examined DLQ and its targets have after the proposed values are stored."""
     stored = state.stored_targets(found.proposal.targets)
     return {
         Kind.TARGET: {arn: _target(stored.get(arn), values) for arn, values in sorted(found.proposal.targets.items())},

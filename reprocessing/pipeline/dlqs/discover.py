@@ -50,7 +50,7 @@ class Progress:
 
 
 class _LeaseLost(Exception):
-    """The scan must end: another process has leased the scope, or the scope was deleted."""
+    """The scan must end: another process has leased its scope (account and region), or the scope was deleted."""
 
 
 def scan_scope(
@@ -105,7 +105,7 @@ class _Scan:
         self._unread = [(kind, sentence) for kind, sentence in begun.unread]
 
     def pages(self) -> Iterator[None]:
-        """Read page after page, and yield after each page is stored, so that the caller can stop."""
+        """Read queues and sources from AWS, page by page. Yield when a page is stored, so that the caller can stop."""
         stage: DiscoveryStage | None = DiscoveryStage(self._begun.stage)
         marker = self._begun.marker
         while stage is not None:
@@ -173,7 +173,7 @@ class _Scan:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the kind of sources that AWS refused to list; None: the page has what was read."""
+        """Store a page. `kind`: the kind of sources that AWS refused to list; None: AWS refused nothing."""
         sources = [source for source in page.sources if source.source_arn not in self._own]
         if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}

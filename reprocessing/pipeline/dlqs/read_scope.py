@@ -86,8 +86,8 @@ class ScopeReader:
     def read_queues(self, addresses: Sequence[QueueAddress]) -> QueuePage:
         """Return the attributes of those queues that match the scope's tags, and the DLQ that each queue names.
 
-        If the scope has a filter (prefix or tags), SQS is also asked for the source queues of each queue, because a
-        source queue may not match the filter. Queues that were deleted after they were listed are left out.
+        If the scope has a filter (prefix or tags), a source queue may not match the filter. So SQS is also asked for
+        the source queues of each queue. Queues that were deleted after they were listed are left out.
         """
         return _joined(self._parallel(self._read_queue, addresses))
 

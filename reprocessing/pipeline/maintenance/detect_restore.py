@@ -34,16 +34,16 @@ def count_tick(marks: TickWatermark) -> bool:
 
 
 def is_database_current(marks: TickWatermark) -> bool:
-    """Return whether PostgreSQL is current; False: it was restored, and the hold has begun. Call it before sends.
+    """Return whether PostgreSQL is current; False: it was restored from a backup, and the hold has stopped all sends.
 
-    No tick is counted. A call of this function costs one call to Redis.
+    Call this function before sends. A call counts no tick, and costs one call to Redis.
     """
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis shows that PostgreSQL was restored, and no hold has begun. This function begins no hold."""
+    """Return whether Redis shows a restore of PostgreSQL for which sends are not stopped yet. Change nothing."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -55,10 +55,11 @@ def _known(marks: TickWatermark) -> int | None:
 
 
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
-    """Begin the hold that a person asked for. In the same transaction, raise PostgreSQL's tick count to that of Redis.
+    """Begin the hold (stop all sends) for a person, and raise PostgreSQL's tick count to the count in Redis.
 
-    Without the raised count, the same restore would be detected again, and another hold would begin. `restored_to`: the
-    time of the backup. `anew`: the database was restored again, so begin a new hold, and delete earlier decisions.
+    Both are written in one transaction. Without the raised count, the same restore would be detected again.
+    `restored_to`: the time of the backup. `anew`: the database was restored again, so begin a new hold, and delete
+    earlier decisions.
     """
     known = _known(marks)
 
@@ -79,14 +80,17 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold; return whether another worker began it before. `alone`: no other worker can begin it now."""
-    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
+    """Begin the hold (stop all sends), unless another worker began it before; return whether another worker did.
+
+    `alone`: no other worker can begin the hold now.
+    """
+    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # the last sweep before the backup
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> restore_hold.RestoreHold | None:
         if not restore_detection.raise_ticks(known) and not alone:
             return None
-        # anew: the backup itself may contain an old hold
+        # anew: the backup may contain an older hold
         return restore_hold.begin_hold(last or lanes.database_now(), by=THE_SERVICE, reason=why, anew=True)
 
     found = rows.in_transaction(work)

@@ -1,4 +1,4 @@
-"""Delete rows past their retention: letters, bodies, history, reports, counters, incidents, answers of the HTTP API."""
+"""Delete rows past their retention, such as letters, their bodies and history, and consumer reports."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield lists of up to 500 letters in doubt, of this DLQ (None: of all DLQs), about which nobody has decided."""
+    """Yield letters in doubt (perhaps sent before a restore) about which nobody has decided, in lists of up to 500.
+
+    `dlq`: the id of their DLQ; None: all DLQs.
+    """
     above = 0
     while found := restore_doubts.doubted_letters(dlq=dlq, above=above, limit=GROUP):
         yield found
@@ -45,7 +48,7 @@ def decide(
     transaction (500 letters), with the number of letters so far.
 
     Raises:
-        RestoreUnresolved: there is no hold, so no letter is in doubt.
+        RestoreUnresolved: no restore of PostgreSQL was detected, so no letter is in doubt.
     """
     if restore_hold.current_hold() is None:
         raise RestoreUnresolved("Nothing is held after a restore, so nothing is to be decided.")

@@ -29,15 +29,17 @@ logger = logging.getLogger(__name__)
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
-#: Most batches of letters that a sweep assigns to failure groups. While lanes are replayed, there are fewer: most
-#: letters that wait then are delivered soon, and a batch takes a quarter of a second.
+#: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
+#: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
 _NEWS_FOR = 10.0  #: notices to the parking queue are sent only for this many seconds after they were read
 
 
 def sweep_all(*, conf: Conf) -> None:
-    """Sweep the service, then every DLQ that is not in mode observe. An error at one DLQ is logged; the others go on.
+    """Do all parts of a sweep: of the service, then of every DLQ that is not in mode observe.
+
+    An error at one DLQ is logged, and the sweep continues with the next DLQ.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.
@@ -62,9 +64,9 @@ def sweep_all(*, conf: Conf) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Do the parts of a sweep that are not about one DLQ: breakers, waves, failing targets, loops, rules, runs, plans.
+    """Do the parts of a sweep that are not about one DLQ: breakers, waves, runs, rules and plans.
 
-    Return the current rules. Pass them to the next call (`book`): unchanged rules are not applied again.
+    Return the current rules. Pass the rules to the next call (`book`), so that unchanged rules are not applied again.
     """
     circuit_breakers.move_all_breakers()
     waves.judge_all_waves()
@@ -106,7 +108,7 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Send a batch of notices (which letters were parked, or left the parking lot) to the parking queue.
+    """Tell the parking queue which letters were parked, and which left the parking lot; send one batch of notices.
 
     Return whether notices may be left. Nothing is sent if sends are stopped. A worker that freezes for 10 s after
     reading the notices sends none: another worker may have sent them meanwhile.

@@ -20,7 +20,7 @@ _thread: threading.Thread | None = None
 
 def start_delivery(conf: Conf) -> bool:
     """Start a thread that sends the due notifications; return False if the thread of an earlier call still runs."""
-    global _thread  # noqa: PLW0603  one a process is what it is for
+    global _thread  # noqa: PLW0603  one thread for each process
     with _lock:
         if _thread is not None and _thread.is_alive():
             return False

@@ -23,10 +23,10 @@ DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next five DLQs. Open an incident for each check with an error; end it without error.
+    """Check the service and the next five DLQs. Open an incident for each check that finds an error.
 
-    An incident stays as it is if its check could not be made. An incident ends if its subject no longer exists, such as
-    the former name of a DLQ. This function commits by itself.
+    An incident ends when its check finds no error, or when its subject no longer exists, such as the former name of a
+    DLQ. An incident stays as it is if its check could not be made. This function commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []

@@ -47,11 +47,10 @@ _STEP: Final = 600
 
 
 def check_conditions(conf: Conf) -> None:
-    """Open incidents for conditions that are true, and end the incidents of conditions that are false.
+    """Open an incident for each condition that is true, such as too many parked messages; end the other incidents.
 
     If it is not known whether a condition is true, its incident stays as it is. The cost does not depend on the number
-    of messages: a dozen statements read stored counts, rows of DLQs, up to 100 lanes of each running run, and one sent
-    message of each target. Call it outside transactions; it commits by itself.
+    of messages. Call this function outside transactions: it commits by itself.
     """
     back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)
@@ -104,7 +103,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield `Holds` (true) for the event of each condition, `HoldsNot` for open incidents of `kinds` without event."""
+    """Yield that the condition of each event is true (`Holds`), and that other conditions of `kinds` are false."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)

@@ -38,15 +38,15 @@ class _Job:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether there are incidents without notifications yet, or notifications that can be sent now."""
+    """Return whether an incident (an open problem) has no notification yet, or a notification can be sent now."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
     """Write and send due notifications; return how many texts were sent. Call it outside transactions.
 
-    A text is sent at least once: if a process dies after the send, before the result is recorded, a later call sends
-    the text again when the destination's lease has ended. Several processes may call this at the same time.
+    A text is sent at least once. If a process dies after the send, before the result is recorded, a later call sends
+    the text again when the destination's lease has ended. Several processes may call this function at the same time.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():
@@ -82,7 +82,7 @@ def _claimed(conf: Conf) -> Sequence[_Job]:
 
 
 def _send(conf: Conf, job: _Job, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Job, Delivery]]) -> None:
-    """Send one text, and put the result into `done`. This runs in a separate thread without a database connection."""
+    """Send one text, and put the result into `done`. This function runs in a thread without a database connection."""
     name = job.claimed.destination
     destination: Destination = conf.destinations[name]
     head = Letterhead(conf.place, name, f"{job.claimed.route_id}-{job.owed.key}", now)

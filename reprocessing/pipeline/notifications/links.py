@@ -8,10 +8,10 @@ from django.urls import NoReverseMatch, reverse
 
 
 def links(public_url: str) -> Callable[[str, str], str]:
-    """Return a function that returns the URL of a page of the admin, for the name of a model and the id of a row.
+    """Return a function that takes a model's name and a row's id, and returns the URL of the row's page in the admin.
 
-    With an empty id, this function returns the URL of the model's list; with an empty name, that of the dashboard. If
-    `public_url` is empty, it returns an empty text.
+    For an empty id, the function returns the URL of the list of the model's rows. For an empty name, it returns the
+    URL of the dashboard. If `public_url` is empty, every URL is empty.
     """
 
     def link(model: str, row: str) -> str:

@@ -1,4 +1,4 @@
-"""Open an incident when beat sends no ticks, or the workers take no tasks (silence); end it when they do again."""
+"""Open an incident (notify people) when beat sends no ticks, or when workers take no tasks; end it afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Open an incident for beat, or for the workers, if they are silent; end the incident if they are not.
+    """Open an incident for beat if it sends no ticks, and for the workers if they take no tasks; else end the incident.
 
     If their state is not known (None), nothing changes. Even if several processes watch, there is only one incident for
     beat, and one for the workers. This function commits by itself.

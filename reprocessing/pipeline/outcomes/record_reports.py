@@ -39,8 +39,8 @@ class Recorded:
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
     """Record reports, given as parsed JSON values; return how many were recorded. A repeated report changes nothing.
 
-    `reporter`: id of the reporter, which may report only on letters sent to its own targets; None: a consumer with
-    access to this database, which may report on any letter. `dice`: returns random numbers for backoffs.
+    `reporter`: id of the reporter, which may report only on letters sent to its own targets. None: a consumer with
+    access to this database may report on any letter. `dice`: returns random numbers for backoffs.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}

@@ -1,7 +1,7 @@
 """Resolve the outcomes of sent letters: by consumer reports, by absence from the DLQ, or by a timeout.
 
-A letter is presumed delivered when its target was empty at two checks after the send, and the letter did not come back
-to the DLQ (docs/adr/0016, 0029).
+A letter is presumed delivered on two conditions: its target was empty at two checks after the send, and the letter did
+not come back to the DLQ (docs/adr/0016, 0029).
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the tar
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Resolve the outcomes of sent letters of all DLQs; return how many letters were presumed delivered.
 
-    The steps: apply reports that arrived before their attempts were recorded; check whether targets are empty; presume
-    letters delivered; park letters whose consumer did not report in time; free lanes whose parked letter can no longer
-    come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL may not know which
-    letters came back. `dice`: returns random numbers, for backoffs and for the order in which targets are checked.
+    Steps: (1) Apply reports that arrived before their attempts were recorded. (2) Check whether targets are empty. (3)
+    Presume letters delivered. (4) Park letters whose consumer did not report in time. (5) Free lanes whose parked
+    letter can no longer come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL
+    may not know which letters came back. `dice`: returns random numbers, for backoffs and for the order in which
+    targets are checked.
     """
     record_reports.apply_late(dice=dice)
     _look_if_due(dice)
@@ -79,8 +80,8 @@ def _look_if_due(dice: Callable[[], float]) -> None:
 def _look(some: Sequence[WatchedTarget]) -> None:
     """Ask SQS whether each target is empty; record each answer when it arrives, with the time of the request.
 
-    PostgreSQL is asked for the time once, and the threads that ask SQS count on from it: they have no connection to
-    PostgreSQL.
+    The threads that ask SQS have no connection to PostgreSQL. So PostgreSQL is asked for its time once, at the
+    beginning, and the time that has passed since is added.
     """
     clock = suspend_aware_clock()
     before, began, since = clock(), lanes.database_now(), clock()

@@ -47,9 +47,9 @@ def release(  # noqa: PLR0913  # arguments are passed by name
 ) -> Reviewed:  # fmt: skip
     """Put parked letters back onto their lanes, with as many attempts as their DLQ allows; return the result.
 
-    A letter without a place in a lane is placed by the DLQ's current settings; if it has no key by them, it is sent
-    without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter with the
-    same idempotency key and the same body was delivered, the released letter becomes a duplicate.
+    A letter without a place in a lane is placed by the DLQ's current settings. If these settings find no key in the
+    letter, it is sent without ordering. A released letter is sent even if later letters of its lane were delivered. If
+    a letter with the same idempotency key and the same body was delivered, the released letter becomes a duplicate.
 
     Args:
         letters: ids of parked letters.

@@ -204,7 +204,7 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
 
 
 def written_edit(stand: EditableLetter, to: Alteration, sealer: Sealer, digest: bytes) -> WrittenEdit:
-    """Return an edit as it is stored: sealed, if payloads are encrypted. `digest`: of the body (`content.digests`)."""
+    """Return an edit as it is stored: encrypted, if payloads are. `digest`: the body's digest (`content.digests`)."""
     packed, of = pack_attributes(to.attributes), stand.message_id
     return WrittenEdit(
         stand.letter_id, sealer.bytes(to.body, Part.BODY, of=of), sealer.bytes(packed, Part.ATTRIBUTES, of=of), digest,

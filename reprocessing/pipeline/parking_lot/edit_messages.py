@@ -1,7 +1,8 @@
-"""Edit many parked letters by one patch, as a person edits one: each gets a revision, and the captured bytes are kept.
+"""Edit many parked letters with one patch. Each letter gets a revision, and its captured bytes are kept.
 
-A batch is prepared first, outside a transaction: keys are unwrapped, and bodies are patched and sealed. The transaction
-then edits the letters that are unchanged since. So each letter is edited once, also if the worker is killed.
+A batch is prepared first, outside a transaction: keys are decrypted, and bodies are patched and encrypted. The
+transaction then edits the letters that are unchanged since. So each letter is edited once, also if the worker is
+killed.
 """
 
 from __future__ import annotations
@@ -54,9 +55,11 @@ class PreparedBatch:
     """Letters of a bulk action that are patched, but not stored yet.
 
     Attributes:
-        letters: ids of the letters, ascending. `refused`: why some of them are not edited, by id.
-        written: the edits as they are stored, by letter id; `patched`: the same edits readable.
-        sealers: by DLQ, what sealed them.
+        letters: ids of the letters, ascending.
+        refused: why a letter is not edited, by letter id.
+        patched: the edits, readable, by letter id.
+        written: the same edits as they are stored (encrypted, if payloads are), by letter id.
+        sealers: what encrypted the edits, by DLQ id.
     """
 
     letters: tuple[int, ...]
@@ -106,7 +109,7 @@ class Patcher:
 
 
 def prepare(letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, operation: int) -> PreparedBatch:
-    """Patch and seal the first of these letters, as many as fit into memory and time, at least one.
+    """Patch and seal (encrypt) the first of these letters: at least one, and as many as memory and time allow.
 
     Call it outside a transaction, because AWS KMS may be called.
     """
@@ -132,13 +135,13 @@ def prepare(letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, opera
     return PreparedBatch(tuple(taken), refused, patched, written, sealers)
 
 
-def apply(  # noqa: PLR0913  # each by its name
+def apply(  # noqa: PLR0913  # arguments are passed by name
     batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, operation: int, seen_at: datetime
 ) -> Reviewed:  # fmt: skip
     """Edit the letters of a prepared batch that are unchanged, in the caller's transaction. Return what was done.
 
-    A letter that is edited, but cannot be released, is in `refused`. `seen_at`: when the person saw the letters: a
-    letter that another edit changed later is not edited, also if that happened before the batch was prepared.
+    A letter that is edited, but cannot be released, is in `refused`. `seen_at`: when the person saw the letters. A
+    letter that another edit changed after this time is not edited.
     """
     locked = decisions.lock_letters(batch.letters, need_lane=False)
     now = message_edits.read_versions(batch.letters)

@@ -35,7 +35,7 @@ def assign_groups(*, batches: int) -> int:
     for _ in range(batches):
         if not (found := failure_groups.ungrouped_letters(limit=BATCH)):
             break
-        causes = {letter.id: cause_of(letter) for letter in found}  # before anything is locked
+        causes = {letter.id: cause_of(letter) for letter in found}  # before the transaction, which locks
         put = rows.in_transaction(partial(failure_groups.group_letters, found, causes))
         done += put
         if not put:

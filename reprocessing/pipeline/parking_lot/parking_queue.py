@@ -1,4 +1,4 @@
-"""Send notices to a DLQ's SQS parking queue: which letters were parked, and which have left the parking lot."""
+"""Tell a DLQ's SQS parking queue which letters were parked, and which have left the parking lot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, 
 
 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
-    """Send notices in order; return the ids of the notices that SQS accepted, and of those that it can never accept.
+    """Send notices (a letter was parked or left the parking lot), in order, to a DLQ's parking queue.
+
+    Return the ids of notices that need not be sent again: SQS accepted them, or can never accept them.
 
     When a letter is parked, its bytes are sent. When the letter leaves the parking lot, a short message with its id is
     sent, since a message inside an SQS queue cannot be found and deleted. `may_start`: called before every request, by

@@ -33,7 +33,7 @@ class EditPreview:
     samples: tuple[Patched, ...] = field(repr=False)
 
 
-def preview(  # noqa: PLR0913  # each by its name
+def preview(  # noqa: PLR0913  # arguments are passed by name
     letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, seconds: float, samples: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> EditPreview:  # fmt: skip

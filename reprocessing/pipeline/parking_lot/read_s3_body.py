@@ -1,4 +1,4 @@
-"""Read for a person the body of a message that its producer stored in S3 (SQS extended client). It is not stored."""
+"""Read for a person the body of a message that its producer stored in S3 (SQS extended client). Store nothing."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from reprocessing.domain.errors import InvalidTarget
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 def find_target(name: str, *, seen: VisibleDlqs = EVERY_DLQ, cure: str) -> Target:

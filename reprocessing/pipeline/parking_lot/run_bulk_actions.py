@@ -52,7 +52,7 @@ class _Edits:
 def _prepared(held: LeasedAction) -> _Edits | None:
     """Return the next batch of a bulk edit, prepared outside a transaction; None: nothing is to be prepared.
 
-    A patch in which a value was erased may be no patch any more. Then nothing is prepared, and the action is aborted.
+    If an erasure replaced a value in the patch, the patch may be invalid. Then the action is aborted.
     """
     if held.act != BulkActionKind.EDIT:
         return None

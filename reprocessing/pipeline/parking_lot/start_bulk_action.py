@@ -21,7 +21,7 @@ def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
     """Refuse a filter that may match messages on which the action is not possible.
 
     Raises:
-        InvalidFilter: the filter selects another state than the action requires, or does not find all matches.
+        InvalidFilter: the filter selects messages of another state, or cannot find all messages that it describes.
     """
     if sieve.states != (STATES[kind].value,):
         raise InvalidFilter(f"This is only for {STATES[kind].value} messages. Select messages in the list of these.")

@@ -44,7 +44,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The result: the erasure's id, its counts, and how many messages in progress are left (0: the erasure is done)."""
+    """The result of an erasure: its id, how much was erased (`counts`), and how many messages in progress are left.
+
+    `busy`: how many messages are left; 0: the erasure is done.
+    """
 
     erasure: int
     counts: dict[str, int]

@@ -21,13 +21,13 @@ def _current() -> tuple[KeyRing, float]:
 
 
 def first_key() -> str:
-    """Return the name of the first key of the settings, which encrypts new data keys."""
+    """Return the name of the first key in REDRIVE_PAYLOAD_KEYS, which encrypts new data keys."""
     return _current()[0].first
 
 
 @lru_cache(maxsize=8)
 def ring_of(entries: tuple[str, ...]) -> KeyRing:
-    """Return the key ring for the settings' entries NAME=KEY. Invalid entries are left out."""
+    """Return the keys of these entries (NAME=KEY) of REDRIVE_PAYLOAD_KEYS. Invalid entries are left out."""
     keys: dict[str, WrappingKey] = {}
     for entry in entries:
         key = read_key(entry)

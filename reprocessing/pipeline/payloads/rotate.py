@@ -1,4 +1,4 @@
-"""Wrap all data keys with a new wrapping key, and encrypt payloads that were stored readable.
+"""Change the key that encrypts the data keys of payloads, and encrypt payloads that were stored readable.
 
 If the process is killed, a second call continues.
 """
@@ -21,7 +21,7 @@ _REINDEX_FOR = 5.0
 
 @dataclass(slots=True)
 class Rotated:
-    """How many data keys were wrapped again, and how many payloads, edits and texts were encrypted."""
+    """How many data keys were encrypted with the new key, and how many payloads, edits and texts were encrypted."""
 
     keys: int = 0
     payloads: int = 0
@@ -30,10 +30,10 @@ class Rotated:
 
 
 def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Wrap each data key with the first wrapping key; return the counts. Messages can be captured and sent meanwhile.
+    """Encrypt each data key with the first wrapping key of the settings; return the counts.
 
-    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself.
-    `on_progress` is called after each batch, with the counts so far.
+    The data keys stay the same, so payloads need not be encrypted again, and messages can be captured and sent
+    meanwhile. Each batch is committed by itself. `on_progress` is called after each batch, with the counts so far.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
@@ -43,9 +43,9 @@ def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
+    """Encrypt what is stored readable: payloads, edits, reports, filters, error texts of targets; return the counts.
 
-    `day`: the data keys of this day are used. If the process is killed, a second call continues.
+    `day`: the day whose data keys are used. If the process is killed, a second call continues.
     """
     done = Rotated()
 

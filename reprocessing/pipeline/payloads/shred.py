@@ -40,7 +40,7 @@ class Shredded:
 
 
 def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
-    """Delete the payloads of these letters, and discard captured and parked letters; return what was removed.
+    """Delete the payloads of these letters, and discard those in state captured or parked; return what was removed.
 
     Raises:
         ApprovalRefused: there are more letters than one person may discard alone, and nobody can approve a shred.

@@ -16,8 +16,8 @@ from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.replay.attempt_span import AttemptFacts, result_of
 from reprocessing.domain.replay.verdicts import Outcome
 from reprocessing.domain.sources import message_trace
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Run, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.store.replay.intent import IntendedSend
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class AttemptSpans:
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
         """Note when attempts began. If messages are sent with trace fields, start the spans, and return these fields.
 
-        If not, the result is empty. `began`: monotonic time. `dlqs`: names of the DLQs, by id.
+        The result is empty if messages are sent without trace fields. `began`: monotonic time. `dlqs`: names of the
+        DLQs, by id.
         """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:

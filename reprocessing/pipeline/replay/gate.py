@@ -44,7 +44,7 @@ class Judged:
 
     going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
-    closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane id and fence
+    closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by (lane id, fence)
     full: set[int] = field(default_factory=set)  # ids of breakers whose targets may not have more letters
     opening: dict[int, str] = field(default_factory=dict)  # why to open a circuit breaker, by breaker id
 
@@ -66,7 +66,7 @@ def judge_heads(
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # so that a canary has few tries
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # few tries first: the first is the canary
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(

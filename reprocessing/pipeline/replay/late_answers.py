@@ -75,7 +75,7 @@ def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
 
 
 def open_requests(target_id: int) -> int:
-    """Return how many requests to a target are open that tasks of this process sent, and that outlast their tasks."""
+    """Return how many requests to a target are still open although their tasks (of this process) have ended."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 

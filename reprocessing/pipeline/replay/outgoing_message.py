@@ -21,8 +21,8 @@ from reprocessing.domain.sources.failed_delivery import FailedDeliveryKind
 from reprocessing.domain.sources.sns_notification import Notification, Publication
 from reprocessing.domain.targets import http_responses, signing_secret, webhook_headers, webhook_signature
 from reprocessing.domain.targets.async_sender import HttpCall, LambdaCall
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Target
-from reprocessing.models.target import TargetKind
 from reprocessing.store.replay.intent import IntendedSend
 
 NO_TRACE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -117,13 +117,14 @@ def slow_request(
     )
 
 
-def _attributes(  # noqa: PLR0913  # a message has so many parts
+def _attributes(  # noqa: PLR0913  # arguments are the parts of a message
     attributes: Attributes, letter: IntendedSend, conf: Conf, dlq: str, trace: Mapping[str, str], *, space: int
 ) -> dict[str, Attribute]:
     made, put = redrive_attributes.attributes_to_send(
         attributes, _marks(letter, conf, dlq), conf.marks, space=space
     )  # fmt: skip
-    if trace and conf.marks.redrive in put:  # without the redrive id, a return is recognised by other attributes
+    # Without the redrive id, a return is recognised by its attributes, which trace fields would change.
+    if trace and conf.marks.redrive in put:
         return redrive_attributes.with_trace(made, trace, space=space)
     return made
 

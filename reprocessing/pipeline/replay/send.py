@@ -51,7 +51,7 @@ class Sender:
     taken: int = 0  # number of attempts that targets accepted
     failed: int = 0  # number of attempts that targets did not accept
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
-    sent: Counter[tuple[int, datetime]] = field(default_factory=Counter)  # the same, by run id and minute
+    sent: Counter[tuple[int, datetime]] = field(default_factory=Counter)  # number of attempts, by run id and minute
     send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this slice, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)

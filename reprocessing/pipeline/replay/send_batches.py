@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused
 from reprocessing.domain.targets.async_sender import HttpCall, LambdaCall
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.gateways.aws_services import publish, put
 from reprocessing.gateways.sqs import QueueAddress, send
 from reprocessing.models import Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.replay import outgoing_message
 from reprocessing.pipeline.replay.attempt_spans import TraceFields
 from reprocessing.store.replay.intent import IntendedSend

@@ -63,7 +63,7 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
     }
-    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # as all locks
+    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order of all locks
 
     def record() -> Settled:
         mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])
@@ -144,8 +144,8 @@ def _after_returns(
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
     """Close heads of leased lanes without sending them, and find the next heads. `closings`: by (lane id, fence).
 
-    If a head was sent before and may still come back, the head and its lane wait until it cannot. Then the gate decides
-    again.
+    If a head was sent before and may still come back, the head and its lane wait until the head can no longer
+    come back. Then the gate decides again.
     """
 
     def record() -> Settled:
@@ -217,9 +217,9 @@ def _failed(
 ) -> Settlement:
     """Return the settlement of a failed attempt: the letter is sent again after a backoff, or parked if it cannot be.
 
-    If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id. If
-    such a letter is parked, no other letter with its key is sent while it may still come back. With the target's
-    setting `--advance settled`, the letter's lane waits for as long.
+    If the outcome is unknown, the target may have the letter. If such a letter is parked, no other letter with its
+    idempotency key is sent while the letter may still come back. With the target's setting `--advance settled`, the
+    letter's lane waits until then, too.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

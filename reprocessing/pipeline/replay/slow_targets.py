@@ -87,7 +87,7 @@ class Stream:
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
-        """Wait up to `within` s until 100 outcomes are known, or one is 0.1 s old; return them. Empty: not yet."""
+        """Return the known outcomes as soon as there are 100, or one is 0.1 s old; empty if `within` s pass before."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()

@@ -95,8 +95,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got a token, or need none (no rate class, or a class without a rate); and the monotonic
-        time at which the first token expires (None: no token was taken).
+        Return the heads that got a token or need none, and the monotonic time at which the first token expires (None:
+        no token was taken). Heads without a rate class, or with a class without a rate, need no token.
         """
         left: list[LaneState] = []
         until: float | None = None
@@ -116,7 +116,8 @@ class _Meter:
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
         """Take tokens for the heads of runs that send more slowly to this target than its own rate permits.
 
-        A run's rate is multiplied by the ramp-up share, as the target's is. Return as `take` does.
+        A run's rate is multiplied by the ramp-up share. Return the heads that got a token or need none, and the
+        monotonic time at which the first token expires.
         """
         left: list[LaneState] = []
         by_run: dict[tuple[int | None, float | None], list[LaneState]] = {}
@@ -135,8 +136,8 @@ class _Meter:
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
         """Take the available tokens of a limit; return the heads that got a token, and when their first token expires.
 
-        Times are monotonic. `until`: these heads hold tokens of another limit, which expire at this time; None: they
-        hold no tokens yet.
+        Times are monotonic. `until`: when tokens of another limit expire that the heads already have; None: they have
+        none.
         """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)

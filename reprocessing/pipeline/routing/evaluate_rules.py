@@ -48,9 +48,9 @@ class _Dlq:
 
 
 class RuleBook:
-    """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors.
+    """All rules, compiled for letters of any DLQ, with counts of their errors.
 
-    Every change of the rules makes a new version.
+    Every change of a rule makes a new version of the rules. This object has one version.
     """
 
     def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:
@@ -86,9 +86,9 @@ class RuleBook:
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the rules' decision about a letter. If content cannot be read, the result says so.
+        """Return the rules' decision about a letter, or that its content cannot be read. No error is raised.
 
-        No error is raised then, and the text of the result contains no message data.
+        The text of the result contains no message data.
         """
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:

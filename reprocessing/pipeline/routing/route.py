@@ -87,7 +87,10 @@ class _Answer:
 
     @property
     def is_final(self) -> bool:
-        """Return whether the decision must wait until no message of the letter can be at its old target any more."""
+        """Return whether the decision closes the letter, or changes its target.
+
+        Such a decision waits until no message of the letter can be at the old target any more.
+        """
         return self.closing is not None or self.leaves
 
 
@@ -116,8 +119,8 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
     """Route these letters again if the rules changed while they were routed.
 
-    A change of the rules routes letters again that rules hold or delay at that moment. It misses letters whose
-    decision was not written yet.
+    A change of the rules routes again only letters that a rule holds or delays at that moment. The decision about
+    these letters may not have been written then.
     """
     while rules.version() != book.version:
         book = RuleBook.load()
@@ -269,7 +272,7 @@ def _count(answers: Sequence[_Answer]) -> None:
 def _tell(book: RuleBook) -> None:
     for rule, erred, asked in book.failing_rules():
         logger.error(
-            "Rule %s could not be evaluated for %d of %d letters, which are held. Correct it (manage.py add_rule "
+            "Rule %s could not be evaluated for %d of %d messages, which are held. Correct it (manage.py add_rule "
             "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",
             rule.name, erred, asked, rule.name, rule.name, extra={"rule": rule.name},
         )  # fmt: skip

@@ -130,7 +130,7 @@ def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run
     match run.state:
         case RunState.PLANNED:
             plan.place_captured(run.dlq)
-            plans.select_letters(run.pk, by=by, reason=reason)  # in case they are not selected yet
+            plans.select_letters(run.pk, by=by, reason=reason)  # if its letters are not selected yet
             run.refresh_from_db()
             run_transitions.start(run, by=by, reason=reason)
         case RunState.FINISHED:
@@ -173,11 +173,12 @@ def _told(run: Run) -> str:
 def replay_run(
     run: Run, context: DrainContext, *, on_progress: Callable[[RunCounts], None], along: Sequence[int] = ()
 ) -> RunCounts:
-    """Replay a run until its letters are finished, it is paused or aborted, or `context.stop()`; return its counts.
+    """Replay a run until its letters are finished, or the run is paused or aborted; return its letter counts.
 
-    Letters that wait behind a parked letter of their lane are not waited for. The other running runs of the DLQ are
-    replayed, too, since their letters may be first in the lanes. `along`: ids of runs that are also replayed until they
-    are finished. `on_progress`: called every few seconds, with the run's letter counts.
+    The replay also ends when `context.stop()` returns True, and does not wait for letters behind a parked letter of
+    their lane. The other running runs of the DLQ are replayed, too, since their letters may be first in the lanes.
+    `along`: ids of runs that are also replayed until they are finished. `on_progress`: called every few seconds, with
+    the run's letter counts.
     """
     threads: list[_Beside] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
@@ -209,7 +210,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats work beside a replay (see the subclasses) until the replay ends."""
+    """A thread that repeats work (`_Checks`, `_Watch`) during a replay, until the replay ends."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")

@@ -138,7 +138,7 @@ def receiver_count(visible: int, conf: Conf) -> int:
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """Return whether no other reader hides messages of the DLQ. A hidden message may be a letter that came back.
 
-    The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
+    The caller must have the DLQ's capture lease, so that no other capture of this service hides copies. Return
     False if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
@@ -164,8 +164,8 @@ def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> boo
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
     """Extend the visibility timeout of copies that may be hidden; return whether SQS has extended any.
 
-    SQS extends only copies that are hidden. So an extended copy is hidden for longer than is recorded, by a killed
-    worker. The new time is recorded.
+    SQS extends only copies that are hidden. PostgreSQL did not know that these copies are hidden: a killed worker may
+    have received them. The new timeout is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:

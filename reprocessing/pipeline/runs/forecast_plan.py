@@ -1,4 +1,4 @@
-"""Forecast a plan: how many messages it sends, how fast, which cannot be sent, and what the run waits for."""
+"""Forecast a plan: how many messages it sends, how fast, which messages cannot be sent, and what it waits for."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from reprocessing.domain.runs import plan_choice
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words, next_multiple
 from reprocessing.domain.runs.plan_choice import Choice, ChoiceFigures, Expiring, Offer, TargetLoad
 from reprocessing.domain.runs.selection import Selection
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import DeleteWhen, ParkedHead
-from reprocessing.models.target import QUEUE_KINDS, Advance, Proof
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
 from reprocessing.pipeline.runs import other_runs
@@ -113,7 +114,7 @@ class PlanForecast:
 
     @property
     def choice(self) -> Choice:
-        """Return how the plan is to be run now."""
+        """Return with which rate, order and waves the plan is to be run."""
         return choice_of(self.run)
 
     @property
@@ -122,13 +123,13 @@ class PlanForecast:
         return self.dlq.when_parked != ParkedHead.HOLD
 
     def offers(self, asked: Choice | None = None) -> list[Offer]:
-        """Return the ways to run the plan that are compared. `asked`: one that a person entered."""
+        """Return ways to run the plan, for a person to compare. `asked`: a way that the person entered; None: none."""
         configured = Choice(rate=None, waits_for_outcomes=True, waves=self.dlq.waves)
         loads = self._loads(self.configured)
         return plan_choice.offers(loads, configured, self.choice, asked, may_overtake=self.may_overtake)
 
     def figures(self, choice: Choice) -> ChoiceFigures:
-        """Return what the plan takes with this choice, if it is started now and nothing fails."""
+        """Return the duration and cost of the plan with this choice, if it is started now and nothing fails."""
         return plan_choice.figures(
             self._loads(self.configured), choice, now=self.prospect.now, deletes=self._deletes, prices=self.prices
         )
@@ -205,7 +206,7 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges if nothing fails: for sends, for deletes, and for hiding each copy longer once.
+        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each copy's timeout.
 
         The requests that find out outcomes, about one per second, are not included.
         """
@@ -219,7 +220,7 @@ class PlanForecast:
 
     @property
     def _deletes(self) -> Cost:
-        """Return what SQS charges for deleting the messages from the DLQ, and for hiding each of them longer once."""
+        """Return what SQS charges for deleting the messages from the DLQ, and for one extension of their timeout."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return Cost()
         each, letters = self.prices.of(fifo=self.dlq.fifo), self.prospect.letters
@@ -265,7 +266,10 @@ def choice_of(run: Run) -> Choice:
 
 
 def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
-    """Return ids of requested messages behind others; none if the search would read more than `MAX_EXACT` messages."""
+    """Return ids of requested messages whose key has earlier messages that were not requested.
+
+    Empty, too, if the search would read more than `MAX_EXACT` messages.
+    """
     captured = sum(kind.n for kind in kinds if kind.state == LetterState.CAPTURED)
     if not run.behind or captured > MAX_EXACT:
         return []
@@ -281,7 +285,7 @@ def _limited(share: TargetFigures, run: Run) -> TargetFigures:
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Return a target's figures with `every` set: seconds between captures that show whether letters came back."""
+    """Return the targets' figures with `every` set: seconds between captures that show whether letters came back."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )

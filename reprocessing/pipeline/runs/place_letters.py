@@ -11,8 +11,8 @@ from reprocessing.domain.message.identity import LetterFacts, SelectorSource
 from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace, StoredPlace, choose_place
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources import celery_task
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.store.ordering.placement import UnplacedLetter
 

@@ -26,7 +26,7 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 class EnlistResult(Enlisted):
     """How many letters were enlisted, and on how many lanes (a lane that gets letters in two batches counts twice).
 
-    `left`: letters are left, which the next poll enlists.
+    `left`: whether letters are left, which the next poll enlists.
     """
 
     letters: int = 0
@@ -88,10 +88,10 @@ def enlist(
 ) -> EnlistResult:
     """Enlist in this run (put onto lanes) the DLQ's letters that have a place and are in no run; return the counts.
 
-    `through`: only letters with ids up to this one, since the DLQ may have earlier messages of the lanes of later
-    letters. All is one transaction, except that a standing run enlists many letters in batches: at least one batch,
-    then more until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If it has no
-    letters in progress, its first wave begins again.
+    `through`: only letters with ids up to this one. Later letters must wait, since earlier messages of their keys may
+    still be in the DLQ. All is one transaction, except that a standing run enlists many letters in batches: at least
+    one batch, then more until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If
+    the standing run has no letters in progress, its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.

@@ -13,8 +13,8 @@ from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import schedule
-from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import plans
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops

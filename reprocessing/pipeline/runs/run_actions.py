@@ -23,7 +23,7 @@ from reprocessing.store.runs import leftover_lanes, plans, run_transitions
 from reprocessing.store.safety import stops
 
 _GONE_NAMED: Final = 10
-#: Why the run of a DLQ waits for outcomes.
+#: Why a run must wait for outcomes if its DLQ holds keys while a message is parked.
 HOLDS_KEYS: Final = (
     "{} holds a key while one of its messages is parked, so its order must be kept: a run must wait for outcomes where "
     "a target's settings say so."
@@ -166,9 +166,9 @@ def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: st
 
 
 def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
-    """Change how a plan is to be run, if the run is as the caller saw it. Return why not, for people; empty: done.
+    """Store the rate, order and waves of a plan; return, for people, why nothing was stored; empty: it was stored.
 
-    `key`, `seen`: as for `carry_out`.
+    `key`: the run's id. `seen`: the run's `page_stamp`; if the run has changed since, nothing is stored.
     """
     found = Run.objects.select_related("dlq").get(pk=key)
     if not choice.waits_for_outcomes and found.dlq.when_parked == ParkedHead.HOLD:

@@ -24,7 +24,7 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What was read of a started run already: its counts, key queues, open wave, pending outcomes, and rates."""
+    """What the caller has read about a started run: its counts, key queues, open wave, pending outcomes, and rates."""
 
     tally: RunCounts
     lanes: list[LaneCount]
@@ -36,7 +36,10 @@ class Observed:
 
 
 def why_waits(run: Run, now: datetime, *, told: str, observed: Observed | None) -> Waiting:
-    """Return what a run waits for. `told`: a sentence about its state. `observed`: of a run that was started."""
+    """Return what a run waits for.
+
+    `told`: a sentence about the run's state. `observed`: what is known of the run; None: the run was not started.
+    """
     moved = aws_redrives.current(run.dlq_id)
     moves = run.state in {RunState.PLANNED, RunState.RUNNING}
     facts = RunFacts(
@@ -56,7 +59,7 @@ def targets_of(run: Run, more: Collection[int] = ()) -> set[int]:
 def allowed_rate(run: Run, breakers: Collection[BreakerStatus]) -> float | None:
     """Return how many messages a second a run may send now, to all its targets; None: no limit.
 
-    `breakers`: those of its targets.
+    `breakers`: the circuit breakers of its targets.
     """
     found = [_allowed(run, breaker) for breaker in breakers if breaker.rate_class is None]
     return None if not found or None in found else sum(filter(None, found))
@@ -73,7 +76,7 @@ def read_breakers(targets: Collection[int]) -> list[BreakerStatus]:
 
 
 def _open_approval(run: Run) -> int | None:
-    """Return the number of an open request to start or resume the run. Few requests are open at a time."""
+    """Return the number of an open request to start or resume the run; None: there is none."""
     found = Approval.objects.filter(state=ApprovalState.OPEN, arguments__run=run.pk, dlq_ids__contains=[run.dlq_id])
     return found.order_by("-pk").values_list("pk", flat=True).first()
 

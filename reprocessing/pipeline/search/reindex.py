@@ -19,7 +19,7 @@ from reprocessing.store.search.search_settings import SearchSettings
 
 
 def reindex_dlqs(*, seconds: float) -> bool:
-    """Index letters again for at most `seconds`, a batch longer at most. Return whether all letters are indexed."""
+    """Index letters again, in batches, for about `seconds`. Return whether all letters are indexed."""
     ends = time.monotonic() + seconds
     for settings in search_settings.all_settings():
         if settings.is_current:

@@ -1,4 +1,4 @@
-// Keys, each of which does what a visible link, box or button does. The pages also work without this script.
+// Keyboard shortcuts. Each does the same as a visible link, box or button, so the pages also work without this script.
 "use strict";
 
 const KEYS = [
@@ -22,7 +22,7 @@ function step(by) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
-// The first button or link with this text: in the current row, or on the page.
+// Clicks the first button or link whose text begins so: in the current row or, if there is none, on the page.
 function press(text) {
   for (const place of [current(), document.getElementById("content")]) {
     const found = [...(place?.querySelectorAll("a[href], button") ?? [])].find(

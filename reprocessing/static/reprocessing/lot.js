@@ -1,4 +1,5 @@
-// Selects all messages of a page, and counts the selected ones. The page also works without this script.
+// Parking lot: a box that ticks all messages of the page, and the number of ticked messages.
+// The page also works without this script.
 "use strict";
 
 const lot = document.getElementById("lot");

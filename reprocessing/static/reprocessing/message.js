@@ -1,5 +1,5 @@
-// Page of a message: copy texts; search the body's tree, open and close all of it, and copy the path of a value.
-// Without this script, the page has everything but these buttons.
+// Page of a message: buttons that copy texts, search the tree of the body, open and close the whole tree, and copy the
+// path of a value. Without this script, only these buttons are missing.
 "use strict";
 
 async function copied(text) {
@@ -8,7 +8,7 @@ async function copied(text) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // The browser refuses. The older way may work.
+      // The browser refuses: try the older way below.
     }
   }
   const area = document.createElement("textarea");
@@ -123,7 +123,7 @@ if (tree && tools) {
       select(line);
     }
   });
-  // With the keyboard: the arrows go from line to line, since rows that do not open take no focus.
+  // Arrow keys go from line to line, because the Tab key reaches only objects and lists.
   tree.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {

@@ -3,7 +3,7 @@
 If a client repeats a request with the same key, it gets the stored response, and nothing is done again. A request
 leases its key before it acts, and stores its response afterwards. While the lease lasts, a repeated request gets an
 error that asks the client to wait. If the process is killed, no response is stored: when the lease has ended, a
-repeated request leases the key and acts again. Nothing is changed twice: each change is compare-and-set, or has an id
+repeated request leases the key and acts again. It changes nothing twice: each change is compare-and-set, or has an id
 made from the key.
 """
 
@@ -44,7 +44,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class OtherRequest:
-    """The key was used before for a different request, so this request must be refused."""
+    """The key was used before for a different request, so the caller must refuse this request."""
 
 
 Claim = Leased | Answered | InProgress | OtherRequest

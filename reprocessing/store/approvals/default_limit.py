@@ -1,4 +1,4 @@
-"""Set the approval limit of DLQs without an own limit: a deed about more messages needs a second person."""
+"""Set the default approval limit, for DLQs without an own limit. Deeds above the limit need a second person."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TITLE: Final = "Need a second person less often, for all DLQs"
 
 
 def set_default(above: int | None, *, by: str, reason: str, approval: Cover = None) -> bool:
-    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed.
+    """Set the approval limit of DLQs without an own limit, with an audit log entry; return whether it changed.
 
-    `above`: a deed about more messages needs a second person; None: no limit. `approval`: id of the approval that is
-    being executed; None: the person `by` acts alone.
+    `above`: the limit, a number of messages; None: no limit. `approval`: id of the approval that is being executed;
+    None: the person `by` acts alone.
 
     Raises:
         ApprovalNeeded: the change lets one person do more, so it needs a second person.

@@ -1,4 +1,4 @@
-"""Record what a deed (an action of a person) would act on: the number of messages, and a digest of their values.
+"""Find what a deed (an action of a person) would act on: the number of messages, and a digest of their values.
 
 The digest is computed when the approval is requested, and again when a second person approves. If the two digests
 differ, a message, run, rule or setting of the deed has changed, and the request is void.
@@ -42,7 +42,7 @@ class Frozen:
     """The messages, rules or settings that a deed would act on, at one moment.
 
     Attributes:
-        digest: of the values that a person decides by; two equal digests mean that none of these values changed.
+        digest: a digest of the values that a person decides by. Equal digests: none of these values changed.
         messages: how many messages of each DLQ, by the DLQ's id; empty for deeds about rules or settings.
         dlqs: ids of the DLQs that the deed concerns; empty: all DLQs.
     """

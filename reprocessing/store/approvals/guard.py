@@ -49,14 +49,14 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
         deed: the deed.
         messages: how many messages of each DLQ the deed is about, by the DLQ's id; None: any number.
         by: the name of the person.
-        approval: id of the approval that is being executed, which is marked as used; None: the person acts alone, and
-            the messages are added to the person's sum. `Parts`: nothing is refused; a deed that needs a second person
-            is added to the parts.
-        again: the deed continues a run, whose messages are already in the person's sum.
+        approval: id of the approval that is being executed, which is marked as used. None: the person acts alone;
+            the messages are added to the sum that the person handled alone in 24 hours. `Parts`: nothing is refused,
+            and a deed that needs a second person is added to the parts.
+        again: the deed continues a run whose messages are already in this sum.
 
     Raises:
         ApprovalNeeded: the deed needs a second person, and `approval` is None.
-        ApprovalRefused: the approval is of another deed, or was used before.
+        ApprovalRefused: the approval was used before, or is of another deed or of fewer messages.
     """
     if isinstance(approval, Parts):
         if is_needed(messages, by=by):
@@ -100,10 +100,10 @@ def refuse_unseen(dlq: int, what: str) -> None:
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Refuse a deed above the approval limit, for kinds of deeds that nobody can approve, such as an erasure.
+    """Refuse a deed above the approval limit. It is for kinds of deeds that nobody can approve, such as an erasure.
 
-    Below the limit, add its messages to the person's sum. Call it in the deed's transaction. `what`: the name of the
-    deed, with which the error's text begins.
+    The messages of a deed below the limit count as handled by the person alone. Call it in the deed's transaction.
+    `what`: the name of the deed, with which the error's text begins.
 
     Raises:
         ApprovalRefused: the deed would need a second person.
@@ -122,9 +122,9 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Lock these DLQs until the commit, so that a concurrent deed sees this deed's messages.
+    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each counts the one before.
 
-    Also delete the person's records of messages handled alone that are older than a day.
+    Delete the person's counts that are older than a day, because no limit includes them.
     """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})

@@ -35,8 +35,8 @@ _ACTS: Final = {
 class SealedDeed:
     """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
 
-    `body` and `attributes` are those of the edited message; None: the deed does not edit one message. Of `arguments`,
-    the text that the filter searches, and the patch of an edit, are encrypted.
+    `body`, `attributes`: the new content of an edited message; None: the deed does not edit a single message. In
+    `arguments`, the text that the filter searches and the patch of a bulk edit are encrypted.
     """
 
     arguments: Mapping[str, Any]
@@ -114,7 +114,7 @@ def lock(approval: int) -> Approval | None:
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record a person's decision about a locked request: approved, declined, or done alone (`state`).
+    """Record a person's decision about a request. `state`: approved, declined, or done alone (by one person, in need).
 
     Unless the request is declined, the caller executes the deed in the same transaction.
     """
@@ -123,7 +123,7 @@ def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None
 
 
 def end(row: Approval, state: ApprovalState, outcome: str) -> None:
-    """End a locked request that is void or has expired, without executing its deed. `outcome`: why, for people."""
+    """End a locked request that is void or has expired; its deed is not executed. `outcome`: the reason, for people."""
     _end(row, state, outcome=outcome)
     _record(row, state, by=_NOBODY, reason=outcome)
 
@@ -145,7 +145,7 @@ def expired() -> list[int]:
 def delete_ended(*, history: float) -> int:
     """Delete requests that ended more than `history` seconds ago; return how many.
 
-    Also delete the message sums of people who acted alone that are older than a day, since no limit needs them.
+    Also delete the counts of messages that people handled alone more than a day ago, since no limit includes them.
     """
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
@@ -157,7 +157,7 @@ def _with_texts(
     filters: Callable[[Mapping[str, Any]], dict[str, Any]],
     texts: Callable[[str, Part], str],
 ) -> dict[str, Any]:
-    """Return the arguments of a deed; its filter, if it has one, is changed by `filters`, its patch by `texts`."""
+    """Return a deed's arguments, after `filters` has changed the filter, and `texts` the patch, if there are any."""
     changed = dict(arguments)
     if "filter" in arguments:
         changed["filter"] = filters(arguments["filter"])

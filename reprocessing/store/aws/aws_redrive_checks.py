@@ -8,7 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds for which an answer of AWS is valid. A worker asks again after 45 seconds, so that lanes do not wait.
+#: Seconds for which AWS's answer, whether it redrives a DLQ, is valid. A worker asks again after 45 seconds, so that
+#: lanes do not wait.
 ANSWER_VALID_FOR: Final = 60
 _ASK_AFTER: Final = 45
 #: Seconds after which another worker may ask AWS again, if AWS has not answered. No call to AWS takes longer.
@@ -16,7 +17,8 @@ _ANSWERED_WITHIN: Final = 20
 #: Highest number of DLQs about which a worker asks AWS in one call of `dlqs_to_ask_about`.
 _MOST: Final = 32
 
-# The least `visible_until` is read from an index. With EXISTS, the planner would read all copies if most are invisible.
+# True of a DLQ d with a visible copy. The least `visible_until` is read from an index: with EXISTS, the planner would
+# read all copies if most are invisible.
 _IN_SIGHT: Final[LiteralString] = """
 coalesce((SELECT c.visible_until FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
@@ -28,7 +30,7 @@ MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})
 """
 
-#: True of a DLQ d if AWS also did not answer the last call. The DLQ's lanes then wait for AWS, not for a worker.
+#: True of a DLQ d if `MOVES_UNKNOWN` is true and the last call to AWS failed. Its lanes then wait for AWS.
 WAITS_FOR_AWS: Final[LiteralString] = f"(d.aws_redrive_error <> '' AND {MOVES_UNKNOWN})"
 
 # Returns DLQs that have a lane to lease now. The caller must ask AWS about each returned DLQ. Locked rows are skipped.

@@ -35,7 +35,7 @@ class RedriveRequest:
 
 @dataclass(frozen=True, slots=True)
 class HandoverBlockers:
-    """The state of a DLQ, as far as it may forbid to hand the DLQ to AWS's own redrive.
+    """The conditions that may forbid handing a DLQ to AWS's own redrive.
 
     Attributes:
         moving: AWS redrives the DLQ already.
@@ -45,8 +45,8 @@ class HandoverBlockers:
         hidden: number of copies that this service keeps invisible; the last becomes visible at `hidden_until`.
         to_delete: number of copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
-        awaited: letters await an outcome at targets whose messages fail into this DLQ, so captures of it are needed.
-        plans: names of the DLQ's plans that a person named.
+        awaited: letters await an outcome that only captures of this DLQ can show: their targets' messages fail into it.
+        plans: names of the DLQ's plans to which a person gave a name.
         captured: number of visible copies. AWS may move them, so they do not forbid the hand-over.
     """
 
@@ -65,7 +65,7 @@ class HandoverBlockers:
 
     @property
     def is_free(self) -> bool:
-        """Whether the DLQ may be handed to AWS."""
+        """Return whether the DLQ may be handed to AWS."""
         return self.mode != "automatic" and not (
             self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden
             or self.to_delete or self.under_way or self.awaited or self.plans
@@ -119,14 +119,14 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return the state of a DLQ that decides whether it may be handed to AWS's redrive; the result has `is_free`."""
+    """Return what may forbid handing a DLQ to AWS's redrive. If nothing does, the result's `is_free` is true."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
     """Mark a DLQ as redriven by AWS: from the commit on, this service does not use the DLQ. The caller calls AWS later.
 
-    Plans that no person named are aborted, and letters that AWS may move are marked (see `moved_by_aws`).
+    Plans without a name given by a person are aborted. Letters that AWS may move are marked (see `moved_by_aws`).
 
     Returns:
         The stored redrive; or `HandoverBlockers`: something forbids the redrive, and the DLQ was not marked.

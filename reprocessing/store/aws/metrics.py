@@ -1,4 +1,4 @@
-"""Store the sums of counters, how much of each sum CloudWatch got, and when periodic actions were last done."""
+"""Store the sums of counters, how much of each sum CloudWatch got, and when each periodic action was last done."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ SELECT name, place, part, sum(value) AS value FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Each growth is published at most once: a crash before CloudWatch answers leaves a gap, never a double count.
+# Returns by how much each counter grew, and records that as published before it is sent to CloudWatch. So a crash may
+# leave a gap, but no double count.
 _OWED: LiteralString = """
 WITH due AS (
     SELECT id, value, told FROM redrive_metric

@@ -55,7 +55,7 @@ RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
 # After a clean end, every received copy is committed. Messages that an earlier, killed capture received may still be
-# invisible: the time `before`, until which they are, is written again.
+# invisible, so the time until which they may be (`before`) is written again.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -79,8 +79,9 @@ SELECT (SELECT count(*) FROM redrive_dlq_copy c
                                                AND gone_at > redrive_now() - {_LAG}) AS n
 """  # noqa: S608  # the inserted text is a constant
 
-# A handle may be valid for longer than recorded: the answer to a visibility change may have been lost. A FIFO queue
-# rejects an expired handle. A standard queue accepts it, and a copy that is still there is received again.
+# Copies to delete. A FIFO queue rejects an expired handle, so its copies are left out when the handle has expired. A
+# standard queue accepts the request: the handle may be valid for longer than recorded, because the answer to a
+# visibility change was lost. A copy that stays in the DLQ is received again.
 _TO_DELETE = """
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
@@ -94,8 +95,8 @@ UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
    AND c.handle = g.handle AND c.state || '' <> 'gone'
 """
 
-# Copies of letters of unfinished runs: copies that become visible soon (each is extended once), and copies that are
-# visible already, unless a killed worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# Copies of letters of unfinished runs that become visible soon, or are visible already. Each copy is extended once. A
+# visible copy is left out if a killed worker may have extended it (`COPY_IS_UNSEEN`). The letter's state is a subquery:
 # with a join, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c

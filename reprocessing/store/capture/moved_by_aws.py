@@ -32,7 +32,7 @@ SELECT d.id FROM redrive_dlq d
  ORDER BY d.id
 """
 
-# Letters that wait on their lanes until a capture shows whether AWS moved their messages.
+# Whether letters wait on their lanes until a capture shows whether AWS moved their messages.
 _SOUGHT = """
 SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
                 WHERE d.id = %(dlq)b AND d.aws_may_have_moved_at IS NOT NULL
@@ -49,13 +49,13 @@ planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# Letters whose mark may be removed. A person decides about letters that were parked for another reason.
+# Letters whose mark may be removed. A person decides about other letters, which were parked for another reason.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
 
-# AWS may move these messages from now on. A letter that a run would take or send is left to a person. AWS cannot have
-# moved an invisible copy. A letter that was sent is affected only if its attempt fails.
+# Marks the letters whose visible copies AWS may move from now on; AWS cannot move invisible copies. A marked letter is
+# not sent: a run parks it, or it waits on its lane for a capture. A letter that was sent is affected only if it fails.
 _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, blocked_reason = 'moved_by_aws', detail = ''
@@ -79,8 +79,8 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
-# The attributes may be sealed, so they are decrypted before they are compared. Letters that were captured before
-# payloads were encrypted have plain digests.
+# Marked letters whose body is equal to a received body. Their attributes may be encrypted, and are compared later. A
+# letter that was captured before payloads were encrypted has a plain digest, so `hashes` has both digests of each body.
 _CANDIDATES = f"""
 SELECT l.id, l.message_id, l.body_hash, p.attributes
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
@@ -129,9 +129,9 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs with letters to send whose copies are visible, so that AWS could move these copies now.
+    """Return the ids of DLQs whose runs have letters to send, and from which AWS could move copies now.
 
-    `dlq`: check only this DLQ; None: all.
+    AWS can move only visible copies. `dlq`: check only this DLQ; None: all.
     """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 

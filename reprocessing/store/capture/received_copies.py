@@ -65,8 +65,8 @@ class MarkedCopy:
 class ReturnedCopy:
     """A received copy of a letter that was sent and came back to the DLQ.
 
-    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, else of its rate class (a rate and a
-    backoff that rules give to letters); None: both have none, so the DLQ's backoff applies.
+    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, or else of its rate class, which is a rate
+    and a backoff that rules give to letters. None: both have no backoff, so the DLQ's backoff applies.
     """
 
     message_id: str
@@ -82,8 +82,8 @@ class ReturnedCopy:
     lacks_body: bool  #: the body was deleted before the message came back
 
 
-# The condition on the ids is repeated: with the join alone, the planner would read every copy of the DLQ. After `until`
-# another capture may have received the copy, so its handle is not recorded.
+# The condition on the ids is repeated: with the join alone, the planner would read every copy of the DLQ. No handle is
+# recorded after `until`, because another capture may have received the copy.
 _REFRESH = """
 WITH seen AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle)
@@ -109,7 +109,7 @@ SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(plain_has
                      %(no)b::int[], %(source)b::text[]) AS s(message_id, body_hash, plain_hash, public_id, no, source)
 """
 
-#: True of a marked copy s, the letter l with the redrive id of s, and a target t, if s is a copy of l that failed in t.
+#: For a marked copy s, the letter l with its redrive id, and a target t: true if s is a copy of l that failed in t.
 IS_LETTER: Final[LiteralString] = """
 (l.body_hash IN (s.body_hash, s.plain_hash) OR t.kind = 'celery' OR EXISTS (
     SELECT FROM redrive_revision v
@@ -121,9 +121,9 @@ AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
 
 # A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes. If several
 # attempts match, the newest is taken. A consumer may forward a message with its redrive id, so the redrive id counts
-# only if the message failed in the attempt's target. Celery workers may change the bytes. The message may be a
-# version from before an edit. A copy without a source queue may have failed in any target with this DLQ. OFFSET 0:
-# without statistics the planner would join whole tables for a few copies.
+# only if the message failed in the attempt's target. Bytes are not compared for Celery targets, whose workers may
+# change them. Bytes from before an edit also count as equal. A copy without a source queue may have failed in any
+# target with this DLQ. OFFSET 0: without statistics the planner would join whole tables for a few copies.
 _RETURNS = f"""
 WITH seen AS (
     {MARKED}
@@ -158,9 +158,9 @@ SELECT DISTINCT k.body_hash
  WHERE a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL)
 """
 
-# A letter is placed as it is written, unless somebody changed the DLQ's keys after they were read (`FOR SHARE` waits
-# for whoever changes them): such a letter gets its place later. Nothing is written if somebody destroyed a key of the
-# DLQ, or lets the values of its search fields be indexed again: then the values were found by former settings.
+# A letter is written with its place in a lane. If the DLQ's ordering settings were changed after they were read, the
+# letter gets its place later. `FOR SHARE` waits for concurrent changes. Nothing is written if a data key was destroyed,
+# or if the DLQ's search fields have changed: then the search values were found by former settings.
 _ADMIT = """
 WITH live AS (
     SELECT id FROM redrive_payload_key WHERE id = ANY(%(keys)b::bigint[]) AND destroyed_at IS NULL FOR SHARE
@@ -227,7 +227,7 @@ def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return which of these body digests belong to letters with an open attempt, or with an unknown outcome.
+    """Return the digests among these of bodies of letters with an open attempt, or with an unknown outcome.
 
     A received message with one of these digests may be a letter that came back, not a new message.
     """

@@ -40,7 +40,7 @@ class ReturnedBody:
     attributes: bytes
     system: dict[str, str]
     body_hash: bytes
-    key_id: int | None = None  #: the data key that sealed them; None: they are readable
+    key_id: int | None = None  #: the data key that encrypted the bytes; None: they are readable
     entries: tuple[Entry, ...] = ()  #: the values of the DLQ's search fields
 
 
@@ -59,7 +59,7 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return, by the letter's id, which of these letters' bodies were deleted."""
+    """Return, by id, the letters among these whose bodies were deleted."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}

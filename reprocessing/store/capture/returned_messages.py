@@ -24,8 +24,8 @@ _SPENT: Final[LiteralString] = """
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
 
-# Each copy is recorded once. The letter's state changes only if its newest sent attempt came back, and the consumer has
-# not already reported that failure.
+# Each copy is recorded once. The letter's state changes only if its newest sent attempt came back. If the consumer has
+# already reported the failure, the state has changed before.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(message_id)b::text[], %(handle)b::text[], %(attempt_id)b::bigint[], %(letter_id)b::bigint[],
@@ -81,8 +81,8 @@ class ReturnedMessage:
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
     """Record messages that came back, and queue or park their letters; return the copies that may be deleted.
 
-    Lock the letters' lanes before: a person may have released a letter, which allows more attempts. If a later attempt
-    of a letter was sent, the letter is not changed. `until`: when the copies become visible in SQS again; after this
-    time, nothing is recorded.
+    The caller must have locked the letters' lanes, since a person's release of a letter allows more attempts. If a
+    later attempt of a letter was sent, the letter is not changed. `until`: when the copies become visible in SQS
+    again; after this time, nothing is recorded.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

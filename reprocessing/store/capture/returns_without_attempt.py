@@ -1,7 +1,6 @@
-"""After a restore from a backup: record returned messages that were sent after the backup was made.
+"""Record messages that came back and that were sent between a backup and its restore, so their attempts are missing.
 
-Such a message has a letter's redrive id, and the number of an attempt that is not in the database. The
-message failed again.
+Such a message has a letter's redrive id, and the number of an attempt that is not in the restored database.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
-# The copy is recognised like other returned copies (see `received_copies`), with the letter's current target.
+# A copy is recognised by the rules of `received_copies.IS_LETTER`, with the letter's current target.
 _FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id,
        l.body_deleted_at IS NOT NULL AND l.state = 'delivered' AS lacks_body
@@ -88,7 +87,7 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
     """Record returned copies, and queue each of their letters again that is sending, awaiting or delivered.
 
-    Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible in
-    SQS again; after this time, nothing is recorded.
+    The caller has locked the letters' lanes. `handles`: the copies' receipt handles. `until`: when the copies become
+    visible in SQS again; after this time, nothing is recorded.
     """
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

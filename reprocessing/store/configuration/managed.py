@@ -47,7 +47,7 @@ def write_marks(objects: State, *, by: str, source: str) -> None:
 
 
 def update_marks(before: State, after: State) -> None:
-    """Update the recorded settings of managed objects that an apply changed, and delete those of removed objects.
+    """Update the recorded settings of managed objects that an apply changed, and delete the records of removed objects.
 
     `before`, `after`: all settings before and after the apply. If an object had drift before, its recorded settings
     stay, so that the drift is still found.

@@ -36,7 +36,7 @@ from reprocessing.store.routing import rule_changes
 
 
 def objections(kind: Kind, name: str) -> Iterator[str]:
-    """Yield a sentence for each reason why an object cannot be removed, with what to do; none if it can be removed.
+    """Yield, for each reason why an object cannot be removed, a sentence with what to do; nothing if it can be removed.
 
     Whether other objects refer to the object is checked by the plan of the apply, not here.
     """
@@ -145,8 +145,8 @@ _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
 def remove(kind: Kind, name: str, *, by: str, reason: str, approval: Cover = None) -> None:
     """Remove an object for which `objections` yields nothing.
 
-    A rule is only disabled: after the commit, call `rule_changes.erase`. `approval`: the apply's `guard.Parts`, which
-    collect the changes that need a second person; None: the person `by` acts alone.
+    A rule is only disabled: call `rule_changes.erase` after the commit to delete it. `approval`: the `guard.Parts` of
+    the apply, which collect the changes that need a second person; None: the person `by` acts alone.
     """
     match kind:
         case Kind.RULE:

@@ -28,7 +28,7 @@ _TARGET: Final = [name for name in KEYS[Kind.TARGET].values() if name not in {*B
 
 
 def read_state() -> State:
-    """Return the settings of all objects; rules in the order of their evaluation, other objects by name."""
+    """Return the settings of all objects, by kind and name. Rules are in evaluation order, others sorted by name."""
     return {
         Kind.POLICY: {row.name: dict(row.settings) for row in Policy.objects.order_by("name")},
         Kind.RATE_CLASS: {row.name: _plain(Kind.RATE_CLASS, row) for row in RateClass.objects.order_by("name")},
@@ -61,7 +61,7 @@ def _targets() -> QuerySet[Target]:
     return Target.objects.order_by("arn").prefetch_related(own, checks)
 
 
-def _target(row: Any) -> Settings:  # noqa: ANN401  a target with what _targets() prefetched
+def _target(row: Any) -> Settings:  # noqa: ANN401  a target as _targets() returns it
     (breaker,) = row.own_breakers
     return {
         **{name: getattr(row, name) for name in _TARGET},
@@ -77,7 +77,7 @@ def _check(row: HealthCheck) -> Settings:
 
 
 def check_order(check: Settings) -> list[str]:
-    """Return the values by which the health checks of a target are sorted: the settings of a check, as texts."""
+    """Return the values by which a target's health checks are sorted: each setting of the check as a text."""
     return [f"{key} {value}" for key, value in check.items()]
 
 

@@ -13,11 +13,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 
-#: Beat, or the workers, are reported as missing after so many seconds without a tick. Beat sends one every 2 seconds.
+#: Seconds without a tick after which beat or the workers are reported as missing. Beat sends a tick every 2 seconds.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
-# Beat dates its ticks by its own clock, so that the age of a tick may be below 0; this is not reported.
+# A tick has the time of beat's clock, so its age may be below 0 by PostgreSQL's clock. Such a tick counts as recent.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
@@ -34,9 +34,9 @@ class _Seen:
 
 
 def missing_processes(*, cure: bool = True) -> list[str]:
-    """Return sentences for people, if beat or the workers were not active in the last 60 s.
+    """Return a sentence for people about each process, beat or worker, that was not active in the last 60 s.
 
-    Empty: beat and a worker were active. `cure`: each sentence also says how to start the process.
+    Empty: both were active. `cure`: each sentence also says how to start the process.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []

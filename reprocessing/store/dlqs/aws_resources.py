@@ -8,10 +8,11 @@ from django.db.models import Q
 
 from reprocessing.domain.aws.iam_policy import ANY_RESOURCE, Purpose, ResourceUse
 from reprocessing.domain.message.arn import ResourceKind, read
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.rule import Rule
 from reprocessing.models.safety import CheckKind, HealthCheck
-from reprocessing.models.target import QUEUE_KINDS, Target, TargetKind
+from reprocessing.models.target import Target
 
 #: What the service does with a target that is not a queue, by the target's kind.
 _PURPOSES = {

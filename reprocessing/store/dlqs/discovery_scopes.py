@@ -1,6 +1,6 @@
-"""Store the scopes of discovery (a role, a region and a filter each), and the progress of their scans.
+"""Store in which scopes (role, region and filter) DLQs are discovered, and how far the scan of each scope is.
 
-The process that scans a scope leases it.
+A process leases a scope to scan it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reprocessing.store import rows
 
 #: Length of a lease (s). After this time, another process may continue the scan of a killed process.
 LEASE: Final = 15.0
-#: An interrupted scan that began more than so many seconds ago is not continued: a new scan begins.
+#: Seconds after its beginning for which an interrupted scan may be continued; later, a new scan begins.
 _LONGEST_SCAN: Final = 6 * 3_600.0
 
 
@@ -201,7 +201,10 @@ def request_scans(by: str, reason: str) -> int:
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes and their discovered queues; return the number of scopes. Registered DLQs stay."""
+    """Delete these scopes; return the number of scopes. Registered DLQs stay.
+
+    The queues that were discovered in a deleted scope are deleted, unless another scope has its role and region.
+    """
     with transaction.atomic():
         found = find_scopes(scopes)
         ids = [row.pk for row in found]

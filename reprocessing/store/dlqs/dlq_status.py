@@ -9,7 +9,7 @@ from datetime import datetime
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class OldestLetter:
     first_sent_at: datetime
 
 
-# Copies are counted only if %(copies)s is true, each state by its own index: with both states in one condition, the
-# planner would read the copies of all finished letters.
+# Copies are counted only if %(copies)s is true. Each state has an index of its own: with both states in one condition,
+# the planner would read the copies of all finished letters.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
@@ -98,7 +98,7 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
 """
 
 # The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
-# LIMIT make the planner use indexes; otherwise the planner would read all copies for one letter, or for each DLQ.
+# LIMIT make the planner use indexes. Otherwise it would read all copies for one letter, or for each DLQ.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
@@ -112,9 +112,9 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
-# SQS's count of visible messages includes these copies of captured letters: copies that are visible again, and copies
-# that were received after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are
-# counted in two ranges of their index, without reading the copies.
+# Copies of captured letters that SQS's count of visible messages includes: they are visible again, or were received
+# after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are counted in two ranges
+# of their index, without reading the copies.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
@@ -158,8 +158,8 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
-    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, and if a
-    capture emptied the DLQ and began later than SQS counted the visible messages.
+    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, because a
+    capture takes these messages. Also return 0 if a capture emptied the DLQ after SQS counted the messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):

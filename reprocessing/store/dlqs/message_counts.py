@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)
 class MessageCounts:
-    """How many unfinished letters a DLQ has.
+    """How many unfinished and parked letters a DLQ has.
 
     Attributes:
         captured: letters that no run has added to a lane.
@@ -84,7 +84,7 @@ SELECT dlq_id, array_agg(slot ORDER BY slot) AS slots, array_agg(captured ORDER 
 
 
 def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]:
-    """Return how many unfinished letters each DLQ has, by the DLQ's id; a DLQ that never had letters is left out."""
+    """Return how many unfinished and parked letters each DLQ has, by its id. DLQs without any letters are left out."""
     found = rows.fetch(MessageCounts, _COUNTS, {"dlqs": seen.array})
     return {counts.dlq_id: counts for counts in found}
 

@@ -21,11 +21,10 @@ from reprocessing.models.dlq import DeadLetterQueue, Mode, Source
 from reprocessing.store.approvals import default_limit, guard, limits
 from reprocessing.store.approvals.guard import Cover
 from reprocessing.store.configuration import policies
-from reprocessing.store.dlqs import visible_dlqs
-from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering import placement
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
+from reprocessing.store.rights import roles, visible_dlqs
 from reprocessing.store.routing import rules
 from reprocessing.store.targets import targets
 

@@ -44,8 +44,8 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
     """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first; set when each is due again.
 
     A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier.
-    The poll itself then sets the scheduled time (`end_poll`). With a new crontab, a DLQ is first due at the crontab's
-    time; with a new interval, at once. A schedule without a next time becomes the DLQ's error text (`trouble`).
+    The poll then sets the scheduled time (`end_poll`). A DLQ with a new crontab is first due at the crontab's time; a
+    DLQ with a new interval is due at once. If a schedule has no next time, the DLQ's error text (`trouble`) says so.
     """
     with transaction.atomic():
         found = list(
@@ -70,7 +70,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
 
 
 def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
-    """Begin the poll of this DLQ, which was just read; None: another process has begun or finished the poll."""
+    """Begin a poll of this DLQ, whose row was just read; None: another process has begun or finished the poll."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
         return OpenPoll(dlq.pk, stamp, None)
@@ -94,7 +94,7 @@ def _stamp(poll: OpenPoll, at: datetime) -> OpenPoll:
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """Return when this DLQ is first polled; None: at once, or never (its schedule has no next time)."""
+    """Return when this DLQ is first polled; None: at once, or never if its schedule has no next time."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
@@ -127,7 +127,7 @@ def _polls_per_second(dlq: DeadLetterQueue) -> float:
         if dlq.interval is not None:
             return 1 / max(1.0, float(timing.run_every.total_seconds()))
         return len(timing.minute) * len(timing.hour) / _A_DAY
-    except Exception:  # noqa: BLE001  # as in `_next`: such a schedule causes no polls
+    except Exception:  # noqa: BLE001  # the library cannot compute it, so the schedule causes no polls
         return 0.0
 
 
@@ -140,7 +140,7 @@ def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
         timing.nowfun = lambda: now  # the default, this machine's clock, may differ from the database's clock
         remaining: timedelta = timing.remaining_estimate(now)
         return now + max(remaining, timedelta(0))
-    except Exception:  # noqa: BLE001  # a library computes it; a broken schedule must not stop other DLQs' polls
+    except Exception:  # noqa: BLE001  # the library failed: a broken schedule must not stop other DLQs
         logger.warning("%s: %s", dlq, _NO_TIME, extra={"dlq": str(dlq)})
         return None
 

@@ -18,7 +18,7 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
     """Return the DLQ's source queue with this ARN, name or URL.
 
     Raises:
-        SourceInUse: the DLQ has no such source queue.
+        SourceInUse: the DLQ has no such source queue, or several.
     """
     known = list(dlq.sources.select_related("target").order_by("arn"))
     found = [source for source in known if text in {source.arn, str(source), source.target.url}]

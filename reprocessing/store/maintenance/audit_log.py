@@ -11,7 +11,7 @@ from uuid import UUID
 from reprocessing.domain.approvals.person import history_pattern
 from reprocessing.models import AuditEntry
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 _CHUNK: Final = 1_000
 

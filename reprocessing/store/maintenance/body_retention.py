@@ -10,9 +10,9 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. An erased or shredded
-# letter has none, and gets none if its message comes back. The condition on 'parked', which the list of states implies,
-# lets PostgreSQL use the index ended_letters_by_dlq_and_time.
+# Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. A letter that a person
+# erased or shredded has no body, and gets none if its message comes back. The condition on 'parked', which the list of
+# states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time.
 _PAST: Final[LiteralString] = """
   FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
  WHERE d.id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
@@ -29,7 +29,7 @@ SELECT l.id {_PAST}
  ORDER BY l.finished_at, l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """  # noqa: S608  # the inserted texts are constants
 
-# The edits are deleted, too. The audit log still has who edited a letter, and why.
+# Edits are deleted with the body. The audit log still has who edited a letter, and why.
 _DELETE: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
     """

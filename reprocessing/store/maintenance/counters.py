@@ -10,7 +10,7 @@ from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: Max kinds of events of an hour: a state that was reached, or a failure.
 _EVENTS: Final = len(LetterState) + 1
@@ -105,7 +105,7 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
     "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
-# The oldest hours by their index: without ORDER BY and LIMIT, the planner would read all hours.
+# Reads the oldest hours by index: without ORDER BY and LIMIT, the planner would read all hours.
 _FORGET_GROUPS = """
 DELETE FROM redrive_group_hour WHERE id IN (
     SELECT id FROM redrive_group_hour WHERE hour < (SELECT redrive_now() - interval '15 days')
@@ -154,5 +154,5 @@ def delete_old_hours(*, history: float) -> int:
 
 
 def delete_old_group_hours(*, limit: int) -> int:
-    """Delete up to `limit` hourly counts of failure groups older than 14 days, which no page shows; return how many."""
+    """Delete up to `limit` hourly counts of failure groups older than 15 days; return how many. Pages show 14 days."""
     return rows.execute(_FORGET_GROUPS, {"limit": limit})

@@ -1,4 +1,4 @@
-"""The outbox for parking queues: messages that are still to be sent to the SQS queue with copies of parked messages."""
+"""Store messages that are still to be sent to parking queues (SQS queues with a copy of each parked message)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store.payloads import content
 
 logger = logging.getLogger(__name__)
 
-#: Most batches that one call reads to find a message about a letter that can be decrypted.
+#: Highest number of batches that one call reads until it finds a letter that can be decrypted.
 _BATCHES: Final = 20
 
 
@@ -55,8 +55,8 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest messages that are to be sent to this DLQ's parking queue: up to `limit`, or about 16 MiB.
 
-    Messages about letters that cannot be decrypted are left out: they wait until their keys are available. If all
-    `limit` messages that were read are left out, the next are read, 20 times at most (`_BATCHES`).
+    Letters that cannot be decrypted wait until their keys are available, so messages about them are left out. If all
+    `limit` messages that were read are left out, the next messages are read, up to 20 times (`_BATCHES`).
     """
     above = 0
     for _ in range(_BATCHES):

@@ -32,7 +32,7 @@ CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
 _TIMES: Final = {
     "hidden": MAX_VISIBILITY,
     "margin": timedelta(hours=2),
-}  # copies are given up an hour before they expire
+}  # the service deletes a copy an hour before it expires (`expiry_rescue`), so an absent copy may have expired
 
 _OPEN: Final[LiteralString] = """
   FROM redrive_restore_doubt x JOIN redrive_letter l ON l.id = x.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
@@ -47,18 +47,18 @@ SELECT d.name AS dlq, {_FOUND} AS finding, count(*) AS n {_OPEN} GROUP BY 1, 2 O
 
 _LETTERS = f"""
 SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
-       {_FOUND} AS finding {_OPEN}"""  # as above
+       {_FOUND} AS finding {_OPEN}"""  # the inserted texts are constants
 
 _PAGE = f"""
 {_LETTERS}
    AND x.letter_id > %(above)b AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
  ORDER BY x.letter_id LIMIT %(limit)b
-"""  # as above
+"""  # the inserted text is a constant
 
 _THESE = f"""
 {_LETTERS} AND x.letter_id = ANY(%(letters)b::bigint[])
  ORDER BY l.id FOR UPDATE OF l
-"""  # as above
+"""  # the inserted text is a constant
 
 # The outcome is unknown for letters that were being sent when the backup was made.
 _CLOSE = """

@@ -16,7 +16,8 @@ from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: SQS hides a message for 12 hours at most. So messages that were invisible when the hold began are then visible.
+#: SQS hides a message for 12 hours at most. After this time, all messages that were invisible when the hold began are
+#: visible.
 MAX_VISIBILITY: Final = timedelta(hours=12)
 _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
@@ -63,7 +64,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# Letters that still need a decision after an earlier restore get a new row.
+# Deletes the rows of an earlier restore. Letters that still need a decision get a new row.
 _FORGET = "DELETE FROM redrive_restore_doubt"
 
 _DOUBT = """
@@ -95,7 +96,7 @@ SELECT count(*) AS n FROM redrive_restore_doubt x JOIN redrive_letter l ON l.id 
  WHERE x.word = '' AND l.finished_at IS NULL
 """
 
-# DLQs whose copies may not all have become visible.
+# DLQs that no capture has emptied since the messages that were invisible when the hold began became visible again.
 _UNDRAINED = """
 SELECT d.name FROM redrive_dlq d JOIN redrive_global_stop h ON h.id = 2
  WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)

@@ -10,13 +10,14 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
 # A letter is kept while SQS may still deliver a copy: for the DLQ's retention plus a day after the last copy was
-# deleted (or became visible, if it could not be deleted). It is also kept while an attempt is open, or it has a claim.
-# The clock is a subquery, so that only letters past their history are read, by an index.
-# Each DLQ has a statement of its own, because the index begins with the DLQ.
+# deleted (or became visible, if it could not be deleted). A letter is also kept while an attempt is open, while an
+# attempt with unknown outcome may come back, and while a duplicate of it is stored. The clock is a subquery, so that
+# only letters past their history are read, by an index. Each DLQ has a statement of its own, because the index begins
+# with the DLQ.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.dlq_id = %(dlq)b
-   AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- as the index says
+   AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- the index's condition
    AND l.finished_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
    AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)

@@ -14,7 +14,7 @@ from django.db.migrations.operations import RunSQL
 from reprocessing.store import rows
 
 _APP: Final = "reprocessing"
-#: Objects that migrations create besides tables.
+#: Objects, other than tables, that migrations create by SQL.
 _MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(FUNCTION|SEQUENCE|TRIGGER) (\w+)")
 
 _PRESENT: Final[LiteralString] = """
@@ -65,7 +65,7 @@ def _parts(model: type[models.Model], table: str) -> Iterator[str]:
 
     A unique constraint with a condition may be an index in PostgreSQL.
     """
-    meta = model._meta  # noqa: SLF001  as above
+    meta = model._meta  # noqa: SLF001  Django's documented name
     yield from (f"column {table}.{field.column}" for field in meta.local_concrete_fields)
     yield from (f"constraint {constraint.name} or index {constraint.name}" for constraint in meta.constraints)
     yield from (f"index {index.name}" for index in meta.indexes)

@@ -1,4 +1,4 @@
-"""Read when beat and workers were last active, and how long notifications' conditions were checked without a gap."""
+"""Read when beat and workers were last active, and record when the conditions for notifications were checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_signs(control: str) -> Signs:
 
 
 def record_check(*, gap: float) -> float:
-    """Record that all conditions are checked now; return for how many seconds they were checked without a gap.
+    """Record a check of all conditions for notifications; return for how many seconds they were checked without a gap.
 
     A gap is a time of more than `gap` seconds without a check.
     """

@@ -49,7 +49,7 @@ def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return, by subject, the DLQ's id of each open incident of redrive_doctor; None: it is about no DLQ."""
+    """Return the open incidents of redrive_doctor: the id of the incident's DLQ (None: no DLQ), by its subject."""
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 

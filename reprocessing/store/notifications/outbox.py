@@ -17,11 +17,12 @@ from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
-#: If a condition is true again within so many seconds, its incident continues. So people are notified of the end later.
+#: If a condition is true again within so many seconds after its incident ended, the incident is opened again. So people
+#: are notified of an end only after this time.
 RESUME_WITHIN: Final = 60.0
 
-# A condition that is checked repeatedly is also announced repeatedly: its row is written only if the facts changed. Of
-# other events, each announcement is counted in `times`.
+# The row of a condition that is checked, and so announced, repeatedly is written only if its facts changed. Of other
+# events, each announcement is counted in `times`.
 _ANNOUNCE: Final[LiteralString] = """
 WITH announced AS (
 INSERT INTO redrive_incident AS i (kind, subject, dlq_id, facts, times, opened_at, changed_at, due_at)
@@ -37,9 +38,9 @@ RETURNING i.id, i.kind, xmax = 0 AS new)
 SELECT id FROM announced WHERE new AND kind = ANY(%(flapping)b::text[])
 """
 
-# If the same incident ended a moment ago, it is opened again instead of the new incident, which only this transaction
-# sees; concurrent announcements wait for this transaction. If people were notified of the old incident, its next
-# reminder becomes due; if not, its notifications are due after its settling time.
+# If the same incident ended less than `RESUME_WITHIN` ago, it is opened again, and the new incident is deleted. Only
+# this transaction sees the new incident; concurrent announcements wait. If people were notified of the old incident,
+# its next reminder becomes due; if not, its notifications are due after its settling time.
 _RESUME: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), ended AS MATERIALIZED (

@@ -1,6 +1,6 @@
 """Lease a notification destination, read its pending notifications, and record whether they were sent.
 
-If a process has lost its lease, it does not change when the next notification is sent.
+A process that has lost its lease cannot change the time of the next notification.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import unfinished_messages
 
 _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
-#: Seconds of the lease on a destination. If its worker is killed, another worker takes over after that.
+#: Length of the lease on a destination (s). If its worker is killed, another worker takes over when the lease ends.
 LEASE_SECONDS: Final = 60.0
 
 #: True of a route r if a text may be sent to it now, and no other worker has the lease. Between two texts is at least a
@@ -54,7 +54,8 @@ RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
 # An incident that ended before the text was sent appears once, as ended. The ids of all notifications of the text are
-# returned, not only the highest: transactions do not commit in the order of ids, so a lower id may appear later.
+# returned. The highest id is not enough: transactions do not commit in the order of ids, so a lower id may appear
+# later.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
@@ -197,7 +198,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add the present number of unfinished or parked messages to notifications' examples about failure groups."""
+    """Add to the facts of notifications how many unfinished or parked messages each failure group has now."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

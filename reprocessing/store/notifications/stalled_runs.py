@@ -12,12 +12,12 @@ from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
-#: At most so many lanes of a run are read: the lanes that have been due for longest.
+#: Highest number of lanes of a run that are read: the lanes that have been due for longest.
 _LANES: Final = 100
 
-# Some lanes of each active run whose first letter could be sent; lanes with an open breaker are left out, because that
-# breaker has its own incident. A run last progressed at the latest of three times: the newest attempt at these targets,
-# the time from which the letters could be sent, and the last change of the run's state.
+# Reads some lanes of each active run whose first letter could be sent. Lanes with an open breaker are left out, because
+# the breaker has its own incident. A run last progressed at the latest of three times: the newest attempt at these
+# targets, the time from which the letters could be sent, and the last change of the run's state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT n.run_id, {BREAKER_NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
@@ -52,7 +52,7 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
  ORDER BY r.id
 """  # noqa: S608  # the inserted texts are constants
 
-# Runs that sent messages to one of the given targets, whose outcome is open, and that have sent nothing there since.
+# Runs with sent messages whose outcome is open at one of the given targets, and that have sent nothing there since.
 _AWAITING: Final[LiteralString] = f"""
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
@@ -79,9 +79,10 @@ class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: not_consumed, unhealthy, rate_unknown or not_taken (`domain.notifications.standstill`).
+        cause: not_consumed (the target was never empty), unhealthy, rate_unknown (Redis does not answer) or not_taken
+            (no worker sends due messages).
         target: the name of the target that the run waits for.
-        messages: waiting messages in the lanes that were read.
+        messages: the first messages of the lanes that were read; for not_consumed, the messages without an outcome.
         seconds: the time since the run last progressed.
     """
 

@@ -14,7 +14,7 @@ SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_r
    AND NOT EXISTS (SELECT FROM redrive_global_stop)
 """
 
-# Active runs that do not wait for AWS to answer whether it moved messages. Of runs that wait, nothing could be sent.
+# Active runs, without runs that send nothing until AWS answers whether it moved messages.
 ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 
 # Active runs of DLQs for which AWS has answered whether it moved messages.

@@ -1,4 +1,4 @@
-"""Read the letters of one ordering key before and after a letter, in all states, in the order of the key."""
+"""Read the letters with the same ordering key that come before and after a letter, in all states."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final, LiteralString
 from reprocessing.models import Letter
 from reprocessing.store import rows
 
-#: Letters on each side that a page shows.
+#: Letters before a letter, and after it, that a page shows.
 SHOWN: Final = 10
 
-# Each part has the condition and the order of an index. Letters of a key have no such index over all states, because a
-# letter changes often, and each change writes all indexes.
+# Each part has the condition and the order of an index. No index has a key's letters of all states, because a letter
+# changes often, and each change would write that index.
 _OPEN: Final[LiteralString] = """
 lane_id = coalesce(%(lane)b::bigint, (SELECT n.id FROM redrive_lane n
             WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b))
@@ -51,7 +51,7 @@ SELECT id FROM (SELECT id, state FROM redrive_letter
 
 @dataclass(frozen=True, slots=True)
 class KeyMessage:
-    """A letter of the key."""
+    """A letter with the same ordering key."""
 
     id: int
     message_id: str
@@ -66,7 +66,7 @@ class KeyMessage:
 
 @dataclass(frozen=True, slots=True)
 class KeyMessages:
-    """The letters before and after a letter, each in the order of the key; `more`: there are more on that side."""
+    """Up to 10 letters before and after a letter, in the order of the key. `more_*`: there are more of them."""
 
     before: tuple[KeyMessage, ...]
     after: tuple[KeyMessage, ...]
@@ -75,7 +75,10 @@ class KeyMessages:
 
 
 def messages_around(letter: Letter) -> KeyMessages | None:
-    """Return the letters of the same DLQ, source queue and ordering key; None: the letter has no key or no place."""
+    """Return the letters before and after a letter, of the same DLQ, source queue and ordering key.
+
+    None: the letter has no ordering key, or no place in a lane yet.
+    """
     if letter.single or letter.key_hash is None or letter.source_id is None or letter.sequence is None:
         return None
     asked = _asked(letter) | {"sequence": letter.sequence, "message_id": letter.message_id, "limit": SHOWN + 1}
@@ -86,7 +89,10 @@ def messages_around(letter: Letter) -> KeyMessages | None:
 
 
 def last_delivered(letter: Letter) -> int | None:
-    """Return the id of the key's last delivered letter, in the order of the key; None: none of the last 1,000 is."""
+    """Return the id of the last delivered letter with the letter's ordering key, other than the letter itself.
+
+    None: no such letter is among the last 1,000 finished letters of the key.
+    """
     if letter.single or letter.key_hash is None or letter.source_id is None:
         return None
     found = rows.column(int, _LAST_DELIVERED, _asked(letter) | {"letter": letter.pk})

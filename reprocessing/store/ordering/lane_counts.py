@@ -18,7 +18,8 @@ class LaneCount:
 
     Attributes:
         is_barred: no worker may lease these lanes now; `due`: their due time has come.
-        why: why no worker may lease these lanes; if workers may, the last reason that a worker recorded for waiting.
+        why: why no worker may lease these lanes, as text for people. If `is_barred` is false: the reason that was
+            recorded last; may be empty.
         due_at: when the first of these lanes is due, or, for leased lanes, when the first lease ends.
     """
 

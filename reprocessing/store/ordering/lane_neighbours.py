@@ -12,7 +12,7 @@ from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 #: Later letters, and parked letters, of a lane are counted up to 1,001, which means "more than 1,000".
 COUNTED_AT_MOST: Final = 1_000
 
-# Has the condition and the order of an index. If not, the planner would read the whole table for a long lane.
+# The condition of an index. Without it, the planner would read the whole table of letters for a long lane.
 _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
 
 _AMONG = f"""
@@ -63,7 +63,7 @@ class Neighbours:
     head_state: str | None
     head_route: str | None
     head_rule: str | None
-    before_id: int | None  #: the unfinished letter just before this letter; `after_id`: the one just after it
+    before_id: int | None  #: the unfinished letter just before this letter; `after_id`: just after this letter
     before: str | None
     after_id: int | None
     after: str | None

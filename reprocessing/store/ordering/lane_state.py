@@ -29,14 +29,14 @@ class LaneState:
     claim_state: str | None  #: None: no letter has claimed the head's idempotency key
     claim_letter: int | None
     claim_same_body: bool | None
-    #: seconds for which the target may still have a message of the letter that claimed the key; None: it has none
+    #: seconds for which the target may still have a message of the letter that claimed the key; None: it has no message
     claim_rests: float | None = None
-    #: whether a capture after AWS's own redrive did not find the head; False: no capture yet; None: AWS did not move it
+    #: True: a capture after AWS's own redrive did not find the head; False: no capture yet; None: AWS did not move it
     gone: bool | None = None
     breaker_id: int | None = None  #: the breaker that counts the head's outcomes
     rate_class_id: int | None = None
-    rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
-    rulebook_version: int | None = None
+    rule_id: int | None = None  #: the rule that decided about the head; None: no rule
+    rulebook_version: int | None = None  #: the version of the rules that decided about the head
     run_id: int | None = None
-    run_rate: float | None = None  #: letters a second that the run sends to each target at most; None: no own limit
-    tries: int | None = None  #: attempts since a person released the head, counted against the limit or not
+    run_rate: float | None = None  #: highest rate of the run to each target (letters/s); None: the run has no limit
+    tries: int | None = None  #: all attempts since a person released the head, even if they do not count

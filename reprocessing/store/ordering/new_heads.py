@@ -1,4 +1,4 @@
-"""Reschedule a waiting lane after a run added a letter before its first letter."""
+"""Reschedule waiting lanes after a run added letters before their first letters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-# The lane waits as long as a new lane does: the source queue may still retry a message that precedes the added letter.
+# The lane waits as long as a new lane: the source queue may still retry an earlier message of the key.
 _QUIET = """
 UPDATE redrive_lane n
    SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.new_key_delay,
@@ -21,8 +21,8 @@ UPDATE redrive_lane n
 def move_to_new_heads(ahead: Collection[int]) -> None:
     """Reschedule these lanes, which are held or not due, because a run added a letter before the head of each lane.
 
-    Without this call, a lane waits for the due time and run of the former head. Lock the lanes before; they must not be
-    leased.
+    Without this call, a lane would wait for the due time and the run of its former head. The caller has locked the
+    lanes, and no worker leases them.
     """
     if ahead:
         moved = lanes.advance(sorted(ahead), [None] * len(ahead))

@@ -9,8 +9,7 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, OUTLASTS
 
 # The outcome of these attempts is unknown. Their letters are sent again with the same idempotency key and `epoch`. If a
-# letter has no attempt left and its target's lanes wait for outcomes (`OUTLASTS`), the lane waits until the message can
-# no longer return.
+# letter has no attempt left, and `OUTLASTS` is true of its target, the lane waits until the message cannot return.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,

@@ -17,7 +17,7 @@ from reprocessing.store.payloads import content
 class UnplacedLetter:
     """A captured letter whose place in a lane (ordering key and sequence) is not determined yet.
 
-    `body`: empty if no key is read from bodies; `asked_at`: the database's time when the letter was read.
+    `body`: empty if no ordering key is read from bodies. `asked_at`: the database's time when the letter was read.
     """
 
     id: int
@@ -74,7 +74,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# About 16 MiB of letters at most.
+# Parked letters without a source queue, about 16 MiB at most.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, message_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
@@ -84,7 +84,7 @@ SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# Letters parked without a place in a lane. If the DLQ's settings changed, or after an edit, they may get a place now.
+# Letters parked without a place in a lane. After a change of the DLQ's settings, or an edit, they may get a place.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
@@ -110,14 +110,14 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 
 _NEW_VERSION = "UPDATE redrive_dlq SET places_version = places_version + 1 WHERE id = %(dlq)b"
 
-# Letters without a run get their places again.
+# Removes the places of captured letters without a run, so that the places are determined again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
    AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
 """
 
-# These letters get the target of their source queue; letters in progress, and parked letters, keep their target.
+# Captured letters without a run get the target of their source queue. Other letters keep their target.
 _LEAD = """
 UPDATE redrive_letter l SET target_id = o.target_id
   FROM redrive_source o
@@ -129,7 +129,7 @@ UPDATE redrive_letter l SET target_id = o.target_id
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
     """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB.
 
-    `bodies`: include all bodies; else only those of Celery tasks and of letters without a source queue.
+    `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue.
     """
     return content.opened(rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies}))
 
@@ -142,7 +142,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield, in lists of about 16 MiB, which of these letters are parked and have no ordering key or no lane."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked without a lane and an ordering key."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -188,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield, in lists of about 16 MiB, which of these letters are parked and have no source queue."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked and have no source queue."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)

@@ -17,7 +17,7 @@ TICK_TASK: Final = "reprocessing.tick"
 
 @dataclass(frozen=True, slots=True)
 class StalledLanes:
-    """The number of lanes (`n`) of a DLQ that are stalled in the same way (`how`), and since when the first is."""
+    """How many lanes (`n`) of a DLQ are stalled in the same way (`how`)."""
 
     dlq: str
     how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
@@ -25,8 +25,8 @@ class StalledLanes:
     since: datetime | None  #: since when the first of these lanes is stalled, if known
 
 
-# At most `most` lanes of each run are read, those due for longest. A lane that waits for its target's rate is due, too.
-# So a due lane is stalled only if nothing was sent with its breaker in that time.
+# Of each run, the `most` lanes that have been due for longest are read. A lane that waits for its target's rate is
+# due, too. So a due lane counts as stalled only if nothing was sent with its circuit breaker for `long` seconds.
 _STALLED: Final[LiteralString] = f"""
 WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL OR id = ANY(%(dlqs)b::bigint[])),
 runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
@@ -56,9 +56,9 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
     """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind (`how`).
 
-    A lane is stalled if it has been due for `long` seconds, while no letter was sent to its head's target or rate
-    class; if its lease ended `lost` seconds ago; or if it is held and no letter holds it. `most`: count at most so many
-    overdue lanes of a run.
+    A lane is overdue if it has been due for `long` seconds, while no letter was sent to its head's target or rate
+    class. It is abandoned if its lease ended `lost` seconds ago. It is wrongly held if no letter holds it any more.
+    `most`: highest number of overdue lanes that are counted for a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)
@@ -66,13 +66,13 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
 
 @dataclass(frozen=True, slots=True)
 class BeatStatus:
-    """When beat and the workers were last active, and whether there is work for them."""
+    """When beat and the workers were last active, and how much work there is for them."""
 
     #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
     consumed: float | None  #: seconds since a worker took a tick; None: never
     lifetime: float | None  #: seconds for which task hints are valid, doubled while none are taken; None: no hints yet
-    hinted: int  #: number of lanes with a task hint that no worker has taken; `worked_on`: of leased lanes
+    hinted: int  #: number of lanes with a task hint that no worker has taken; `worked_on`: number of leased lanes
     worked_on: int
     needed: int  #: number of running runs plus number of DLQs in mode automatic
 

@@ -1,1 +1,1 @@
-"""Store the outcomes of sent messages: by evidence in SQS, and by reports of consumers."""
+"""Find and store the outcomes of sent messages, by evidence in SQS and by reports of consumers."""

@@ -1,4 +1,4 @@
-"""Settle attempts and change letters by consumer reports, or because a consumer did not report in time."""
+"""Settle attempts, and change their letters, after consumer reports, or if a consumer did not report in time."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
-# If success and failure were reported, the attempt failed: a repetition loses nothing. A returned attempt has failed,
-# and only the newest attempt changes its letter. A closed attempt keeps its outcome; `counts_as_failure` records later
-# reports. A person's decision about a letter is kept. A letter without a body cannot be sent: it waits for its return.
+# If both success and failure were reported, the attempt failed: to send its letter again loses nothing. Only the newest
+# attempt changes its letter, unless its message came back. A closed attempt keeps its outcome; `counts_as_failure`
+# records a later report. A person's decision about a letter is kept. If a letter has no body, a reported failure
+# changes nothing until its message comes back.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -82,7 +83,7 @@ WITH asked AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# If the target's DLQ is watched, a message's absence from that DLQ is better evidence than a missing report.
+# Targets whose DLQ is watched are left out: a message's absence from that DLQ is better evidence than a missing report.
 _UNWATCHED: Final[LiteralString] = """
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
@@ -91,7 +92,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  ORDER BY a.lane_id LIMIT %(limit)b
 """
 _OVERDUE = _UNWATCHED.format(but="t.proof = 'acknowledged' AND a.taken_at IS NOT NULL")
-# The last attempts of parked letters, if the attempt's result is unknown and no copy can come back any more.
+# The last attempts of parked letters whose result is unknown, and whose messages can no longer come back.
 _OUTLASTED = _UNWATCHED.format(but="a.taken_at IS NULL")
 
 _SILENT = f"""
@@ -127,7 +128,7 @@ WITH closed AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# Letters whose outcome is still open: evidence, a report or a deadline will decide it.
+# Whether an attempt waits for evidence, a report or a deadline, or a report arrived a moment ago.
 _AWAITED = """
 SELECT EXISTS (SELECT FROM redrive_target t
                 WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
@@ -148,7 +149,7 @@ class ReportedAttempt:
     attempts: int  #: counted attempts since a person released the letter
     run_id: int | None
     breaker_id: int | None
-    spent: bool  #: if the attempt failed, the letter has no attempt left, and is parked without further checks
+    spent: bool  #: if this attempt failed, no attempt is left, so the letter is parked without further checks
     backoff_base: float | None  #: the backoff of the letter's rule or rate class; None: they have none
     backoff_cap: float | None
     backoff_jitter: str | None
@@ -160,10 +161,10 @@ def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
 
 
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Apply all reports about these attempts to their letters; return copies in DLQs that may be deleted.
+    """Apply all reports about these attempts to their letters; return the copies that may be deleted from DLQs.
 
-    A repeated call changes nothing. Lock the lanes before. `dues`: for each attempt, seconds until a failed letter is
-    sent again. `spent`: for each attempt, whether a failed letter has no attempt left.
+    A repeated call changes nothing. The caller has locked the lanes. `dues`: for each attempt, seconds until its letter
+    is sent again if it failed. `spent`: for each attempt, whether its letter has no attempt left if it failed.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
@@ -177,9 +178,9 @@ def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
 
 
 def close_silent(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts whose consumer did not report in time, and park their letters; return copies that may be deleted.
+    """Close attempts whose consumer did not report in time, and park their letters.
 
-    Lock the lanes before.
+    Return the copies that may be deleted from DLQs. The caller has locked the lanes.
     """
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
@@ -187,15 +188,15 @@ def close_silent(attempts: Sequence[int]) -> list[Deletable]:
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
     """Return up to `limit` attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Each is the last attempt of a parked letter. Only attempts are returned whose outcome no watched DLQ can show.
+    Each is the last attempt of a parked letter. Attempts whose outcome a watched DLQ can show are left out.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts of parked letters with outcome unknown; return copies in DLQs that may be deleted.
+    """Close attempts of parked letters with outcome unknown; return the copies that may be deleted from DLQs.
 
-    The letters' lanes and idempotency keys become free. Lock the lanes before.
+    The letters' lanes and idempotency keys become free. The caller has locked the lanes.
     """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 

@@ -37,8 +37,8 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# The rules of `domain.outcomes.delivery_status` in SQL, for many letters. Attempts of a delivered letter are read only
-# if a report names the letter.
+# Decides the delivery status of many letters, by the rules of `domain.outcomes.delivery_status`. Attempts of a
+# delivered letter are read only if a report names the letter.
 _COUNTED = f"""
 WITH said AS MATERIALIZED (
     SELECT a.id, a.letter_id, a.target_id, r.reporter_id
@@ -124,7 +124,7 @@ class ConsumerReason:
 
 
 def status_of(letter: Letter) -> DeliveryStatus:
-    """Return the letter's delivery status, with its evidence, and with the time since which it is known."""
+    """Return whether the letter was delivered, by what evidence, and since when that is known."""
     return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 

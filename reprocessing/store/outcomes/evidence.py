@@ -11,27 +11,28 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-# Seconds between two looks at a target without visible messages. At the first look s, well after the send, a message
-# that failed is in flight or in the DLQ. At the second look, `GAP` later, it has left the target, and a capture that
-# begins after that finds it. GAP is the window, or the time in which a message in flight becomes visible and is
-# counted, if that is longer. For an unknown last attempt, time counts from the loss of its worker.
+# Seconds between two looks at a target without visible messages: the target's window, or its visibility timeout plus
+# the lag of SQS's counts, whichever is longer. A message that failed is in flight or in the DLQ at the first look. At
+# the second look it has left the target, so a capture that begins later finds it in the DLQ. If the result of a last
+# attempt is unknown, the times count from the loss of its worker.
 GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
-# Seconds between two looks at an empty target. SQS's counts are up to `count_lag` seconds old, so the second look
-# surely shows a later time than the first (docs/adr/0029).
+# Seconds between two looks at an empty target. SQS's counts are up to `count_lag` seconds old. So after this pause, the
+# second look shows a later state than the first (docs/adr/0029).
 PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
-#: Beat asks for the counts of one target at most once in so many seconds.
+#: Seconds between two looks of beat at the same target, at least.
 LOOKS_EVERY: Final = 2.0
-# The shortest time, in seconds, from a send to its outcome: the target is seen empty twice, or a window passes.
+# The shortest time (s) from a send to its outcome: until the target is seen empty twice, or until its window has
+# passed.
 LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
-# A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
-# enough, `TOLD` if a later event must follow the look.
+# The time at which SQS had answered a look. A look shows some moment between the request (`seen_at`) and the answer. So
+# a look is late enough by `seen_at`, and another event comes after the look by `TOLD`.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# If no time must pass between the two looks that are needed, one look may serve as both.
+# The time from which the pause between two looks counts. If no pause is needed, one look may count as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
-#: If SQS's counts are not exact, at least so many looks in a row must find the target empty.
+#: How many looks in a row must find the target empty, if SQS's counts are not exact.
 LOOKS = 4
-# Each count of a look has an age of its own, so a look may miss a message whose state has just changed. Several looks
-# in a row hardly miss it. Beat makes about 30 of them in a pause of 60 s.
+# The counts of one look may be of different ages, so a look may miss a message whose state has just changed. Several
+# looks in a row hardly miss the message. Beat makes about 30 looks in a pause of 60 s.
 ENOUGH_LOOKS: Final[LiteralString] = """(%(count_lag)b::float8 = 0 OR %(looks)b::int <= (SELECT count(*) FROM (
                     SELECT FROM redrive_target_check m
                      WHERE m.target_id = s.target_id AND m.seen_at BETWEEN s.seen_at AND again.seen_at
@@ -55,9 +56,9 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  WHERE a.closed_at IS NULL AND a.deadline <= seen.drained_through
 """  # noqa: S608  # the inserted text is a constant
 
-# Two looks a pause apart, and every look between them, found no message: visible, in flight or delayed. A message taken
-# well before the first look has left the target; if it failed, it is in the DLQ. If the consumer is to report, the
-# target's window must pass, too.
+# Two looks a pause apart, and every look between them, found no message in the target: visible, in flight or delayed.
+# So a message that the target accepted before the first look has left it, and is in the DLQ if it failed. If the
+# consumer is to report, the target's window must also have passed.
 _EMPTIED: Final[LiteralString] = f"""
 WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
@@ -107,8 +108,8 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
                 WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
 """
 
-# A look is stored for as long as a letter may need it. A look that found messages is stored only if the previous look
-# found no messages: then it shows when the target stopped being empty.
+# A look is stored while a letter may need it as evidence. A look that found messages is stored only if the previous
+# look found none: then it shows when the target stopped being empty.
 _SIGHT = """
 WITH old AS (
     DELETE FROM redrive_target_check WHERE id = ANY (ARRAY (
@@ -132,7 +133,7 @@ SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt without an outcome that can be closed now."""
+    """An attempt without an outcome, which the caller can close now."""
 
     attempt_id: int
     lane_id: int

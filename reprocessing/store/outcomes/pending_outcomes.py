@@ -15,9 +15,9 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.outcomes import evidence
 from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: A consumer that runs receives a message within this time.
 _SOON: Final = timedelta(seconds=10)
@@ -46,23 +46,23 @@ class PendingOutcome:
     watched_mode: str | None
     watched_next_at: datetime | None  #: when beat polls the watched DLQ next
     drained_through: datetime | None
-    unsettled: int  #: how many letters were sent to the target and have no outcome yet: of all DLQs, or of one run
+    unsettled: int  #: letters of all DLQs (or of one run) that were sent to the target and have no outcome yet
     taken_at: datetime | None  #: when the target accepted the letter `which`
-    until: datetime | None  #: until when the letter may return
+    until: datetime | None  #: until when the letter may come back to the DLQ
     gap: float  #: shortest time (s) between two looks at a target without visible messages
     count_lag: float  #: seconds by which SQS's counts may lag: shortest time between two looks at an empty target
     counted_from: datetime | None  #: from when on the target's counts include the letter
     seen_at: datetime | None  #: when the target was first seen without visible messages after `counted_from`
-    again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or in the DLQ
+    again_from: datetime | None  #: when the next look is needed; a failed letter is visible or in the DLQ then
     again_at: datetime | None  #: when the target was first seen without visible messages after `again_from`
     quiet_from: datetime | None  #: since when every look found the target empty; None: the latest look found messages
-    #: a clean capture of the watched DLQ that begins at this time or later, and empties the DLQ, is the proof
+    #: the letter is presumed delivered by a capture that begins at this time or later, and empties the watched DLQ
     needed_from: datetime | None
     now: datetime
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# For each target, one letter without outcome, and which conditions of `evidence.presumable_attempts` it does not meet.
+# For each target, one letter without outcome, and when it meets each condition of `evidence.presumable_attempts`.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
@@ -131,7 +131,7 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
-    """Return the pending outcomes of DLQs that a person sees; in these, the names of other DLQs are removed."""
+    """Return the pending outcomes of the DLQs that a person sees, without the names of other DLQs."""
     return [
         wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
         for wait in found if seen.includes(wait.dlq_id)
@@ -160,7 +160,7 @@ def _known_in(pending: PendingOutcome, every: float) -> float | None:
 
 
 def _needed(pending: PendingOutcome) -> datetime:
-    """Return when the capture that shows the outcome may begin at the earliest, if the target is empty from now on."""
+    """Return the earliest time for the capture that shows the outcome, if the target is empty from now on."""
     earliest = max(pending.now, pending.counted_from or pending.now)
     emptied = max(pending.now, (pending.quiet_from or earliest) + timedelta(seconds=pending.count_lag))
     seen = pending.seen_at or earliest
@@ -194,7 +194,7 @@ def is_never_empty(pending: PendingOutcome) -> bool:
 
 
 def is_long(pending: PendingOutcome) -> bool:
-    """Return whether the letter has waited for an empty target for 2 minutes, so that the consumer may be stopped."""
+    """Return whether the target did not become empty in 2 minutes of waiting: perhaps its consumer does not run."""
     since = pending.again_from or pending.taken_at
     return since is not None and pending.now - since >= _LONG
 
@@ -211,7 +211,7 @@ def _unseen(pending: PendingOutcome) -> str:
 
 
 def _lacking(pending: PendingOutcome) -> str:
-    """Return, as text for people, which evidence is missing first; empty: no evidence is missing."""
+    """Return, as text for people, which evidence the letter waits for next; empty: no evidence is missing."""
     if pending.needed_from is not None:
         if pending.drained_through is not None and pending.drained_through >= pending.needed_from:
             return ""

@@ -11,9 +11,9 @@ from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store import rows
 from reprocessing.store.payloads import content
 
-#: For so many seconds, a report's attempt is searched again: it may not have been recorded when the report arrived.
+#: Seconds for which the attempt of a report is searched again. A consumer may report before the attempt is recorded.
 RECENT_SECONDS: Final = 60.0
-#: The attempts of at most so many recent reports, the newest first, are searched again.
+#: Highest number of recent reports, the newest first, whose attempts are searched again.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """
@@ -31,8 +31,8 @@ NUMBERED: Final[LiteralString] = f"""
 r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
 """
 
-#: For an attempt a of a letter l: the reports about a by reporters of its target. If the report has a known message id,
-#: the redrive id is not used, since a consumer may forward a message with the redrive id.
+#: For an attempt a of a letter l: the reports about a by reporters of its target. A report's redrive id is used only if
+#: its message id is not known, since a consumer may forward a message with its redrive id.
 SAID: Final[LiteralString] = f"""
 SELECT r.* FROM (
     SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
@@ -43,8 +43,8 @@ SELECT r.* FROM (
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
-# Finds the attempt by the message id that the target gave, then by the redrive id. A report about no attempt is only
-# stored: it is about the failure that brought the message to the DLQ.
+# Finds the attempt by the message id that the target gave, then by the redrive id. A report about no attempt is about
+# the failure that brought the message to the DLQ. Such a report is only stored.
 _FIND = f"""
 WITH said AS (
     SELECT * FROM unnest(%(ns)b::int[], %(message_id)b::text[], %(public_id)b::uuid[], %(attempt_no)b::int[])
@@ -91,8 +91,9 @@ ON CONFLICT (digest) DO NOTHING
 RETURNING digest
 """
 
-# Reports that arrived while the attempt was being sent, before its message id was known. Failure reports may concern
-# attempts that were settled since; `acknowledgements` ignores reports that are already applied.
+# Attempts with a report that arrived while the attempt was being sent, before its message id was known. A failure
+# report may also be about an attempt that was settled since; `acknowledgements` ignores reports that are already
+# applied.
 _UNHEARD = f"""
 WITH open AS MATERIALIZED (
     SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
@@ -137,7 +138,7 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return the attempt that each report is about, by the report's position. Reports on unknown messages are left out.
+    """Return the attempt that each report is about, by the report's index in `said`. Unknown messages are left out.
 
     `reporter`: id of the reporter; None: a consumer with access to this database, which may report on every message.
     """
@@ -146,7 +147,7 @@ def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[
 
 
 def report_digests(said: Sequence[ConsumerReport], reporter: int | None) -> list[bytes]:
-    """Return for each report the digest by which a repetition is recognised.
+    """Return for each report a digest, by which a repeated report is recognised.
 
     Call it outside a transaction, because AWS KMS may be called for the key of the digests.
     """
@@ -161,5 +162,5 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests:
 
 
 def unmatched_attempts() -> list[int]:
-    """Return the ids of attempts with a report to apply, which arrived before the attempt's message id was stored."""
+    """Return the ids of attempts with a report to apply that arrived before the attempt's message id was stored."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -44,12 +44,15 @@ class Assignment:
 
 
 def assignable_people() -> QuerySet[User]:
-    """Return the people to whom letters can be assigned: those who can use the admin, by name."""
+    """Return the people to whom letters can be assigned: all who can use the admin, sorted by name."""
     return User.objects.filter(is_active=True, is_staff=True).order_by("username")
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return each letter's latest assignment after `since`. Assignments by the bulk action `operation` are left out."""
+    """Return the latest assignment after `since` of each letter; letters without such an assignment are left out.
+
+    Assignments by the bulk action `operation` are not read.
+    """
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 

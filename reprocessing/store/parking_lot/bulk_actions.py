@@ -1,8 +1,8 @@
 """Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-A worker leases the bulk action until the time `leased_until`. Each batch writes a new time, only if the old time is
-unchanged, so that of two workers only one continues. If a worker is killed, another worker takes over when the lease
-has ended.
+A worker leases a bulk action until the time `leased_until`. Each batch writes a new time, if the old one is unchanged.
+So if two workers have the same bulk action, only one continues. If a worker is killed, another worker takes over when
+the lease has ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reprocessing.store.search import stored_filters
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
-#: For so many skipped letters of a bulk action, the reason is stored and shown to people.
+#: Highest number of skipped letters of a bulk action whose reasons are stored, to be shown to people.
 MAX_SKIP_REASONS: Final = 20
 #: Length of a worker's lease on a bulk action (s); after it, another worker takes over.
 LEASE_SECONDS: Final = 20.0
@@ -45,7 +45,7 @@ _NOTED: Final = {
 }  # fmt: skip
 
 
-#: For each kind of bulk action, the deed that may need a second person, and its words; None: it changes no message.
+#: For each kind of bulk action, its kind of deed and the deed's title; None: it needs no second person.
 _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
     BulkActionKind.RELEASE: (DeedKind.RELEASE, "Release all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
@@ -226,7 +226,10 @@ def lease_due(*, limit: int) -> list[int]:
 
 
 def take_over(operation: int) -> LeasedAction | None:
-    """Lease a running bulk action; None: it has ended. If another worker had the lease, its next batch does nothing."""
+    """Lease a running bulk action, also from a worker that has the lease; None: the bulk action has ended.
+
+    The next batch of the former worker then does nothing.
+    """
     return rows.first(LeasedAction, _TAKE, {"id": operation, "held": None, "lease": LEASE_SECONDS})
 
 
@@ -238,7 +241,7 @@ def renew_lease(held: LeasedAction) -> LeasedAction | None:
 def next_letters(held: LeasedAction) -> list[int]:
     """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`).
 
-    At most as many letters are changed as matched when the person confirmed, because people approve that number. If
+    In all, no more letters are changed than matched when the person confirmed, because people approve that number. If
     the filter has an assignee, letters that were assigned after the person saw them are left out.
     """
     sieve = stored_filters.read_filter(held.filter)

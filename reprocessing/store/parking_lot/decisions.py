@@ -15,7 +15,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-#: Lanes of one transaction.
+#: Highest number of lanes in one transaction.
 _GROUP = 500
 
 
@@ -39,7 +39,7 @@ class LockedLetter:
 # Finds the lane of a letter's ordering key; each letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
-# Letters without a place get separate lanes.
+# Creates the lanes of parked letters that have none.
 _LANES = f"""
 INSERT INTO redrive_lane (dlq_id, source_id, key_hash, single, phase)
 SELECT DISTINCT l.dlq_id, l.source_id, {LANE_KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
@@ -90,7 +90,7 @@ SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# Locks active runs. If a run is ending at this moment, this waits until the run has ended.
+# Locks active runs. If a run is ending at this moment, the statement waits until the run has ended.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
@@ -148,7 +148,8 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
-# A held lane without a parked letter is held by a rule, or its parked letter is no longer parked.
+# Lanes that were held by a parked letter, and may continue. If a lane has no parked letter, either a rule holds it, or
+# its letter is no longer parked.
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
  WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
@@ -181,10 +182,10 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[LockedLetter]:
-    """Lock letters, their lanes first; return each letter, with the reason if a person's decision cannot be applied.
+    """Lock letters, their lanes first; return each letter, and why a person's decision about it cannot be applied.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
-    id of the target to which they will be sent; None: their target is unchanged.
+    id of the target to which the letters will be sent; None: their target is unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -209,8 +210,9 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the ids of these letters' DLQs that have no running or paused run, so that nothing would send the letters.
+    """Return the ids of these letters' DLQs that have no run which would send the letters.
 
+    A run of the DLQ would send them if it is running; so would the letter's own run if it is paused, after it resumes.
     The running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
     """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
@@ -223,10 +225,10 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let held lanes of a DLQ continue: those without a parked letter; or all, if its `when_parked` is not hold now.
+    """Let the DLQ's lanes continue that a parked letter held, if it is not parked now, or `when_parked` is not hold.
 
-    This function commits by itself. The caller must not hold a lock on the DLQ's row: other transactions lock lanes
-    first, so both would wait for each other.
+    Lanes that a rule holds stay held. This function commits by itself. Do not call it with a lock on the DLQ's row,
+    because other transactions lock lanes first: both would wait for each other.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):

@@ -88,7 +88,7 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS so
 
 
 def current_bound() -> ExportBound:
-    """Return the bound for an export that begins now."""
+    """Return the present moment, as the bound of an export, which leaves out letters captured or finished later."""
     return rows.fetch(ExportBound, _BOUND, {})[0]
 
 

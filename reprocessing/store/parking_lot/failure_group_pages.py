@@ -1,4 +1,4 @@
-"""Read pages of failure groups, and count the letters of each group, and later letters of their lanes, which wait."""
+"""Read pages of failure groups. Count the letters of each group, and the letters that wait behind them in lanes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
-#: Letters that wait behind the newest `_ASKED` letters of a group's parts (the latest `_PARTS`) are counted up to this
-#: number.
+#: Letters that wait behind letters of a group are counted up to this number. Only the newest 200 letters (`_ASKED`) of
+#: the latest 20 groups (`_PARTS`) that are merged into the group are read.
 MAX_BEHIND: Final = 1_000
 _ASKED: Final = 200
 #: Ordering keys are counted in this many of the newest letters of a group.
@@ -21,8 +21,8 @@ _PARTS: Final = 20
 _REST: Final = ("parked", "captured")
 _UNDER_WAY: Final = ("waiting", "sending", "awaiting")
 
-# A group's messages and times are those of its own row, and of the rows that are merged into it. All groups are read,
-# with their stored counts; letters are not.
+# A group's counts and times include the groups that are merged into it. All groups are read, with their stored counts,
+# but no letters.
 _GROUPS: Final[LiteralString] = f"""
 WITH parts AS (
     SELECT coalesce(merged_into_id, id) AS id, min(first_at) AS first_at, max(last_at) AS last_at,
@@ -50,7 +50,7 @@ SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, coalesce(nullif(g.name, ''), g.ti
         OR position(lower(%(text)b::text) IN lower(concat_ws(' ', g.name, g.title, g.note, g.assigned_to))) > 0)
 """  # noqa: S608  # the inserted text is a constant
 
-#: SQL of each order of the list. "new": open groups that are new since yesterday, other open groups, then the rest.
+#: SQL of each order of the list. "new": open groups created in the last 24 hours, other open groups, then the rest.
 ORDERS: Final[dict[str, LiteralString]] = {
     "new": "g.status = 'open' AND g.created_at > redrive_now() - interval '1 day' DESC, g.status = 'open' DESC, "
            "p.last_at DESC",
@@ -67,8 +67,8 @@ _PAGES: Final = {
     for name, order in ORDERS.items()
 }
 
-# The newest letters of each group; no more rows are read, however many letters and merged groups there are. Index
-# entries of each part are read first.
+# Reads only the newest letters of each group and of the groups that are merged into it, however many letters there are.
+# For each of these groups, the ids are read from an index first.
 _NEWEST = """
 SELECT p.id AS group_id, count(*) AS letters, count(DISTINCT l.ordering_key) AS keys, max(l.id) AS letter
   FROM unnest(%(groups)b::bigint[]) AS p(id) CROSS JOIN LATERAL (
@@ -81,7 +81,7 @@ SELECT p.id AS group_id, count(*) AS letters, count(DISTINCT l.ordering_key) AS 
  GROUP BY 1
 """
 
-# Each part gives its newest letters by the index of groups: of all parts at once, the planner would sort all letters.
+# The newest letters of each merged group are read by index. For all groups at once, the planner would sort all letters.
 _PAGE_OF_LETTERS = """
 SELECT n.id FROM (SELECT id FROM redrive_failure_group
                    WHERE id = %(group)b::bigint OR merged_into_id = %(group)b::bigint) m
@@ -92,7 +92,7 @@ SELECT n.id FROM (SELECT id FROM redrive_failure_group
  ORDER BY n.id DESC LIMIT %(limit)b
 """
 
-# Reads the asked hours of each part by their index. OFFSET keeps the planner from reading the hours of all groups.
+# Reads the hours of each merged group by index. OFFSET 0 keeps the planner from reading the hours of all groups.
 _HOURS = """
 WITH span AS MATERIALIZED (
     SELECT redrive_now() - make_interval(secs => %(seconds)b::int * %(steps)b::int) AS start)
@@ -106,7 +106,8 @@ SELECT coalesce(m.merged_into_id, m.id) AS group_id,
  GROUP BY 1, 2
 """
 
-# Later letters in the lanes of a group's letters. Columns and bounds fit the indexes of a lane's order and of a group.
+# Later letters in the lanes of a group's letters. They are found by two indexes: of a group's letters, and of the
+# letters of a lane in order.
 _FOUND: Final[LiteralString] = """
 SELECT w.id FROM (
     SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id
@@ -169,7 +170,10 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class NewestLetters:
-    """The newest letter (`letter`) of a group; and how many keys (`keys`) its newest `letters` letters have."""
+    """The id of a group's newest letter (`letter`), and how many ordering keys (`keys`) its newest letters have.
+
+    `letters`: how many letters were read, at most 100.
+    """
 
     group_id: int
     letters: int
@@ -188,7 +192,7 @@ class _Step:
 class GroupCounts:
     """How many letters a group has by state.
 
-    `behind`: how many letters wait behind them in lanes; 1,001: over 1,000.
+    `behind`: how many letters wait in lanes behind letters of the group; 1,001 means more than 1,000.
     """
 
     parked: int = 0
@@ -220,7 +224,7 @@ def group_page(  # noqa: PLR0913  # each by its name
 
 
 def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
-    """Return this group, or the group that it is merged into; None: it does not exist, or `seen` excludes its DLQ."""
+    """Return this group, or the group that it is merged into; None: it does not exist, or `seen` lacks its DLQ."""
     values: dict[str, object] = dict.fromkeys(("dlq", "status", "text"))
     known = rows.column(int, _ROOT, {"group": group})
     asked = {**values, "dlqs": seen.array, "group": known[0], "limit": 1, "offset": 0} if known else None
@@ -245,10 +249,9 @@ def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
 
 
 def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]]:
-    """Return how many letters of each group were first sent in each of the last 24 hours, or of the last 14 days.
+    """Return how many letters of each group producers sent in each of the last 24 hours, or of the last 14 days.
 
-    The first send is the producer's, before the letter failed. `days`: count by day, not by hour. The oldest comes
-    first.
+    By group id; the oldest hour or day comes first. `days`: count by day, not by hour.
     """
     steps, seconds = (14, 86_400) if days else (24, 3_600)
     values = {"groups": list(groups), "step": "day" if days else "hour", "steps": steps, "seconds": seconds}
@@ -260,7 +263,7 @@ def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Return, by group id, how many letters each group has by state, and how many letters wait behind them in lanes."""
+    """Return, by group id, how many letters each group has by state, and how many letters wait behind its letters."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}

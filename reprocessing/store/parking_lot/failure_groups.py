@@ -12,11 +12,11 @@ from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.parking_lot import similar_groups
 from reprocessing.store.payloads import content
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: SQL: the latest failure report about a letter l. The report names the letter's message id, its redrive id, or the

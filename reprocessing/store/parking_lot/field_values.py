@@ -1,6 +1,6 @@
-"""Read a field of many letters: find the letters with a value, or group letters by their values.
+"""Read a field of the content of many letters: find the letters with a value, or group letters by their values.
 
-This process reads the bodies, because PostgreSQL understands neither sealed bodies nor JMESPath.
+The bodies are read here and not by SQL, because PostgreSQL can read neither encrypted bodies nor JMESPath.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ SELECT l.id, l.message_id, l.dlq_id, l.first_sent_at, coalesce(v.body, p.body) A
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
 """
 
-# A text, or the digits of an integer, are in a body as they are, or the body has an escape sequence such as \u0041, or
-# a number with an exponent such as 4.2e1.
+# Letters whose body may have the value. Either the body is encrypted, or it has the text (or the digits of the
+# integer), or it has an escape sequence such as \u0041, or a number with an exponent such as 4.2e1, which may be the
+# value.
 _MAY_HAVE: Final[LiteralString] = rf"""
 SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id
@@ -43,7 +44,7 @@ SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
         OR (%(number)b::bool AND encode(b.body, 'escape') ~ '[:,[[:space:]]-?[0-9]+(\.[0-9]+)?[eE]'))
 """  # noqa: S608  # the inserted text is a constant
 _INTEGER: Final = re.compile(r"-?[0-9]+", re.ASCII)
-#: A text that is in a body as it is. A number with a fraction may be written in several ways.
+#: A text that JSON may only write as it is, or with \u. It is not a number with a fraction, which has several forms.
 _PLAIN: Final = re.compile(r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+")
 
 
@@ -59,7 +60,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class ValueGroup:
-    """The letters that have one value in a field. `oldest`: when the first was sent; `sample`: its id."""
+    """How many letters have one value in a field. `oldest`: when the oldest of them was sent; `sample`: its id."""
 
     value: FieldValue
     letters: int
@@ -76,9 +77,9 @@ class ValueGroups:
 
 
 def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, seconds: float | None) -> list[int]:
-    """Return the ids of these letters whose field has the value; None: whose field is missing.
+    """Return the ids of the letters among these whose field has the value. `value` None: the field is missing.
 
-    `seconds`: the time limit; None: no limit. The bytes that would be sent are read, including edits.
+    The field is read from the bytes that would be sent, with edits. `seconds`: the time limit; None: no limit.
 
     Raises:
         InvalidFilter: the search took longer than `seconds`.
@@ -97,9 +98,9 @@ def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, s
 
 
 def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> ValueGroups:
-    """Return these letters by the value of a field, with masked values, until the time is over.
+    """Group these letters by the value of a field, with masked values, until `seconds` have passed.
 
-    `among`: ids of letters; at least one chunk of them is read.
+    `among`: ids of letters; at least one chunk of these letters is read, even if that takes longer.
     """
     ends, groups, read = time.monotonic() + seconds, dict[FieldValue, ValueGroup](), 0
     rules = lru_cache(lambda dlq: viewed_content.rules_of(DeadLetterQueue.objects.get(pk=dlq)))
@@ -115,7 +116,7 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
 
 
 def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Sequence[int]:
-    """Return those of these letters that can have the value; PostgreSQL finds them without reading the JSON."""
+    """Return the ids of the letters among these whose body may have the value, found by PostgreSQL as a text."""
     is_read = wanted.source is SelectorSource.BODY and jmespath_query.is_path(wanted.name)
     if not is_read or value is None or not (_PLAIN.fullmatch(value) or _INTEGER.fullmatch(value)):
         return among
@@ -133,7 +134,7 @@ def _with(group: ValueGroup | None, value: FieldValue, one: _Content) -> ValueGr
 
 
 def _chunks(among: Sequence[int]) -> Iterator[list[_Content]]:
-    """Yield these letters with their bytes. Letters without bytes, or whose key was destroyed, are left out."""
+    """Yield these letters in lists, with their bytes. Letters without readable bytes are left out."""
     for chunk in sealed_search.chunks(among):
         readable, _ = content.opened_or_why(rows.fetch(_Content, _READ, {"letters": chunk}))
         yield readable

@@ -29,7 +29,7 @@ SELECT g.id AS group_id, coalesce(nullif(g.name, ''), g.title, '') AS title,
 
 @dataclass(frozen=True, slots=True)
 class GroupOfRun:
-    """Parked letters of a run with the same group; of those without a group (`group_id` None), with the same reason."""
+    """Parked letters of a run in the same failure group; or without a group (`group_id` None), for the same reason."""
 
     group_id: int | None
     title: str
@@ -38,5 +38,5 @@ class GroupOfRun:
 
 
 def groups_of_run(run: int) -> list[GroupOfRun]:
-    """Return how many letters of a run are parked, by group, the most first; `MAX_READ` are read at most."""
+    """Return how many letters of a run are parked, by failure group, the largest first; at most 10,000 are read."""
     return rows.fetch(GroupOfRun, _GROUPS, {"run": run, "most": MAX_READ})

@@ -1,7 +1,7 @@
 """Merge failure groups, split a merged group, and rename a group; each with an audit log entry.
 
-A merged group stays in the database, and names the group that it is a part of. Letters stay in the group of their own
-fingerprint, so that a merge can be undone.
+A merged group stays in the database, with the id of the group that it is merged into. Its letters stay in it, so that a
+merge can be undone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import similar_groups
 
-# Parts of a chosen group come along, so that no group is merged into one that is itself merged. Groups are locked in
-# the order of failure_groups._PUT.
+# Groups that are merged into a chosen group are merged with it: so no group is merged into a merged group. Groups are
+# locked in the order of failure_groups._PUT, to prevent deadlocks.
 _LOCK = """
 SELECT g.id, g.dlq_id, g.merged_into_id FROM redrive_failure_group g
  WHERE g.id = ANY(%(groups)b::bigint[]) OR g.merged_into_id = ANY(%(groups)b::bigint[])
@@ -111,7 +111,7 @@ def merge_groups(groups: Collection[int], *, into: int, by: str, reason: str) ->
 
 
 def split_group(group: int, parts: Collection[int], *, by: str, reason: str) -> int:
-    """Undo the merge of the groups `parts` into the group `group`; return how many groups were split off."""
+    """Undo the merge of the groups `parts` into the group `group`; return how many merges were undone."""
     values = {"groups": [group, *parts], "group": group, "parts": list(parts), "by": by, "reason": reason}
 
     def work() -> int:
@@ -131,5 +131,5 @@ def rename_group(group: int, name: str, *, seen: str, by: str, reason: str) -> b
 
 
 def merged_groups(group: int, *, limit: int) -> list[MergedGroup]:
-    """Return up to `limit` groups that are merged into this group, those with the latest messages first."""
+    """Return up to `limit` groups that are merged into this group, the group with the latest message first."""
     return rows.fetch(MergedGroup, _PARTS, {"group": group, "limit": limit})

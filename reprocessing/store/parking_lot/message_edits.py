@@ -1,4 +1,4 @@
-"""Edit letters: read them, lock them, and add revisions: edited bytes, which are sent instead of the captured bytes."""
+"""Edit letters: read and lock letters, and add revisions (edited bytes, sent instead of the captured bytes)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EditableLetter:
         largest: highest number of bytes that the target accepts, including attributes.
         ordering_key: the key; None: the letter has no key, or no place in a lane yet.
         placed: whether the letter has a place in a lane; an edit does not change the place.
-        led: whether the letter's source queue is known; if not, the letter has no target.
+        led: whether the letter's source queue is known; else the letter has no target.
     """
 
     letter_id: int
@@ -77,7 +77,7 @@ class NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class LetterVersion:
-    """By what a change of a letter is detected: its state and since when, and the number and time of its last edit."""
+    """Values that show whether a letter has changed: its state, when it finished, and its last edit."""
 
     letter_id: int
     state: str
@@ -120,8 +120,8 @@ SELECT l.id AS letter_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision,
   FROM redrive_letter l LEFT JOIN redrive_revision v ON v.id = l.revision_id WHERE l.id = ANY(%(letters)b::bigint[])
 """
 
-# A FIFO target must not drop the edited message as a repetition, so `epoch` is raised: it is part of the deduplication
-# id. Rules decide again, unless a person set the target.
+# `epoch` is a part of the deduplication id. It is raised, so that a FIFO target does not drop the edited message as a
+# repetition. Rules decide about the letter again, unless a person set the target.
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, previous_body_hash, size,
@@ -175,7 +175,7 @@ def read_letter(letter: int) -> EditableLetter | None:
 
 
 def read_letters(letters: Collection[int]) -> tuple[list[EditableLetter], set[int]]:
-    """Return letters with their bytes, and the ids of those whose data key a person destroyed.
+    """Return letters with their bytes, and the ids of the letters whose data key a person destroyed.
 
     Letters whose bytes are deleted are left out.
 
@@ -191,7 +191,7 @@ def read_letters(letters: Collection[int]) -> tuple[list[EditableLetter], set[in
 
 
 def read_versions(letters: Collection[int]) -> dict[int, LetterVersion]:
-    """Return by what a change of these letters is detected, by letter id."""
+    """Return, by letter id, the values that show whether a letter has changed."""
     return {one.letter_id: one for one in rows.fetch(LetterVersion, _VERSIONS, {"letters": list(letters)})}
 
 
@@ -201,7 +201,7 @@ def lock_letter(letter: int) -> None:
 
 
 def add_revisions(edits: Sequence[WrittenEdit], *, by: str, reason: str) -> list[NewRevision]:
-    """Add revisions to locked letters, one to each letter that is parked.
+    """Add a revision (edited bytes) to each of these locked letters that is parked; return the new revisions.
 
     From now on, rules read the revision, and the revision is sent.
     """

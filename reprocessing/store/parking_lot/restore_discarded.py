@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# The letter gets the parking reason that it had before it was discarded. If its idempotency key was discarded with it,
-# the key becomes free when no copy of the letter can still be delivered; duplicates parked meanwhile stay parked.
+# The letter gets the parking reason that it had before it was discarded. If its idempotency key was marked as
+# discarded, the key becomes free when no copy of the letter can still be delivered. Duplicates that were parked stay
+# parked.
 _RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l

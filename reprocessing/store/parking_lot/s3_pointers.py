@@ -8,7 +8,8 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import IS_SEALED
 
-# A pointer has a few hundred bytes, so large bodies are not searched. Sealed bodies are searched after they are opened.
+# A pointer has a few hundred bytes, so large bodies are not read. Encrypted bodies are read, and checked after
+# decryption.
 _POINTING = f"""
 SELECT l.id, l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes
   FROM (SELECT id, message_id, revision_id FROM redrive_letter

@@ -11,11 +11,11 @@ from reprocessing.domain.parking_lot.failure_fingerprint import FailureCause
 from reprocessing.domain.parking_lot.similar_shapes import Shape, leaders
 from reprocessing.store import rows
 
-#: A new shape is compared with so many shapes of its DLQ: those with the latest messages.
+#: Highest number of shapes of a DLQ, those with the latest messages, with which a new shape is compared.
 MOST: Final = 1_000
 
-# Without this lock, two workers that see similar new shapes at the same moment would each make a group. A person's
-# merge takes the lock, too: else a new group might join a group that the merge is making a part of another group.
+# Without this lock, two workers that see similar new shapes at the same moment would each make a group. A merge by a
+# person takes the lock, too. Else a new group might be merged into a group that the person is merging into another.
 _TURN = "SELECT pg_advisory_xact_lock(1381126739, dlq) FROM unnest(%(dlqs)b::int[]) AS s(dlq)"
 
 _KNOWN = """

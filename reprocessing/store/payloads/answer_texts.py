@@ -1,4 +1,4 @@
-"""Seal (encrypt) texts in a target's answers, because they may quote a payload, and open them for a person."""
+"""Encrypt (seal) texts in a target's answers, which may quote a payload, and decrypt them for a person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content, viewed_content
 from reprocessing.store.payloads.content import Sealer
 
-#: Stored in place of a text that could not be sealed. The outcome of the attempt is recorded all the same.
+#: Stored in place of a text that could not be encrypted. The outcome of the attempt is still recorded.
 NOT_KEPT: Final = "the text was not kept, because payload keys were not available"
 #: Shown in place of a text while a page does not show the payload.
 HIDDEN: Final = "its text may quote the payload, and is shown with it"
@@ -45,10 +45,10 @@ def sealed(texts: Sequence[AnswerText]) -> list[str]:
 
 
 def detail_for(letter: Letter, detail: str, *, shown: bool, revealed: bool) -> str:
-    """Return the `detail` (why it failed) of the letter or of an attempt, as a person may read it.
+    """Return the `detail` (why it failed) of the letter or of one of its attempts, as a person may read it.
 
-    A text of the target is left out, unless the page shows the payload (`shown`). If the DLQ masks fields, the whole
-    text is masked, unless `revealed`: masking rules cannot find a field's value in a text.
+    A target's text in it is left out, unless the page shows the payload (`shown`). If the DLQ masks fields, the whole
+    text is masked, unless `revealed`, because masking rules cannot find a field's value in a text.
     """
     said, text = attempt_detail.split(detail)
     if not text:

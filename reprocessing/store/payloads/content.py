@@ -20,7 +20,7 @@ from reprocessing.domain.payloads.sealing import DataKey, Part
 from reprocessing.store.payloads import payload_keys
 from reprocessing.store.payloads.payload_keys import INSTALLATION
 
-#: SQS's own attributes that are sealed. The others stay readable, because statements read them: docs/payloads.md.
+#: SQS's own attributes that are sealed. Other attributes stay readable, because SQL statements read them.
 _SEALED_SYSTEM: Final = frozenset({"AWSTraceHeader", "MessageDeduplicationId", "SenderId"})
 _SYSTEM: Final = "sealed"  # the member of `system` that has the sealed attributes
 
@@ -56,7 +56,7 @@ class Sealer:
 
     @property
     def key_id(self) -> int | None:
-        """Return the id of the data key; None: nothing is sealed."""
+        """Return the id of the data key; None: content is stored readable."""
         return None if self.key is None else self.key.id
 
     def bytes(self, content: bytes, part: Part, *, of: str) -> bytes:
@@ -77,7 +77,7 @@ class Sealer:
         return {**shown, _SYSTEM: base64.b64encode(sealed).decode()}
 
 
-#: Seals nothing: payloads are stored readable.
+#: The sealer without a key: it encrypts nothing.
 READABLE: Final = Sealer(None)
 
 
@@ -98,7 +98,7 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return rows with their content decrypted; and, by message id, why other rows cannot be decrypted."""
+    """Return the rows that can be decrypted, decrypted; and, by message id, why the other rows cannot."""
     try:
         return opened(found), {}
     except PayloadUnreadable:
@@ -152,7 +152,7 @@ def digests(bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return hashes of private values as they are stored: unchanged, or as HMACs if payloads are encrypted."""
+    """Return hashes of private values as they are stored: as HMACs if payloads are encrypted, else unchanged."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 

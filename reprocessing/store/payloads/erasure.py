@@ -33,7 +33,7 @@ UPDATE redrive_letter
 
 _CLAIMS = "DELETE FROM redrive_claim WHERE letter_id = ANY(%(letters)b::bigint[])"
 
-# A key queue without unfinished or parked letters loses its key. Its row stays, since its letters refer to it.
+# Erases the keys of key queues without unfinished or parked letters. The rows stay, since letters refer to them.
 _LANES = """
 UPDATE redrive_lane n
    SET key = NULL, key_hash = sha256(convert_to('erased lane ' || n.id, 'UTF8')), highest_sent_sequence = NULL, why = ''
@@ -50,7 +50,7 @@ _ATTEMPTS = f"""
 UPDATE redrive_attempt SET detail = '' WHERE letter_id = ANY({_LETTERS_OF}) AND detail <> ''
 """  # noqa: S608  # the inserted text is a constant
 
-#: The columns of each table in which texts of people, filters or errors may have the value: `text`, then `jsonb`.
+#: By table, the columns that may have the value in texts of people, filters or errors: `text` columns, then `jsonb`.
 HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]]] = {
     "redrive_audit_entry": (("reason",), ("before", "after")),
     "redrive_bulk_action": (("reason", "why"), ("filter", "arguments", "refusals")),
@@ -68,12 +68,13 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
     "redrive_letter": (("detail",), ()),
 }
 
-# A value in a number of the document is not replaced.
+# True if the JSON column {0} has the value in a text. A value that is only a part of a number is not replaced.
 _CHANGES: Final[LiteralString] = """(
     position(%(in_json)b::text IN {0}::text) > 0 AND redrive_erased({0}, %(value)b::text, %(erased)b::text) <> {0})
 """
 
-# Without its stored answer, a repeated request acts again, which changes nothing twice: see `store.api.calls`.
+# If a request is repeated whose stored response was deleted, it acts again, but changes nothing twice
+# (`store.api.calls`).
 _ANSWERS = """
 DELETE FROM redrive_api_call
  WHERE position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0
@@ -117,7 +118,7 @@ def open_erasure(digest: bytes, *, by: str, reason: str) -> Erasure:
 def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
     """Erase letters' content and keys, the details and claims of their attempts, and the keys of their key queues.
 
-    All is one transaction, with an audit log entry for each letter. Letters in progress are not changed.
+    One transaction does this, with an audit log entry for each letter. Letters in progress are not changed.
     """
 
     def work() -> Removed:
@@ -168,7 +169,7 @@ def count_history(value: str) -> dict[str, int]:
 
 
 def finish(of: Erasure) -> None:
-    """End an erasure, and write its certificate to the audit log: counts, digest, times, person; not the value."""
+    """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest."""
     rows.execute(_FINISH, {"id": of.pk})
 
 

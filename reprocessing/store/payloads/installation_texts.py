@@ -1,6 +1,6 @@
-"""Seal and erase texts that belong to no DLQ: texts of consumer reports, texts that filters search for, and patches.
+"""Encrypt (seal) and erase texts that belong to no DLQ: of consumer reports, of filters' searches, and of patches.
 
-These texts are sealed (encrypted) with the installation's data key.
+The installation's data key encrypts these texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """SQL of a column with texts: its `table`; `text` reads the text of a row x; `change` sets the text."""
+    """SQL for a column with texts. `text` reads the text of a row x of `table`; `change` sets it to `s.becomes`."""
 
     part: Part
     table: LiteralString
@@ -29,9 +29,9 @@ _REPORTS: Final = _Column(Part.REPORT, "redrive_report", "nullif(x.message, '')"
 
 
 def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString) -> tuple[_Column, ...]:
-    """Return the texts of a column of stored filters that may have values of messages (`message_filter.SECRETS`).
+    """Return the columns for the conditions of stored filters that may have message data (`message_filter.SECRETS`).
 
-    `path`: where the filter is in the column's JSON; empty, or the names of members with commas behind them.
+    `path`: where the filter is in the column's JSON, such as `filter,`; empty: the column is the filter.
     """
     return tuple(
         _Column(
@@ -42,8 +42,8 @@ def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString
     )  # fmt: skip
 
 
-#: Texts that people searched for, and patches of edits: of bulk actions, of requests for their approval, and of saved
-#: filters.
+#: The columns with texts that people searched for, and with patches of edits: in bulk actions, in requests for
+#: approval, and in saved filters.
 _TYPED: Final = (
     *_of_filters("redrive_bulk_action", "filter", ""),
     *_of_filters("redrive_approval", "arguments", "filter,"),
@@ -87,7 +87,7 @@ def seal_texts() -> int:
 
 
 def erase_filters(value: str, erased: str) -> int:
-    """Replace the value by `erased` in the sealed texts of filters and patches; return in how many.
+    """Replace the value by `erased` in the encrypted texts of filters and patches; return how many texts changed.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
@@ -103,7 +103,7 @@ def erase_filters(value: str, erased: str) -> int:
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield the texts of a column in lists: the sealed texts if `sealed` is true, else the readable texts."""
+    """Yield the texts of a column, in lists of up to 500. `sealed`: the encrypted texts, else the readable texts."""
     statement = _READ.format(table=column.table, text=column.text)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):
@@ -112,7 +112,7 @@ def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
 
 
 def _replace(column: _Column, found: list[_Text], becomes: list[str]) -> int:
-    """Replace texts, except those that were changed or erased since they were read; return how many were replaced."""
+    """Replace texts, unless they were changed or erased since they were read; return how many were replaced."""
     statement = _REPLACE.format(table=column.table, text=column.text, change=column.change)
     former = [text.text for text in found]
     return rows.execute(statement, {"ids": [text.id for text in found], "former": former, "becomes": becomes})

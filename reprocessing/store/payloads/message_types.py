@@ -1,7 +1,7 @@
 """Read the types of letters, such as order.paid, for titles of pages, and find a delivered letter of the same type.
 
-A type is found as failure groups find it (ADR 0051), in content whose masked fields are masked. People see types
-without the permission to see payloads, but content is not decrypted for them: then the type is that of the group.
+A type is found as failure groups find it (ADR 0051), in content with masked values. People without permission to see
+payloads also see types. Content is not decrypted for these people: they see the type of the letter's failure group.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.store import rows
 from reprocessing.store.payloads import content, viewed_content
 
-#: The newest finished letters of a DLQ, and the delivered ones among them, in which a letter of a type is looked for.
+#: How many of a DLQ's newest finished letters are searched for a delivered letter of a type.
 LOOKED_AT: Final = 1_000
 _READ, _BYTES = 200, 4_194_304
 
@@ -35,8 +35,8 @@ SELECT l.id, l.message_id, l.size, CASE WHEN l.size <= %(most)b::int THEN coales
  WHERE l.id = %(letter)b
 """
 
-# The conditions of the inner query are those of the index ended_letters_by_dlq_and_time. LIMIT 1 has each payload read
-# by its key: a join might scan all of them.
+# The conditions of the inner query are those of the index ended_letters_by_dlq_and_time. With LIMIT 1, each payload is
+# read by its primary key: a join might scan all payloads.
 _DELIVERED = """
 SELECT l.id, l.message_id, l.size, coalesce(v.body, p.body) AS body,
        coalesce(v.attributes, p.attributes) AS attributes, p.system
@@ -56,7 +56,7 @@ SELECT l.id, l.message_id, l.size, coalesce(v.body, p.body) AS body,
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What would be sent of a letter: the last edit, or the captured content. `body` None: it is too large."""
+    """The content of a letter that would be sent: the last edit, or the captured content. `body` None: too large."""
 
     id: int
     message_id: str
@@ -67,9 +67,10 @@ class _Content:
 
 
 def type_of(letter: Letter, *, opens: bool) -> str:
-    """Return the type of a letter; "": it has none, or its content cannot be read.
+    """Return the type of a letter, such as order.paid; "": it has no known type.
 
-    `opens`: the person may see payloads, so encrypted content may be decrypted.
+    `opens`: the person may see payloads, so encrypted content may be decrypted. If the content cannot be read, the type
+    is that of the letter's failure group.
     """
     held = rows.first(_Content, _CONTENT, {"letter": letter.pk, "most": BODY_LIMIT})
     if held is None or (not opens and sealing.key_id(bytes(held.attributes)) is not None):
@@ -84,7 +85,7 @@ def type_of(letter: Letter, *, opens: bool) -> str:
 def last_delivered_of_type(letter: Letter, kind: str) -> int | None:
     """Return the id of the DLQ's last delivered letter of this type, other than `letter`; None: none is found.
 
-    At most 200 delivered letters, of the newest 1,000 finished ones, and 4 MiB are read.
+    Only the newest 1,000 finished letters are searched, and of these at most 200 delivered letters, or 4 MiB.
     """
     asked = {
         "dlq": letter.dlq_id, "letter": letter.pk, "most": BODY_LIMIT, "looked_at": LOOKED_AT, "read": _READ,

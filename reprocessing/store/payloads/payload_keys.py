@@ -19,8 +19,8 @@ from reprocessing.domain.payloads.key_ring import NO_KEYS, KeyRing
 from reprocessing.domain.payloads.sealing import DataKey, new_secret
 from reprocessing.store import rows
 
-#: What a data key encrypts: payloads of a DLQ on a day. (None, None): the installation's key, for digests and texts. A
-#: DLQ without a day: the DLQ's search key, which encrypts nothing, but computes the keyed hashes of search values.
+#: What a data key is for, as a pair (DLQ, day): payloads of the DLQ on the day. (None, None): the installation's key,
+#: for digests and texts. (DLQ, None): the DLQ's search key, which only computes the keyed hashes of search values.
 Place = tuple[int | None, date | None]
 INSTALLATION: Final[Place] = (None, None)
 
@@ -40,7 +40,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text that must be given to unwrap the key, so that the keys of two rows cannot be exchanged."""
+        """Return the text that must be given to unwrap the key: nobody can exchange the keys of two rows unnoticed."""
         return context_of((self.dlq_id, self.day))
 
 
@@ -80,7 +80,7 @@ _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NO
 
 
 class _Unwrapped:
-    """The unwrapped data keys that this process keeps in memory, each for the seconds that `use_ring` was given."""
+    """The unwrapped data keys that this process keeps in memory, each for a number of seconds (see `use_ring`)."""
 
     def __init__(self) -> None:
         self.ring: Callable[[], tuple[KeyRing, float]] = lambda: (NO_KEYS, 0.0)
@@ -199,14 +199,14 @@ def is_live(key_id: int) -> bool:
 
 
 def not_wrapped_by_first(*, limit: int) -> list[StoredKey]:
-    """Return up to `limit` data keys that the first wrapping key, which wraps new data keys, does not wrap yet."""
+    """Return up to `limit` data keys that are not wrapped by the first wrapping key, which wraps new data keys."""
     return rows.fetch(StoredKey, _LEFT, {"first": _unwrapped.ring()[0].first, "limit": limit})
 
 
 def rewrap(some: Collection[StoredKey]) -> int:
-    """Wrap these data keys with the first wrapping key; return how many.
+    """Wrap these data keys with the first wrapping key instead; return how many were changed.
 
-    A data key that changed meanwhile is left out.
+    A data key that another process changed meanwhile is left out.
     """
     ring = _unwrapped.ring()[0]
     wrapped = [ring.wrap(ring.unwrap(key.wrapped_by, key.wrapped or b"", key.context), key.context)[1] for key in some]

@@ -38,12 +38,12 @@ UPDATE redrive_letter
  WHERE id = ANY(%(letters)b::bigint[]) AND state = 'captured'
 """
 
-# Only the body of a letter with this time is stored again when its message comes back.
+# Clears `body_deleted_at`: only a letter with this time gets its body again when its message comes back.
 _FOR_GOOD = """
 UPDATE redrive_letter SET body_deleted_at = NULL WHERE id = ANY(%(letters)b::bigint[]) AND body_deleted_at IS NOT NULL
 """
 
-#: What is removed, by the name that the audit log shows.
+#: The statements that remove content, by the name under which the audit log shows their counts.
 _REMOVALS: Final[dict[str, LiteralString]] = {
     "notices": """
 DELETE FROM redrive_parking_queue_message
@@ -86,7 +86,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_o
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Ids of `letters` whose content was removed, ids of letters in progress (`busy`), and removed rows by kind."""
+    """The ids of letters whose content was removed, of letters in progress (`busy`), and counts of changed rows."""
 
     letters: list[int] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
@@ -105,7 +105,7 @@ def remove_content(
 ) -> Removed:
     """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
 
-    Letters in progress are not changed. For each other letter, an audit log entry (`act`) is written; `after`: values
+    Letters in progress are not changed. For each changed letter, an audit log entry (`act`) is written. `after`: values
     to add to the entry.
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})

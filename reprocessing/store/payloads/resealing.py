@@ -1,4 +1,4 @@
-"""Seal (encrypt) payloads, edits, digests and texts of targets that were stored before encryption was set up."""
+"""Seal (encrypt) what was stored before encryption: payloads, edits, digests of bodies, error texts of targets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 #: Permits sealing captured and edited bytes until the end of the transaction.
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
-# Letters are read in the order of their ids.
+# Payloads that are not encrypted, in the order of their letters' ids.
 _READABLE = f"""
 SELECT * FROM (
     SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system, l.body_hash,
@@ -94,8 +94,8 @@ class _ReadableEdit:
     previous_body_hash: bytes
 
 
-# Texts of targets, in details of attempts and in the details of parked letters, which are copies. `/wE` is how sealed
-# text goes on after its mark.
+# Readable texts of targets in details of attempts; details of parked letters are copies of these. A text begins with
+# chr(26); a sealed text continues with `/wE`.
 _DETAILS: Final[LiteralString] = """
 SELECT a.id, l.dlq_id, l.message_id, a.detail FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.id > %(above)b::bigint AND strpos(a.detail, chr(26)) > 0 AND strpos(a.detail, chr(26) || '/wE') = 0
@@ -125,7 +125,7 @@ class _Detail:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows (`n`) a call sealed (encrypted), and the id of its last row; 0: no readable rows are left."""
+    """How many rows (`n`) a call encrypted, and the id of the last row; `last` 0: no readable rows are left."""
 
     n: int
     last: int
@@ -233,7 +233,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return, for each edit, the digest of the body that was edited: the captured body, or that of the edit before."""
+    """Return, for each edit, the digest of the body before the edit: the captured body, or the body of an edit."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

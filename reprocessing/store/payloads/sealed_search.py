@@ -11,7 +11,7 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import IS_SEALED
 
-#: Highest number of bytes, and of letters, that are decrypted at a time; a larger letter is a chunk by itself.
+#: Highest number of bytes, and of letters, in a chunk that is decrypted; a larger letter is a chunk by itself.
 CHUNK, LETTERS = 16 * 1024 * 1024, 1_000
 
 _WEIGHTS = """
@@ -44,7 +44,7 @@ class _SealedLetter:
 def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | None) -> list[int]:
     """Return the ids of these letters whose sealed body, captured or edited, contains the text.
 
-    `seconds`: the time limit; None: no limit. A letter whose key was destroyed does not match.
+    `seconds`: the time limit; None: no limit. A letter that cannot be decrypted does not match.
 
     Raises:
         InvalidFilter: the search took longer than `seconds`.
@@ -63,7 +63,7 @@ def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | N
 
 
 def chunks(letters: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the ids of letters in chunks that fit into memory when they are opened (`CHUNK`, `LETTERS`), by id."""
+    """Yield the ids of letters, sorted, in chunks of up to 1,000 letters and 16 MiB (`LETTERS`, `CHUNK`)."""
     chunk, weight = list[int](), 0
     for letter in rows.fetch(_Weight, _WEIGHTS, {"letters": list(letters)}):
         if chunk and (weight + letter.size > CHUNK or len(chunk) >= LETTERS):

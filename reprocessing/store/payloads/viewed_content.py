@@ -22,7 +22,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import content
 
 logger = logging.getLogger(__name__)
-#: Revision numbers: `TO_SEND` is what would be sent (the last edit, or else the captured message); 0 is as captured.
+#: The revision number of the content that would be sent: the last edit, or else the captured message (number 0).
 TO_SEND: Final = -1
 CAPTURED: Final = 0
 
@@ -109,12 +109,15 @@ def masked(dlq: DeadLetterQueue, body: bytes, attributes: Attributes) -> MaskedC
 
 
 def masked_by(rules: MaskRules, body: bytes, attributes: Attributes) -> MaskedContent:
-    """Return content with values masked by the rules of its DLQ (`rules_of`), read once for many letters."""
+    """Return content with values masked by `rules` (from `rules_of`, which callers read once for many letters)."""
     return masking.mask(body, attributes, rules)
 
 
 def record_view(letter: int, *, by: str, why: str, revealed: bool = False) -> None:
-    """Record that a person viewed content of a letter which a caller read and masked (`masked`), or `revealed`."""
+    """Record that a person viewed a letter's content, which the caller has read and masked (see `masked`).
+
+    `revealed`: the person saw the content without masks.
+    """
     after = {"revealed": True} if revealed else {}
     message_edits.record_action(letter, AuditAct.REVEALED, by=by, reason=why, before={}, after=after)
 

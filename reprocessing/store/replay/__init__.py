@@ -1,1 +1,1 @@
-"""Store that letters are sent: the intent before a send, the result of each attempt, and task hints for workers."""
+"""Record sends: the intent before each send, the result of each attempt, and the task hints that beat gave workers."""

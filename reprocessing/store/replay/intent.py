@@ -1,4 +1,4 @@
-"""Record the intent: before letters are sent, commit that they are about to be sent. Only returned letters are sent."""
+"""Commit, before letters are sent, that they will be sent (the intent). Only the letters that it returns are sent."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 # The parts of the statement (CTEs), in order:
 # `mine`: lanes that the caller still leases, with enough time left.
 # `wanted`: letters that are still the first of these lanes, with no rule changed since.
-# `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size counts
-# letters never sent in the run before. A half-open breaker allows one letter, the canary.
+# `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size limits only
+# letters that were not sent in the run before. A half-open breaker allows one letter, the canary.
 # `claimed`: idempotency keys that these letters have reserved. A key of a finished letter is reserved only after a
 # person's release. `LAPSED` reads a claim as it was when the statement began.
-# An edited body replaces the captured body.
-# Several conditions are written so that the planner uses the right index, even with old statistics: the run is checked
-# after the lanes are found, lanes are found by id, attempts by letter, and `holds_lane` is looked up for each lane.
+# With old statistics, the planner might use a wrong index. So the run is checked after the lanes are found, lanes are
+# found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id,
@@ -154,7 +153,7 @@ class IntendedSend:
     dlq_id: int
     attempts: int  #: attempts that count against `max_attempts`; `tries`: all since a person released the letter
     tries: int
-    standing: bool | None  #: the run is a standing run, to which beat adds letters
+    standing: bool | None  #: whether the run is a standing run
     not_sent: int
     epoch: int
     sequence: str
@@ -172,12 +171,12 @@ class IntendedSend:
     wave_id: int | None
     wave_size: int | None  #: size of the run's open wave; None: no limit
     lease_left: float  #: seconds until the lane's lease ends
-    unsure: bool  #: an earlier attempt ended unknown, so a copy may still be in its target
+    unsure: bool  #: the result of an earlier attempt is unknown: a copy may still be in its target
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
-    waits_for_outcomes: bool | None = None  #: false: the run does not apply the target's `advance`
-    unreadable: str = ""  #: why the payload cannot be opened, so that nothing is sent; `body` is sealed then
+    waits_for_outcomes: bool | None = None  #: false: acceptance of a letter lets the run send the next one of its lane
+    unreadable: str = ""  #: why the payload cannot be decrypted, so that it is not sent; empty: it can
 
 
 def intend(  # noqa: PLR0913  # each by its name
@@ -193,10 +192,10 @@ def intend(  # noqa: PLR0913  # each by its name
 ) -> list[IntendedSend]:
     """Commit attempts for the first letters of these lanes, before they are sent; return the letters to send.
 
-    A letter is not returned if its lane, claim, run or place changed, or a breaker, wave or stop forbids the send.
+    A letter is left out if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids the send.
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
-    `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
+    `canary`: seconds without an outcome after which another canary may be sent; None: four times `hold`. `most`:
     highest number of letters without outcome at one target, if its messages may come back. `book`: the version of the
     rules that decided about the letters; if there is a newer version, nothing is sent.
     """

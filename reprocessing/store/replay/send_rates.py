@@ -8,16 +8,16 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds over which sends are counted.
+#: Seconds over which the sends of DLQs are counted.
 WINDOW: Final = 10.0
 #: Seconds over which the sends of one run are counted.
 RUN_WINDOW: Final = 60.0
-#: Highest number of attempts that are read for all DLQs; lowest and highest number for one target.
+#: Newest attempts of a target that are read: 20,000 divided by the number of DLQs, but at least 60, and at most 1,000.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
-# Reads the newest attempts of each target by an index. A target may have attempts of other DLQs, which do not count.
-# With `most` attempts inside the window, the window begins at the oldest of them. An attempt is of its run's DLQ, and
-# attempts are counted by run before runs are read: their letters, some thousand rows, are not read.
+# Reads the newest `most` attempts of each target by index; attempts of other DLQs do not count. If all of them are
+# inside the window, the rate is measured since the oldest of them. An attempt is of its run's DLQ, and attempts are
+# counted by run before runs are read: their letters, some thousand rows, are not read.
 _RATES: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), pair AS MATERIALIZED (
@@ -44,7 +44,7 @@ SELECT pair.dlq_id, sum(sent.n / greatest(span.seconds, 1))::float8 AS rate
 """
 
 
-# As above, for the breakers of these targets, and the attempts of one run.
+# Measures the rate as `_RATES` does, for the attempts of one run at these targets.
 _OF_RUN: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 SELECT coalesce(sum(sent.n / greatest(sent.seconds, 1)), 0)::float8 AS rate
@@ -76,7 +76,7 @@ def send_rates(dlqs: Collection[int]) -> dict[int, float]:
 def rate_of_run(run: int, targets: Collection[int], *, since: float) -> float:
     """Return about how many letters/s a run sent to these targets in the last minute.
 
-    `since`: seconds since the run was started, if that is less.
+    `since`: seconds since the run was started; the average of a shorter run is over this time.
     """
     values = {"run": run, "targets": sorted(targets), "most": _MOST, "window": min(max(since, 1.0), RUN_WINDOW)}
     return rows.value(float, _OF_RUN, values)

@@ -16,7 +16,7 @@ from reprocessing.store.replay.settlement_effects import (
     OUTLASTS,
 )
 
-#: The reason that people see while a lane waits because `put_off_letters` has put off its head.
+#: The reason that people see while a lane waits because `put_off_letters` has delayed its head.
 WAITS_FOR_COPY: Final = "its first message is not sent again, and is closed when no copy of the message can come back"
 
 
@@ -31,15 +31,15 @@ class Settlement:
     state: LetterState
     claim: str  #: the new state of the letter's claim: held, free, delivered
     sent_message_id: str | None = None
-    deadline: float | None = None  #: seconds from now for which the message may come back, or be in its target
+    deadline: float | None = None  #: seconds from now in which the message may come back, or be in its target
     due: float | None = None  #: seconds from now until the letter may be sent again
     detail: str | None = None
     reason: ParkedReason | None = None
     counted: bool = True  #: the attempt counts against the DLQ's limit
-    known: bool = False  #: the outcome is a known failure, so the letter's `epoch` rises
+    known: bool = False  #: the outcome is a known failure, so that the letter's `epoch` is raised
     frees_lane: bool = False  #: the lane's next letter need not wait for this letter's outcome
     counts_as_failure: bool | None = (
-        None  #: a failure of the target (True), or a success (False); None: neither, or not known yet
+        None  #: whether it counts as a failure (True) or success (False) of the target; None: neither, or not known
     )
     taken: bool = False  #: the target accepted the message
 
@@ -53,8 +53,8 @@ class Deletable:
     handle: str
 
 
-# `num_nonnulls` keeps the planner from the partial index of open attempts, which it would read for each attempt; also
-# below, and in the statements about copies.
+# `num_nonnulls`, here and in other statements, keeps the planner from the partial index of open attempts, which it
+# would read for each attempt.
 _SETTLE = f"""
 WITH fate AS (
     SELECT * FROM unnest(
@@ -96,7 +96,7 @@ UPDATE redrive_attempt a SET sent_message_id = e.sent_message_id
  WHERE a.id = e.attempt_id AND a.sent_message_id IS NULL AND e.sent_message_id IS NOT NULL
 """
 
-# A FIFO target that deduplicates a resend answers with the message id of the first copy.
+# A FIFO target that drops a second send as a repetition answers with the message id of the first send.
 _BACK = """
 SELECT e.attempt_id
   FROM unnest(%(attempts)b::bigint[], %(sent)b::text[]) AS e(attempt_id, sent_message_id)
@@ -106,8 +106,8 @@ SELECT e.attempt_id
                   AND a.returned_at IS NOT NULL)
 """
 
-# A letter waits until no attempt with unknown outcome can return: until the deadline of the attempt, which held the
-# lane, or until the copy window after its end.
+# Delays a letter until no attempt with unknown outcome can come back: until the deadline of the attempt, if it has one,
+# else until its end plus `COPY_WINDOW`.
 _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
@@ -143,7 +143,7 @@ WITH closed AS (
     UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
            counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- returns after the backup are unknown
+       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- hold after a restore: returns are unknown
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
@@ -157,14 +157,14 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record the outcomes of open attempts, on lanes that the caller leases; return copies that may be deleted."""
+    """Record the outcomes of open attempts on lanes that the caller leases; return the copies to delete from DLQs."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
 def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Record the message ids that targets gave to attempts whose lanes the caller no longer leases.
+    """Record the message ids that targets gave to attempts, although the caller no longer leases their lanes.
 
-    By its message id, a message is recognised if it comes back.
+    A message that comes back is recognised by its message id.
     """
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
@@ -172,9 +172,8 @@ def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> N
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
     """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
 
-    A FIFO target returns an earlier message id if it dropped the second send as a repetition. Then no second message
-    will come back. Lock the lanes before.
-    `sent`: the message id that the target gave, by attempt id.
+    A FIFO target gives an earlier message id if it dropped the second send as a repetition. Then no second message will
+    come back. The caller has locked the lanes. `sent`: the message id that the target gave, by attempt id.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
@@ -193,8 +192,8 @@ class LetterClosing:
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
 
-    This applies only to targets whose lanes wait for outcomes (`OUTLASTS`). A delayed letter keeps its lane and
-    idempotency key, and may be closed only when it can no longer come back. Call it with the lanes locked. `owned`: the
+    Only letters for targets whose lanes wait for outcomes (`OUTLASTS`) are delayed. A delayed letter keeps its lane and
+    idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
     caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
@@ -203,9 +202,9 @@ def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
 def close_letters(
     closings: Sequence[LetterClosing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)
 ) -> list[Deletable]:
-    """Park letters, discard them, or close them as duplicates; return copies in DLQs that may be deleted.
+    """Park letters, discard them, or close them as duplicates; return their copies to delete from DLQs.
 
-    Only letters in one of the states `out_of` are changed. Lock the lanes before.
+    Only letters in one of the states `out_of` are changed. The caller has locked the lanes.
     """
     return rows.fetch(Deletable, _CLOSE, {**rows.arrays(LetterClosing, closings), "from": list(out_of)})
 
@@ -213,6 +212,6 @@ def close_letters(
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts whose messages did not come back, and presume their letters delivered.
 
-    Return the letters' copies in DLQs, which may be deleted. Lock the lanes before.
+    Return the letters' copies to delete from DLQs. The caller has locked the lanes.
     """
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

@@ -1,15 +1,15 @@
-"""SQL that several statements use when they change letters: what then happens to claims, copies and lanes.
+"""Parts of SQL statements that change letters: they change the letters' claims, copies and lanes accordingly.
 
-A claim reserves an idempotency key at a target for one letter.
+A claim reserves an idempotency key at a target for one letter. A CTE is a named part of a statement (`WITH`).
 """
 
 from __future__ import annotations
 
 from typing import Final, LiteralString
 
-#: For a target t: seconds for which an attempt with unknown outcome may leave a copy in t. If t has no window: SQS's
-#: deduplication interval, visibility timeout or timeout, whichever is longest (docs/adr/0031). `Target.copy_window` is
-#: the same rule in Python.
+#: For a target t: seconds for which a copy may be in t after an attempt with unknown outcome. If t has no window: SQS's
+#: deduplication interval (300 s), t's visibility timeout or t's timeout, whichever is longest (docs/adr/0031).
+#: `Target.copy_window` is the same rule in Python.
 COPY_WINDOW: Final[LiteralString] = """
 (CASE WHEN t.window > 0 OR t.proof <> 'accepted' THEN t.window
       ELSE greatest(300, t.visibility, t.timeout) END)
@@ -40,10 +40,11 @@ m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dl
 AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
 """
 
-# Add it after a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. Up to
-# the time `until`, a copy of the letter may be in its target. Up to then the key stays claimed, even for a discarded
-# letter: else another letter with the key would be sent, too. Claims and copies are found by primary key: NOT IN keeps
-# the planner from the index of all held copies. `copies`: copies that may be deleted.
+# Changes the claims of letters, and marks the copies of finished letters for deletion (`copies`). Add it after a CTE
+# `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. A copy of the letter may be in
+# its target up to the time `until`. So the key stays claimed up to then, even for a discarded letter: else another
+# letter with the key would be sent, too. NOT IN keeps the planner from the index of all held copies: copies are found
+# by primary key.
 CLAIMS_AND_COPIES: Final[LiteralString] = f"""
 {_CLAIMS}, copies AS (
     UPDATE redrive_dlq_copy c SET state = 'delete' FROM moved m WHERE {_OF_FINISHED_LETTERS}
@@ -59,8 +60,8 @@ CLAIMS_AND_DELETABLE: Final[LiteralString] = f"""
 )
 """  # noqa: S608  # as above
 
-# Add it after a CTE `judged` with letter_id, until. It frees the claims that a letter has for a former target or key,
-# after a person changed the letter's target or key.
+# Frees the claims that a letter has for a former target or key, after a person changed the letter's target or key. Add
+# it after a CTE `judged` with letter_id, until.
 FREE_FORMER_CLAIMS: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until
@@ -73,10 +74,11 @@ left_behind AS (
 #: True of a target t if a lane's next letter waits until a last attempt with unknown outcome can no longer come back.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
-# Add it after a CTE `closed` with id, letter_id, spent, was_open. It adds three columns. `until`: until when a copy of
-# another attempt with unknown outcome may come back; the key stays claimed until then. `ends`: no attempt is left, and
-# no such copy holds the lane. `reopens`: the letter was parked while its last attempt held the lane, and such a copy
-# may come back. LATERAL: without it, a planner that has no statistics would read all attempts.
+# Decides whether letters whose attempts were closed are finished. Add it after a CTE `closed` with id, letter_id,
+# spent, was_open. It adds three columns. `until`: until when a copy of another attempt with unknown outcome may come
+# back; the key stays claimed until then. `ends`: no attempt is left, and no copy of another attempt holds the lane.
+# `reopens`: the letter was parked while its last attempt held the lane, and a copy of another attempt may come back.
+# Without LATERAL, a planner that has no statistics would read all attempts.
 JUDGED: Final[LiteralString] = f"""
 judged AS (
     SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends,
@@ -98,11 +100,12 @@ passed AS (
 )
 """
 
-# Add it after a CTE `closed` with letter_id, was_open; the lanes must be locked. A reported attempt was sent, even if
-# its worker died before it recorded that. So an earlier letter of the lane that is captured now is stale.
+# Raises the highest sent sequence of lanes, so that an earlier letter that is captured later is stale. An attempt that
+# was reported was sent, even if its worker died before it recorded the send. Add it after a CTE `closed` with
+# letter_id, was_open; the lanes must be locked.
 PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
 
-#: `PASSED`, but after a CTE `newest` of letters whose attempts are not in the database.
+#: Like `PASSED`, for letters whose attempts are not in the database; add it after a CTE `newest` with letter_id.
 PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
 #: True of a letter l and its `judged` row c if a person must decide about the letter, or has decided.
@@ -114,8 +117,9 @@ coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepte
        'silent')), false)
 """
 
-#: True of a claim c if another letter may claim its key: the claim's letter is not the first of its lane with this key,
-#: has no open attempt, and no copy of an attempt with unknown outcome can come back.
+#: True of a claim c if another letter may claim its key. This needs three conditions: the time of c is over; the letter
+#: of c is not the head of its lane with this key, and has no open attempt; no copy of an attempt with unknown outcome
+#: can come back.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id

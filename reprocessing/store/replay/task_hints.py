@@ -12,8 +12,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane that a killed worker leased
-# counts (`orphaned`) until it gets a hint.
+# Counts lanes with a task hint, and leased lanes. `orphaned`: lanes that a killed worker leased, and that have no hint
+# yet.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
@@ -84,5 +84,8 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the last sweep (purge, by `what`) began at least `every` s ago; if so, record that it begins."""
+    """Return whether the last sweep or purge began at least `every` seconds ago; if so, record that one begins now.
+
+    `what`: "sweep" or "purge".
+    """
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

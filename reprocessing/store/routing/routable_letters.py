@@ -14,7 +14,7 @@ from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import CONTENT_LENGTH
 
-#: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
+#: Bytes of letters, with attributes (which may be as large as bodies), that are loaded at a time.
 CHUNK = 16 * 1024 * 1024
 _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,14 +28,14 @@ class RoutableLetter:
     dlq_id: int
     message_id: str
     state: str
-    source: str  #: ARN of its source queue; empty if unknown
+    source: str  #: ARN of the letter's source queue; empty: not known
     home: int | None  #: the target of the letter's source queue, used if no rule matches
     target_id: int | None  #: the letter's current target; `claims`: the letter has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
     rulebook_version: int
-    blocked_reason: str  #: why the letter will be parked in any case; empty: it will not
+    blocked_reason: str  #: why the letter will be parked, whatever rules decide; empty: no reason
     released: bool  #: whether a person released the letter; `size`: bytes of the body
     size: int
     body: bytes  #: empty if the bodies were not requested, or if the body is larger than rules read
@@ -82,7 +82,8 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
-# Each part reads `most` rows of an index: no index has all letters of a DLQ by id.
+# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished, parked
+# and finished letters.
 _NEWEST = """
 SELECT id FROM (
     (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NULL
@@ -112,9 +113,9 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return which of these letters are waiting, sorted by id, up to about 16 MiB of letters.
+    """Return the letters among these that are waiting, sorted by id, up to about 16 MiB of letters.
 
-    `bodies`: load bodies, too. A letter that cannot be decrypted has the reason in `unreadable`.
+    `bodies`: also load the bodies. A letter that cannot be decrypted has the reason in `unreadable`.
     """
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     found = rows.fetch(RoutableLetter, _LOAD, values)
@@ -129,16 +130,16 @@ def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodie
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
     A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only letters of this DLQ;
-    None: of all DLQs. `bodies`: load bodies, too.
+    None: of all DLQs. `bodies`: also load the bodies.
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
 
 
 def newest_ids(dlq: int | None, most: int) -> list[int]:
-    """Return the ids of about the newest letters of this DLQ (None: of all), the newest first.
+    """Return the ids of about the newest `most` letters of this DLQ (None: of all DLQs), the newest first.
 
-    It takes no longer for a larger backlog or history.
+    The time does not grow with the number of letters.
     """
     statement = _NEWEST_OF_ALL if dlq is None else _NEWEST
     return rows.column(int, statement, {"dlq": dlq, "most": most})
@@ -147,10 +148,10 @@ def newest_ids(dlq: int | None, most: int) -> list[int]:
 def load_chosen(
     letters: Collection[int], *, since: datetime = _EVER, chunk: int | None = None, sealed: bool = True
 ) -> list[RoutableLetter]:
-    """Return those of these letters that were captured at `since` or later, with bodies, the newest first.
+    """Return the letters among these that were captured at `since` or later, with bodies, the newest first.
 
-    Up to about `chunk` bytes are loaded; None: 16 MiB. Without `sealed`, letters with encrypted content are left out.
-    Letters that cannot be decrypted are left out, too.
+    Up to about `chunk` bytes are loaded; None: 16 MiB. Letters that cannot be decrypted are left out. `sealed` false:
+    all letters with encrypted content are left out.
     """
     values = {"letters": list(letters), "since": since, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk or CHUNK}
     found = rows.fetch(RoutableLetter, _CHOSEN, values)

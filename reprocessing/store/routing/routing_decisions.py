@@ -15,7 +15,7 @@ from reprocessing.store.safety.send_limits import UNWELL
 
 #: Highest number of letters, or lanes, in one statement.
 GROUP = 500
-#: Rules are asked again so many seconds after a letter could not be decrypted.
+#: Seconds after which rules are evaluated again on a letter that could not be decrypted.
 UNREADABLE_SECONDS: Final = 60.0
 #: A letter about which a person decided gets this rulebook version. No version is higher, so no rule decides again.
 BY_HAND: Final = 9_000_000_000_000_000_000
@@ -27,7 +27,7 @@ class RoutingDecision:
 
     letter_id: int
     was: int  #: the rulebook version of the letter when it was loaded
-    route: str = ""  #: an action's name, "erred", or empty when no rule decided
+    route: str = ""  #: name of the rule's action, "erred" (a rule failed), or empty: no rule decided
     rule_id: int | None = None
     target_id: int | None = None
     rate_class_id: int | None = None
@@ -35,10 +35,10 @@ class RoutingDecision:
     keeps_place: bool = False  #: whether target and rate class stay unchanged
 
 
-# A delay of the same rule does not begin again; after an attempt, only the letter's backoff applies (see `_INTENT`). If
-# the letter gets another target, its idempotency key is free again at the former target when no copy can be there.
+# If the same rule decides again, its delay does not begin again; after an attempt, only the letter's backoff delays it.
+# If the letter gets another target, its idempotency key becomes free at the former target when no copy can be there.
 # Decisions of a deleted rule or an old rulebook version are not written. `coalesce(l.lane_id, 0)` keeps the planner
-# from an index, by which it would read all letters of a long lane.
+# from an index by which it would read all letters of a long lane.
 _WRITE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(letter_id)b::bigint[], %(was)b::bigint[], %(route)b::text[], %(rule_id)b::bigint[],
@@ -117,8 +117,8 @@ WITH stopped AS MATERIALIZED (
 SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
 """
 
-# Lanes with an open breaker or an unhealthy target are not leased, so rules would not decide about their heads again.
-# Therefore such a lane can be leased once, and the rules decide about its head.
+# Lanes with an open breaker or an unhealthy target are not leased, so changed rules would not decide about their heads.
+# This statement forgets the breaker of such lanes: each can then be leased once, and the rules decide about its head.
 _LOOK_AGAIN = f"""
 WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
 UPDATE redrive_lane n SET breaker_id = NULL
@@ -143,20 +143,20 @@ class Written:
 
 
 def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
-    """Write decisions about letters; return the letters that were written. Lock their lanes before.
+    """Write the rules' decisions about letters; return the letters that were written.
 
-    Letters that changed since they were loaded are left out. `version`: the rulebook version that decided; if there is
-    a newer version, nothing is written. `owned`: the caller leases the lanes; if false, letters of leased lanes are
-    left out, too.
+    The caller has locked the letters' lanes. Letters that changed since they were loaded are left out. `version`: the
+    rulebook version that decided; if there is a newer version, nothing is written. `owned`: the caller leases the
+    lanes; if false, letters of leased lanes are also left out.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
 
 
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
-    """Delay waiting letters about which no rule could decide, as they cannot be decrypted; return their ids.
+    """Delay waiting letters for 60 seconds, because they could not be decrypted for the rules; return their ids.
 
-    Lock their lanes before. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
+    The caller has locked the lanes. `owned`: it leases the lanes; if false, letters of leased lanes are not changed.
     """
     values = {"letters": list(letters), "lanes": list(lanes), "owned": owned, "seconds": UNREADABLE_SECONDS}
     return set(rows.column(int, _PUT_OFF_UNREADABLE, values))
@@ -175,7 +175,7 @@ def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], t
 
 
 def record_reasons(whys: Mapping[int, str]) -> None:
-    """Store the reason why a rule holds or delays lanes. `whys`: the reasons by lane id.
+    """Store, as text for people, why a rule holds or delays lanes. `whys`: the reasons by lane id.
 
     Leased lanes are not changed.
     """
@@ -184,7 +184,7 @@ def record_reasons(whys: Mapping[int, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that is held or delayed by a rule as it was before the rules last changed (another version)."""
+    """A waiting letter that an outdated version of the rules holds or delays."""
 
     letter_id: int
     lane_id: int
@@ -192,18 +192,18 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return up to `limit` waiting letters that rules of another version of the rulebook hold or delay, sorted by id.
+    """Return up to `limit` waiting letters that another version of the rules than `version` holds or delays, by id.
 
-    Only letters with ids above `above`.
+    `above`: only letters with higher ids.
     """
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Let due lanes whose breaker permits no send be leased once, so that the current rules decide about their heads.
+    """Let due lanes whose breaker permits no send be leased once, so that changed rules decide about their heads.
 
     Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force.
-    If there are none, lanes about whose head no version has ever decided are left out, too.
+    If not, lanes are also left out if rules have never decided about their head.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

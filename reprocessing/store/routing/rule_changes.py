@@ -76,7 +76,7 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
-    """Create the rule, or change it; if its target is new, the target is saved, too.
+    """Create the rule, or change it; if its target is new, also save the target.
 
     A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
     of the approval that is being executed, or the `guard.Parts` of an apply, or None, if the person `by` acts alone.
@@ -130,7 +130,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cov
 
 
 def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
-    """Disable a rule that is to be deleted. After the commit, route its letters again, and call `erase`.
+    """Disable a rule that will be deleted. After the commit, the caller routes its letters again, and calls `erase`.
 
     Raises ApprovalNeeded if a second person is needed; one person may remove a rule that is not enabled.
     """
@@ -146,7 +146,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled. Before that, take the rule off its letters, in several transactions."""
+    """Delete a rule that `remove` disabled. Before, remove the rule from its letters, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -160,7 +160,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create or change a rate class (rate and backoff for letters of rules). Rules do not decide about letters anew."""
+    """Create or change a rate class (a rate and a backoff that rules give to letters). Rules do not decide again."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -221,9 +221,9 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` the enabled versions of a rule: of the rule `before` a change, and of the changed rule.
+    """Return the `messages` for `guard.check` about a change of a rule: `messages_of` its enabled versions.
 
-    Empty: the rule is disabled before and after the change.
+    `before`: the rule before the change; None: it is new. Empty: the rule is disabled before and after the change.
     """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}
@@ -235,7 +235,7 @@ def _told(changes: list[Difference]) -> list[list[Any]]:
 
 def _known(target: Target) -> Target:
     """Return the stored target; if it is not stored yet, store it."""
-    if not target._state.adding:  # noqa: SLF001 - as above
+    if not target._state.adding:  # noqa: SLF001 - Django's own word for a row that is not stored
         return target
     known = Target.objects.filter(arn=target.arn).first()
     if known is None:

@@ -50,7 +50,7 @@ def read(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _written(row: Model | None) -> Any:  # noqa: ANN401  JSON
     if isinstance(row, Target) and row._state.adding:  # noqa: SLF001  # Django's own word for it
-        values = {column.attname: getattr(row, column.attname) for column in row._meta.concrete_fields}  # noqa: SLF001  # likewise
+        values = {column.attname: getattr(row, column.attname) for column in row._meta.concrete_fields}  # noqa: SLF001  # Django's public name
         return {_NEW: {name: value for name, value in values.items() if _is_plain(value)}}
     return None if row is None else row.pk
 

@@ -20,7 +20,7 @@ from reprocessing.store.ordering import lanes
 
 #: People are notified if a rule could not be evaluated on at least this share (1 %) of its messages.
 ERROR_SHARE = 0.01
-#: The id of a rule or target that is not saved yet. Such a rule comes after the saved rules of its position.
+#: The id of a rule or target that is not saved yet: an unsaved rule comes after the saved rules of its position.
 UNSAVED = 2**62
 
 
@@ -139,18 +139,18 @@ def _next(now: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleStatus:
-    """A rule in force, and its counts."""
+    """A rule in force: its name, what it does, how often it decided, and its errors."""
 
     name: str
     action: str
     dlq: str | None  #: the name of the rule's DLQ; None: all DLQs
-    #: how many letters the rule decided about; `stopped`: letters that wait because the rule holds or delays them, or
-    #: failed
+    #: how many letters the rule decided about; `stopped`: how many letters wait because the rule holds or delays them,
+    #: or could not be evaluated
     match_count: int
     last_hit_at: datetime | None
     stopped: int
     error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
-    asked: int | None  #: letters that no earlier rule decided about; None: the rule had no errors
+    asked: int | None  #: letters on which the rule was evaluated; None: not counted, because it had no errors
     trouble: str  #: the newest error
 
     @property
@@ -175,7 +175,7 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force, with their counts, in the order in which they are tried.
+    """Return the rules in force, in the order in which they are tried, with how often each decided.
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """

@@ -1,1 +1,1 @@
-"""Store runs: plan runs, select their letters, put the letters onto lanes, and read the progress."""
+"""Plan runs, select their letters, put the letters onto lanes, and read the progress of runs."""

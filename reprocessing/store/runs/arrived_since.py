@@ -5,7 +5,7 @@ from __future__ import annotations
 from reprocessing.store import rows
 from reprocessing.store.runs.progress import MAX_COUNT
 
-# Counts from the start of the run; if the run is not started, from the selection of its letters.
+# Counts the letters captured after the run was started; if it is not started, after its letters were selected.
 _ARRIVED = """
 SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
  WHERE r.id = %(run)b
@@ -14,7 +14,7 @@ SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dl
               r.created_at)
 """
 
-# Reads the newest captured letters by index.
+# Counts among the newest letters in state captured, which are read by index.
 _LATELY = """
 SELECT count(*) AS n FROM (
     SELECT l.captured_at FROM redrive_letter l
@@ -32,5 +32,5 @@ def arrived_since_start(run: int) -> int:
 
 
 def arrived_since_plan(run: int) -> int:
-    """Return how many letters in state captured came after the plan `run` was made; at most 20,000 are counted."""
+    """Return how many letters, still in state captured, came after the plan `run` was made; 20,000 at most."""
     return rows.value(int, _LATELY, {"run": run, "most": MAX_COUNT})

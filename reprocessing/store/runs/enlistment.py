@@ -20,7 +20,7 @@ class Enlisted:
     parked: int
 
 
-# A subquery for each letter: joined, a planner without statistics of this DLQ would read all its lanes for each letter.
+# The lane of a letter, as a subquery: with a join, a planner without statistics would read all lanes for each letter.
 _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.source_id = l.source_id AND n.key_hash = l.key_hash)"""
@@ -29,17 +29,17 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
 _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
 
-# True of a letter l if it is one of the given letters, and still has no run: the run takes it as it is enlisted.
+# True of a letter l if it is one of the given letters, and still has no run. When it is enlisted, it joins the run.
 _WITHOUT_RUN: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id IS NULL AND l.state = 'captured'
        AND l.id = ANY(%(letters)b::bigint[])"""
 
-#: True of a run r if the next run takes over (adopts) the lanes of r. A plan has lanes if its start failed after it had
-#: adopted them. Only a running run adopts the lanes of a plan, since the plan's start may still finish.
+#: True of a run r if the run that starts takes over (adopts) the lanes of r. A plan has lanes if its start failed after
+#: it had adopted them. Only a running run adopts the lanes of a plan, since the plan's start may still finish.
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
-# True of a run r if it has lanes. This is checked before any join: otherwise, after one large run, the planner would
-# read all lanes for ended runs.
+# True of a run r if it has lanes. Without this condition, after one large run, the planner would read all lanes for
+# each ended run.
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
 
@@ -91,7 +91,7 @@ ON CONFLICT (dlq_id, source_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """
 
-# `ahead`: lanes that no worker leases, in which a new letter comes before the former first letter.
+# Puts letters onto their lanes. `ahead`: lanes that no worker leases, in which a new letter precedes the former head.
 _ENLIST: Final[LiteralString] = f"""
 WITH enlisted AS (
     UPDATE redrive_letter l SET run_id = %(run)b, lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
@@ -144,9 +144,9 @@ def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, 
     """Put the selected letters of a run onto their lanes, and park letters that cannot be sent; return how many.
 
     The run also takes over (adopts) unfinished letters of the DLQ's ended runs. Call it in one transaction, so that no
-    letter overtakes an earlier letter. `letters`: only these letters, if all letters before them in their lanes are
-    enlisted already; None: all selected letters of the run. `free`: these letters have no run yet, and the caller has
-    locked them.
+    letter overtakes an earlier letter. `letters`: only these letters; all letters before them in their lanes must be
+    enlisted already. None: all selected letters of the run. `free`: the given letters have no run yet, and the caller
+    has locked them.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     steps = _STEPS_WITHOUT_RUN if free else _STEPS

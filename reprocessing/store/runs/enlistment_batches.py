@@ -15,7 +15,7 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import enlistment, selection
 from reprocessing.store.runs.enlistment import Enlisted
 
-#: Letters of one batch, which takes about a second. The letters of a smaller plan are enlisted when the plan starts.
+#: Letters of one batch, which takes about a second. A plan with fewer letters enlists all of them when it starts.
 BATCH_LETTERS = 2_000
 #: Highest number of letters that are sorted at a time.
 MAX_LOOKAHEAD = 50_000
@@ -27,7 +27,7 @@ SELECT r.id, r.dlq_id FROM redrive_run r
  ORDER BY r.id LIMIT %(limit)b
 """
 
-# Lanes are read in the order of their oldest letter, as in `selection`.
+# Lanes are read in the order of their oldest letter, so that old letters are sent first.
 _NEXT = """
 SELECT id FROM (
     SELECT id, source_id, key_hash, sequence, message_id,
@@ -39,11 +39,12 @@ SELECT id FROM (
 # One batch of a run at a time, so that no batch overtakes an earlier one.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
 
-# Pausing or aborting the run waits for the batch. A release does not: it locks lanes first.
+# A transaction that pauses or aborts the run waits for the batch. A release of parked letters does not wait, because it
+# locks lanes first.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
-# When a DLQ is no longer automatic, a person decides about captured letters. Letters of a paused run wait on their
-# lanes.
+# Locks a standing run if its DLQ is in mode automatic. Else a person decides about captured letters. A paused run also
+# gets letters, which wait on their lanes.
 _LOCK_STANDING = """
 SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r
@@ -83,7 +84,7 @@ def next_batches(run: int) -> list[list[int]]:
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
-    """Return how many letters of a DLQ a standing run could take.
+    """Return how many letters of a DLQ a standing run could take, with the highest id of these letters.
 
     `through`: only letters with ids up to this id; None: all letters.
     """
@@ -101,7 +102,7 @@ def takes_letters(run: int) -> bool:
 def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
     """Return the letter ids of a standing run's next batches, in the order in which to enlist them.
 
-    `through`: only letters with ids up to this one.
+    `through`: only letters with ids up to this id.
     """
     return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 

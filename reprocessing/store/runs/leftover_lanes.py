@@ -1,7 +1,7 @@
 """Give the unfinished letters of ended runs to a run that is about to start, in batches of one transaction each.
 
-An aborted run may leave a million letters: too many for the transaction that starts the next run. So most letters
-change their run before, and the start itself takes over (adopts) only letters that came after the last batch.
+An aborted run may leave a million letters: too many for the transaction that starts the next run. So most letters are
+taken over (adopted) before the start. The start itself adopts only letters that came after the last batch.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from reprocessing.store.runs.enlistment import ADOPT_LETTERS
 #: Letters of one batch, which takes about 250 ms.
 BATCH = 2_000
 
-# Lanes of a plan whose start failed are adopted here only by the standing run: two plans would take them from each
-# other. Letters are read for each ended run by index: with a join, the planner may read all letters.
+# Only the standing run adopts the lanes of a plan whose start failed: two plans would take the lanes from each other.
+# Letters are read for each ended run by index: with a join, the planner may read all letters.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r
  CROSS JOIN LATERAL (
@@ -55,7 +55,7 @@ def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: Fa
     automatic. `stop` is called after each batch; if it returns true, no further batch is begun.
 
     Returns:
-        Whether no letters of ended runs are left.
+        False if `stop` ended the work, so that letters of ended runs may be left; else True.
     """
     if aws_redrives.current(dlq) is None:
         while rows.in_transaction(partial(_adopt, dlq, run)) == BATCH:

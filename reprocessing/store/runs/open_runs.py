@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class OpenRun:
         unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
         why: who stopped the run, and why.
         wave_size: how many letters the open wave has; None: all remaining letters.
-        touched: how many letters were sent in the open wave; 0 (not counted) if `most` is given and the wave has all
-            letters.
+        touched: how many letters were sent in the open wave. Not counted (0) if the wave has all letters and `most` is
+            given.
     """
 
     id: int

@@ -1,6 +1,6 @@
 """Count the letters, lanes and targets of a planned run, and the letters that it could not send, by reason.
 
-The letters of a large plan are counted once, when they are selected (`store_figures`): a page must not read them all.
+The letters of a large plan are counted once, when they are selected (`store_figures`), so that pages need not read all.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from psycopg.types.json import Jsonb
 
 from reprocessing import conf
 from reprocessing.domain.safety.rate_ramp import IDLE_SECONDS
+from reprocessing.domain.targets.target_kind import SYNCHRONOUS
 from reprocessing.models.run import Run
-from reprocessing.models.target import SYNCHRONOUS, Advance, Proof
+from reprocessing.models.target import Advance, Proof
 from reprocessing.store import rows
 from reprocessing.store.outcomes.evidence import LEAST_WAIT
 from reprocessing.store.runs.progress import MAX_COUNT, MAX_EXACT
 
-#: The columns of `TargetFigures` that are stored with a large plan; the others are the target's present settings.
+#: The columns of `TargetFigures` that are stored with a large plan; other columns are the target's present settings.
 _KEPT: Final = ("target_id", "letters", "longest", "lanes", "size", "late")
 
 
@@ -54,13 +55,13 @@ class BlockedCount:
 
 @dataclass(frozen=True, slots=True)
 class TargetFigures:
-    """The letters for one target, and its limits. Times are seconds.
+    """How many letters of a plan are for one target, and the limits of the target. Times are seconds.
 
     Attributes:
         longest: letters of the longest lane; `lanes`: number of lanes.
         ramp: initial share of the rate; `ramp_every`: time between steps.
-        tail: shortest time from sending to outcome; `tail_of_busy`: the same if the target is never empty.
-        round_trip: time between two letters of a lane, until the first has its outcome; 0: the second does not wait.
+        tail: shortest time from sending to outcome; `tail_of_busy`: this time if the target is never empty.
+        round_trip: time from one letter of a lane to the next, which waits for the outcome; 0: it does not wait.
         watched_by: DLQ whose captures show that no message came back; None: outcomes do not depend on captures.
         every: time between two captures of `watched_by`; 0: a capture is always running.
         late: letters whose messages would expire before earlier letters of their lanes have an outcome.
@@ -109,7 +110,7 @@ class ExpiringLetters:
 
 @dataclass(frozen=True, slots=True)
 class LetterFigures:
-    """The figures of a plan's letters. `as_of`: when they were counted, if that was at their selection; None: now."""
+    """The figures of a plan's letters. `as_of`: when the letters were selected and counted; None: counted now."""
 
     prospect: PlanFigures
     objections: list[BlockedCount]
@@ -135,7 +136,7 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
 """  # noqa: S608  # the inserted text is the constant above
 
-# Read by the index of each run's letters, up to a limit.
+# Counts unfinished letters of ended runs, up to a limit, by the index of each run's letters.
 _RETURNED: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
     SELECT FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
@@ -150,8 +151,8 @@ SELECT blocked_reason AS reason, count(*) AS letters FROM ready WHERE blocked_re
  GROUP BY blocked_reason ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# How long a lane waits from one letter to the next, and from a send to its outcome. An outcome by absence is known at
-# the earliest when the target can have been seen empty twice.
+# The shortest times from one letter of a lane to the next, and from a send to its outcome. An outcome by absence is
+# known at the earliest when the target can have been seen empty twice.
 _TIMES: Final[LiteralString] = f"""
  CROSS JOIN LATERAL (
        SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) tail
@@ -211,9 +212,9 @@ _STORE: Final[LiteralString] = "UPDATE redrive_run SET figures = %(figures)b::js
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return numbers of a planned run's letters; without a run, of all captured letters of the DLQ in no run.
+    """Return the figures of a planned run's letters; without a run, of all captured letters of the DLQ in no run.
 
-    `returned` is counted up to `MAX_COUNT`.
+    `returned` is counted up to 50,000 (`MAX_COUNT`).
     """
     found = rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
     return replace(found, returned=rows.value(int, _RETURNED, {"dlq": dlq, "most": MAX_COUNT}))
@@ -225,7 +226,7 @@ def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
-    """Return, for each target, numbers of a planned run's letters (without a run: of captured letters in no run).
+    """Return, for each target, the figures of a planned run's letters (without a run: of captured letters in no run).
 
     `count_lag`: delay of SQS's counts in seconds.
     """
@@ -259,7 +260,7 @@ def letter_figures(run: Run, *, count_lag: float) -> LetterFigures:
 
 
 def store_figures(dlq: int, run: int, *, selected: int) -> None:
-    """Store the figures of a plan with more than `MAX_EXACT` selected letters, in the transaction that selects them."""
+    """Store the figures of a plan with more than 20,000 selected letters, in the transaction that selects them."""
     if selected <= MAX_EXACT:
         return
     prospect, count_lag = plan_figures_of(dlq, run=run), conf.current().count_lag.total_seconds()

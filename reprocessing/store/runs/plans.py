@@ -26,9 +26,9 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: A plan that was not started is aborted after so many seconds, because no other run can take its letters.
+#: Seconds after which a plan that was not started is aborted: until then, no other run can take its letters.
 PLAN_SECONDS: Final = 86_400.0
-#: A plan's stored selection has this key if no person named the plan; the DLQ's next plan then replaces the plan.
+#: A key in a plan's stored selection: no person named the plan, so the DLQ's next plan replaces it.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 
@@ -150,7 +150,7 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
 
 
 def set_choice(run: Run, choice: Choice, *, by: str, reason: str) -> bool:
-    """Change how a plan is to be run, with an audit log entry. Return False if the run is no longer a plan."""
+    """Change a plan's rate, waves and waiting for outcomes, with an audit log entry; return False if it is no plan."""
     values = {
         "run": run.pk, "rate": choice.rate, "waits": choice.waits_for_outcomes, "waves": choice.waves, "by": by,
         "reason": reason,
@@ -176,10 +176,11 @@ def delete_plan(run: int) -> None:
 
 def give_up_old_plans() -> int:
     """Abort plans that were not started within a day; return how many."""
-    old = rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS})
-    for run in old:
+    given_up = 0
+    for run in rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS}):
         reason = "It was not started within a day."
         if rows.in_transaction(partial(give_up, run, by=THE_SERVICE, reason=reason)):
             name = Run.objects.get(pk=run).name
             logger.warning("The plan %s was given up: it was not started within a day.", name, extra={"run": name})
-    return len(old)
+            given_up += 1
+    return given_up

@@ -12,7 +12,8 @@ from reprocessing.store.notifications.run_events import announce_finished
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 from reprocessing.store.safety import waves
 
-#: Up to MAX_EXACT letters of a run are counted exactly; in a larger run, up to MAX_COUNT letters of each state.
+#: The letters of a run with up to MAX_EXACT letters are counted exactly. In a larger run, up to MAX_COUNT letters of
+#: each state are counted.
 MAX_EXACT: Final = 10_000
 MAX_COUNT: Final = 20_000
 
@@ -59,7 +60,7 @@ SELECT s.state, (SELECT count(*) FROM (
   FROM unnest(%(states)b::text[]) AS s(state)
 """
 
-# Another run may continue a letter of an ended run; earlier attempts of the letter name the ended run.
+# Counts letters that another run has taken over from this run, by the letters' attempts in this run.
 _ELSEWHERE = """
 SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
@@ -103,7 +104,7 @@ class RunCounts:
 
     @property
     def is_least(self) -> bool:
-        """Return False: `percent` is exact, since all letters were counted. The subclass may return True."""
+        """Return whether the true `percent` may be higher. Here it may not, since all letters were counted."""
         return False
 
     @property
@@ -171,7 +172,7 @@ def _states(run: int, *, most: int) -> dict[str, int]:
 
 
 def count_in_other_runs(run: int) -> int:
-    """Return how many letters this run has sent that belong to other runs now."""
+    """Return how many letters that this run has sent are now in other runs."""
     return rows.value(int, _ELSEWHERE, {"run": run})
 
 

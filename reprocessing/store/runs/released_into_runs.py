@@ -23,7 +23,7 @@ SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
-# Starts from the runs, because they are few; a bulk action has an audit log entry for each letter.
+# Reads the audit log by the runs, which are few: by the bulk action, it has an entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
     SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_audit_entry v ON v.run_id = r.id AND v.act = 'released'
@@ -37,7 +37,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class ReleaseIntoRun:
-    """A person released letters into a run.
+    """A release of letters into a run by a person.
 
     `operation`: id of the bulk action; None: no bulk action, or it was deleted.
     """

@@ -9,10 +9,11 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.store import rows
 
-#: A page shows the cost of a run only if the run has at most so many attempts, and so many letters.
+#: Highest number of attempts, and of letters, of a run whose cost a page shows.
 MAX_COUNTED: Final = 20_000
 
-# AWS charges refused and unanswered sends, too. Deletes by a capture are costs of the capture, not of the run.
+# Refused and unanswered sends count, because AWS charges them. Deletes by a capture are costs of the capture, not of
+# the run.
 _ASKED = """
 SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
   FROM (SELECT letter_id, target_id FROM redrive_attempt

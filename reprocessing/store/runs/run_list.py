@@ -10,7 +10,8 @@ from reprocessing.store import rows
 
 #: Parked letters of a run are counted up to this number.
 MAX_PARKED: Final = 1_000
-#: Unfinished letters of all runs of a page that are counted at most, and of one run at least.
+#: Unfinished letters that are counted for a page of runs: 100,000 divided by the number of runs, but 2,000 for each
+#: run.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
 # Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a
@@ -33,7 +34,7 @@ SELECT r.id AS run_id, CASE WHEN r.state NOT IN ('running', 'paused') THEN 0 ELS
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The figures of one run.
+    """The figures that a list shows for one run.
 
     Attributes:
         unfinished: unfinished letters of a running or paused run; `most`: they are counted up to this number.
@@ -49,7 +50,7 @@ class RunFigures:
 
 
 def figures_of(runs: Collection[int]) -> dict[int, RunFigures]:
-    """Return the figures of these runs by id."""
+    """Return the figures that a list shows for these runs, by the run's id."""
     most = max(_MOST_OPEN // max(len(runs), 1), _LEAST_OPEN)
     values = {"runs": list(runs), "most": most, "parked": MAX_PARKED}
     found = rows.fetch(_Counted, _FIGURES, values)

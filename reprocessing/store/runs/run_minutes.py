@@ -1,6 +1,6 @@
 """Count the attempts of each run by minute, and read the counts for the chart of a run's rate.
 
-A worker adds its counts at the end of a turn, which lasts a few seconds. If it is killed before, they are missing here.
+A worker adds its counts every few seconds, at the end of a turn. The counts of a killed worker's last turn are missing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from reprocessing.domain.runs.rate_chart import MinuteCount
 from reprocessing.store import rows
 
-#: Minutes that a page reads at most: those of a day.
+#: Highest number of minutes that a page reads: the minutes of a day.
 _MOST: Final = 1_440
 #: Days after which counts are deleted.
 _KEPT: Final = 15
@@ -28,7 +28,7 @@ _OF_RUN = """
 SELECT minute, sent FROM redrive_run_minute WHERE run_id = %(run)b ORDER BY minute DESC LIMIT %(most)b
 """
 
-# The oldest minutes by their index: without ORDER BY and LIMIT, the planner would read all minutes.
+# Reads the oldest minutes by index: without ORDER BY and LIMIT, the planner would read all minutes.
 _FORGET = """
 DELETE FROM redrive_run_minute WHERE id IN (
     SELECT id FROM redrive_run_minute WHERE minute < (SELECT redrive_now() - make_interval(days => %(days)b::int))
@@ -51,7 +51,7 @@ def add(sent: Mapping[tuple[int, datetime], int]) -> None:
 
 
 def minutes_of_run(run: int) -> list[MinuteCount]:
-    """Return the newest minutes in which a run sent messages, oldest first; at most those of a day."""
+    """Return the newest minutes in which a run sent messages, at most 1,440, the oldest first."""
     return rows.fetch(MinuteCount, _OF_RUN, {"run": run, "most": _MOST})[::-1]
 
 

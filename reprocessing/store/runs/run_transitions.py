@@ -72,7 +72,7 @@ SELECT count(*) AS n FROM (
 
 
 def page_stamp(run: Run) -> str:
-    """Return a text that differs after every change of the run's state, so that a page can detect a change."""
+    """Return a text that is different after every change of the run's state, by which a page detects a change."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
@@ -105,7 +105,7 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
             return None
         much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
         enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
-        # Checked after the run has adopted the letters of runs that ended a moment ago: they are counted, too.
+        # Checked after the run has adopted the letters of ended runs, so that these letters are counted.
         _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)
         return enlisted
@@ -174,8 +174,8 @@ def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
     """Abort a run; return its state before. None: the run had ended already.
 
-    Sent letters still get an outcome, and the next run may take over queued letters. If the run was only a plan, other
-    runs can select its letters. `stop_dlq`: also stop all sends of the DLQ, unless the run was only a plan.
+    Sent letters still get an outcome, and the next run may take over queued letters. If the run was only planned, other
+    runs can select its letters. `stop_dlq`: also stop all sends of the DLQ, unless the run was only planned.
     """
 
     def work() -> RunBefore | None:

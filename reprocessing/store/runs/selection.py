@@ -1,4 +1,4 @@
-"""Select letters for a run in one transaction: of each lane the first letters, without gaps."""
+"""Select letters for a run in one transaction: the first letters of each lane, without gaps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store import rows
 class SelectedCount:
     """How many letters were selected.
 
-    `behind`: how many were left out, since an earlier letter of their lane was left out.
+    `behind`: how many requested letters were left out, because an earlier captured letter of their lane was left out.
     """
 
     selected: int
@@ -24,8 +24,8 @@ class SelectedCount:
 # Only one selection of a DLQ runs at a time, so that each selection sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# Earlier letters that are queued or sent do not matter. An earlier letter that is captured, and not selected, would be
-# overtaken.
+# Finds the letters that lead their lanes: all captured letters before them are selected. A captured letter that is not
+# selected would be overtaken by later letters of its lane. Letters that are queued or sent do not matter.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
@@ -49,8 +49,8 @@ WITH captured AS (
 )
 """
 
-# Lanes are taken in the order of their oldest letter; a limit leaves out the last letters of a lane. ARRAY and CASE:
-# with a join, a planner that takes the table for empty would read all letters for each selected letter.
+# Lanes are taken in the order of their oldest letter; a limit leaves out the last letters of a lane. ARRAY and CASE are
+# used because, with a join, a planner with old statistics would read all letters for each selected letter.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, source_id, sequence, message_id) AS place
@@ -76,9 +76,9 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Of each lane of the given letters, only the letters up to the last given letter are read, by index: an earlier letter
-# may have arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a
-# join: else the planner may read all captured letters of the DLQ.
+# Checks again that the given letters lead their lanes, because an earlier letter may have arrived, or gone to another
+# run. Letters up to the last given letter of a lane are read by index. The condition on the DLQ is left out (the source
+# queue implies the DLQ), and OFFSET 0 prevents a join. Else the planner may read all captured letters of the DLQ.
 _LEADING_FREE = """
 WITH given AS (
     SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter
@@ -124,9 +124,9 @@ def lock_selection(dlq: int) -> None:
 
 
 def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """Return the ids of the next `most` letters that a run could select, in order.
+    """Return the ids of the next `most` letters that a run could select, in the order of selection.
 
-    `through`: only ids up to this one.
+    `through`: only letters with ids up to this id.
     """
     values = {**_values(dlq, run, ALL_LETTERS), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
@@ -135,8 +135,8 @@ def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
 def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
     """Lock the letters that may join the run `run`; return their ids.
 
-    A letter may join if it is captured and has no run, and if all captured letters before it in its lane are given,
-    too, or are in the run. Until the caller's transaction ends, no other run can select the locked letters.
+    A letter may join if it is captured and has no run, and if each captured letter before it in its lane is also given,
+    or is in the run. Until the caller's transaction ends, no other run can select the locked letters.
     """
     lock_selection(dlq)
     return rows.column(int, _LEADING_FREE, {"dlq": dlq, "run": run, "letters": list(letters)})

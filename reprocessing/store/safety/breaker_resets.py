@@ -62,9 +62,9 @@ def reset(  # noqa: PLR0913  # each by its name
 ) -> list[BreakerStatus]:
     """Close or open, for a person, the circuit breakers of these targets; return their new states.
 
-    `rate_class`: only breakers for letters that rules put into this rate class (its id); None: all breakers. When a
-    breaker is closed, earlier outcomes no longer count, and its ramp-up restarts. When a breaker is opened, it stays
-    open for `seconds` (None: for its cooldown); then a canary is sent as usual.
+    `rate_class`: id of a rate class; only the breakers for its letters are changed. None: all breakers. If a breaker is
+    closed, earlier outcomes no longer count, and its ramp-up restarts. If a breaker is opened, it stays open for
+    `seconds` (None: for its cooldown). Then a canary is sent.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)
@@ -75,7 +75,8 @@ def reset_one(
 ) -> BreakerStatus | None:
     """Set the state of one breaker for a person; return the new state, or None if it changed since the person saw it.
 
-    `seen`: the breaker as the person saw it. In state half open, the next letter is a canary, and nothing else is sent.
+    `seen`: the breaker as the person saw it. `to` half open: only the next letter is sent, as a canary. `seconds`: how
+    long an opened breaker stays open; None: for its cooldown.
     """
     it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
     done = _reset({"targets": [seen.target_id], "class": None, **it}, to, by, reason, seconds)

@@ -35,7 +35,7 @@ _BEARINGS = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # no
 class BreakerStatus:
     """The state of a circuit breaker.
 
-    `name`: the name of its target, followed by that of its rate class if it has one.
+    `name`: the name of its target, followed by the name of its rate class if it has one.
     """
 
     breaker_id: int
@@ -51,7 +51,7 @@ class BreakerStatus:
     canary_until: datetime | None  #: until when a half-open breaker waits for its canary's outcome
     ramp: float  #: the share of the rate that is allowed while the breaker is closed
     ramp_reason: str  #: why `ramp` has this value; empty if there is no ramp-up
-    rate: float | None  #: the target's rate limit (letters/s); `class_rate`: that of the rate class; None: no limit
+    rate: float | None  #: the target's rate limit (letters/s); `class_rate`: the rate class's limit; None: no limit
     class_rate: float | None
 
     @property
@@ -72,6 +72,6 @@ class BreakerStatus:
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
     """Return the breakers of these targets, each target's own breaker first.
 
-    `rate_class`: only the breakers for letters that rules put into this rate class (its id); None: all breakers.
+    `rate_class`: id of a rate class; only the breakers for its letters are returned. None: all breakers.
     """
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

@@ -13,18 +13,19 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: How many of a breaker's newest attempts are read: more than can be unsettled, and few enough to read often.
+#: How many of a breaker's newest attempts are read: more than can be without a result at a time, and few enough to be
+#: read often.
 ATTEMPTS_READ = 2_000
 
-#: The newest attempts of a breaker; if there are fewer than `depth`, attempts of other breakers follow. The columns are
-#: compared as a row, so that a planner without statistics reads them in the order of the index.
+#: The newest `depth` attempts of a breaker. If it has fewer, attempts of other breakers follow, so the caller must
+#: filter by `breaker_id`. The columns are compared as a row, so that a planner without statistics reads them by index.
 NEWEST_SENDS: Final[LiteralString] = """
 SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
  ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
 """
 
-# Only a letter's first failure in an epoch counts. If all counted, retries of a few poison letters at the end of a
-# drain would look like an outage. In the next epoch, the letter's first failure counts again.
+# True of a failed attempt t if its letter failed before in the same epoch: only a letter's first failure in an epoch
+# counts. If all counted, retries of a few poison letters at the end of a drain would look like an outage.
 _AGAIN = """
 (t.returned_at IS NOT NULL OR t.counts_as_failure IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
@@ -32,9 +33,9 @@ _AGAIN = """
        AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.counts_as_failure))
 """
 
-# An attempt failed if it returned, or `counts_as_failure` is true. Closed attempts that are neither failure nor success
-# are left out. The window ends with the newest failure, or the newest settled attempt. A canary is the newest attempt
-# of its epoch, and always counts.
+# An attempt failed if its message came back, or `counts_as_failure` is true. Closed attempts that are neither failure
+# nor success are left out. The window ends with the newest failure; with `settled`, with the newest settled attempt. A
+# canary is the newest attempt of its epoch, and always counts.
 _WINDOWS = f"""
 SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
        c.returned_at IS NOT NULL OR c.counts_as_failure AS failed,
@@ -72,16 +73,16 @@ class Window:
     breaker_id: int
     sends: list[bool | None]  #: whether each attempt failed, in the order of sending; None: not known
     settled_at: datetime | None  #: when the latest attempt was settled, among the epoch's newest `ATTEMPTS_READ`
-    sent: bool  #: the epoch has an attempt; the fields below describe its newest attempt (if half open: the canary)
+    sent: bool  #: whether the epoch has an attempt; the next fields are about its newest attempt (half open: canary)
     failed: bool | None  #: whether the newest attempt failed; None: not known
-    closed: bool  #: only a return can change the newest attempt
+    closed: bool  #: whether the newest attempt has a result, which only a return can change
     awaited_until: datetime | None  #: until when the newest attempt's message may return, if the target took it
 
 
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return by breaker id the outcomes of the newest attempts in the breaker's epoch (its window).
+    """Return, by breaker id, the outcomes of the newest attempts in the breaker's epoch (its window).
 
     `ids`, `epochs`: the breakers and their present epochs. `sizes`: the highest number of attempts in each window. A
     window ends with the newest failed attempt; with `settled`, with the newest attempt whose outcome is known.

@@ -27,7 +27,7 @@ from reprocessing.store.safety.outage_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
-#: If other processes change a breaker meanwhile, it is read again, at most so many times.
+#: How often a breaker is read at most, if other processes change it meanwhile.
 _LOOKS = 3
 
 
@@ -54,7 +54,7 @@ SELECT b.id, {BREAKER_NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b
  ORDER BY b.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A failure counts even if `canary_until` has changed; other outcomes count only if it has not changed.
+# A breaker is opened even if its `canary_until` has changed since it was read. Other changes are not made then.
 _MOVE = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 UPDATE redrive_breaker b
@@ -132,9 +132,9 @@ def _of_sends(row: _Row, seen: Window) -> _Move | None:
 
 
 def _of_canary(row: _Row, seen: Window) -> _Move | None:
-    """Return the breaker's next state after a canary.
+    """Return the breaker's next state after a canary; None: no change.
 
-    If `canary_until` is null, the canary was counted already, and only its later failure matters.
+    If `canary_until` is null, the canary was counted as a success already, and only a later failure matters.
     """
     if not seen.sent or (row.canary_until is None and not seen.failed):
         return None
@@ -178,7 +178,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """After breakers have moved: mark attempts as `spared` (not counted), and open or end incidents.
+    """After breakers were opened or closed, mark attempts as `spared` (not counted), and open or end incidents.
 
     Call it in the transaction that moved the breakers.
     """
@@ -220,7 +220,7 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Call `move_breakers` for all breakers, in case a worker was killed before it did, and reset idle ramp-ups.
+    """Call `move_breakers` for all breakers, because a worker may have been killed before, and reset idle ramp-ups.
 
     Return the breakers that were opened or closed.
     """

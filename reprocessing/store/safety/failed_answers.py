@@ -13,7 +13,8 @@ from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 #: How many of a breaker's newest attempts are read.
 DEPTH: Final = 100
 
-# Only the code of a target's refusal is read. An attempt that waited for the rate, or ran out of time, did not fail.
+# Of a target's refusal, only the code is read. An attempt that was not sent because of the rate limit, or because its
+# time ran out, did not fail.
 _FAILED: Final[LiteralString] = f"""
 WITH asked AS MATERIALIZED (
     SELECT b.id FROM redrive_breaker b

@@ -42,9 +42,9 @@ failing AS MATERIALIZED (
     WINDOW earlier AS (PARTITION BY f.id ORDER BY a.id)
 )"""  # noqa: S608  # the inserted texts are constants
 
-# When each breaker was tried again after a pause that was longer than cooldown and backoff: in the pause, no worker
-# ran, a person had stopped the DLQ, or there was nothing to send. The backoff is that of the message that was tried
-# again, or of the message tried before. Few pauses are so long, so each message is read by itself.
+# When each breaker was tried again after a pause that was longer than cooldown and backoff. In such a pause, no worker
+# ran, a person had stopped the DLQ, or there was nothing to send. The backoff is of the message that was tried again,
+# or of the message tried before. Such pauses are few, so each message is read by itself.
 _RESTARTS: Final[LiteralString] = """
 restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
@@ -63,8 +63,8 @@ restarts AS (
      GROUP BY s.breaker_id
 )"""
 
-# Whether the run has another message that can be sent with breaker y: in another lane of this breaker, in an open
-# attempt, or after `mine` in its lane. Each read is bounded; `coalesce` keeps the planner from the run's index.
+# Whether the run has a message other than `mine` that can be sent with breaker y: in another lane of this breaker, in
+# an open attempt, or after `mine` in its lane. Each read is bounded; `coalesce` keeps the planner from the run's index.
 _OTHERS: Final[LiteralString] = f"""
 coalesce(
     (SELECT n.id FROM redrive_lane n
@@ -109,8 +109,8 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only runs that may send, and whose messages failed at the target lately. A target's own text, which comes after
-# chr(26), may quote a payload.
+# Runs that may send, and whose messages failed at the target lately. A target's own text, which may quote a payload,
+# comes after chr(26) and is left out.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
@@ -150,7 +150,7 @@ class _Failing(FailingTarget):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The runs that were paused, and copies of messages that were parked, which may be deleted from their DLQ."""
+    """The runs that were paused, and the copies of parked messages, which may be deleted from their DLQ."""
 
     paused: tuple[PausedRun, ...]
     deletable: tuple[Deletable, ...]

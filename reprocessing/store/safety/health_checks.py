@@ -12,7 +12,7 @@ from reprocessing.models.safety import CheckKind, HealthStatus
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 
-#: A target is checked if one of its lanes comes due within this many seconds.
+#: Seconds: a target is checked if one of its lanes is due, or becomes due within this time.
 _SOON: Final = 30.0
 _LONGEST_DETAIL: Final = 1_000
 
@@ -29,7 +29,7 @@ class CheckQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCheck:
-    """A due health check that the caller alone runs now. `began`: when the caller got it, by the database's clock."""
+    """A health check that only the caller runs now. `began`: when the caller got it, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -49,7 +49,7 @@ class CheckStatus:
 
     Attributes:
         age: seconds since the latest result; None: there is no result yet.
-        counts: the latest result is not older than `max_age` seconds, so it is valid.
+        counts: whether the latest result is valid: it is not older than `max_age` seconds.
     """
 
     check_id: int
@@ -72,10 +72,10 @@ class CheckStatus:
         return self.counts and self.verdict == HealthStatus.HEALTHY
 
 
-# A target is checked while a DLQ that sends to it, by a source queue or a rule, has lanes that come due. A target of no
-# source queue is checked while any DLQ has such lanes. A person may have chosen any target for letters, so a due lane
-# with a breaker of the target counts, too. With `dlq`, only that DLQ's lanes count. Only the first lane of each run and
-# breaker is read, by steps in an index, because a planner with old statistics would read all lanes.
+# A target is checked while a DLQ that sends to it, by a source queue or a rule, has lanes that are due soon. A target
+# of no source queue is checked while any DLQ has lanes that are due soon. A person may have chosen another target for
+# letters, so a target is also checked if a lane with its breaker is due soon. With `dlq`, only that DLQ's lanes count.
+# Of each run and breaker, only the first lane is read, by index: a planner with old statistics would read all lanes.
 _WANTED: Final[LiteralString] = f"""
 WITH RECURSIVE busy AS (
     SELECT r.id, r.dlq_id FROM redrive_run r
@@ -128,7 +128,7 @@ RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expecte
           redrive_now() AS began
 """
 
-# A result is not recorded if the check was changed meanwhile, or if a later result was recorded.
+# A result is not recorded if the check was changed while it ran, or if a later result was recorded.
 _RECORD = """
 UPDATE redrive_health_check h SET verdict = m.verdict, detail = m.detail, checked_at = m.began
   FROM unnest(%(check_id)b::bigint[], %(ceiling)b::float8[], %(expected_status)b::int[], %(verdicts)b::text[],
@@ -144,7 +144,7 @@ SELECT h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_s
   FROM redrive_health_check h WHERE h.target_id = ANY(%(targets)b::bigint[]) ORDER BY h.target_id, h.id
 """
 
-# A changed check is unknown until it has run.
+# The result of a changed check is unknown until it has run.
 _ADD = """
 WITH was AS (
     SELECT id, ceiling, expected_status FROM redrive_health_check
@@ -222,7 +222,7 @@ def checks_of(targets: Sequence[int]) -> list[CheckStatus]:
 def add_check(target: int, asked: CheckQuestion, *, by: str, reason: str) -> int:
     """Add a health check, or change the target's check of the same kind and subject; return its id.
 
-    An audit log entry is written. A changed check is unknown until it has run.
+    An audit log entry is written. The result of a new or changed check is unknown until it has run.
     """
     values = {field: found for field, (found,) in rows.arrays(CheckQuestion, [asked]).items()}
     return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})

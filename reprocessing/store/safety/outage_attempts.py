@@ -1,10 +1,9 @@
-"""Mark attempts of automatic runs that failed because their target was down, so that they do not use up `max_attempts`.
+"""Mark attempts of automatic runs that failed because their target was down: they do not count for `max_attempts`.
 
-Such an attempt is *spared*: it does not count. An attempt is spared when its failure opened the circuit breaker, and no
-other message that was sent between the attempt and the opening succeeded (docs/adr/0030). A canary is spared whenever
-it fails. The letter's `spared` says how many of its attempts since a person released it do not count. Outcomes may
-become known only after the breaker opened: if a message sent between the attempt and the opening succeeded, the attempt
-counts again before its letter is sent again.
+Such an attempt is *spared*. A failed attempt is spared if the circuit breaker opened after it, and no message that was
+sent between the attempt and the opening succeeded (docs/adr/0030). A failed canary is always spared. A letter's column
+`spared` is the number of its spared attempts since a person released it. Outcomes may become known only after the
+breaker opened. If such a message turns out to have succeeded, the attempt counts again before its letter is sent again.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
-#: True of a letter l in DLQ d if its failures count again: the run had paused itself, a person resumed it and so said
-#: that its targets work, and `spared` has reached `max_attempts`. Without this, a run whose messages no consumer can
-#: process would retry them for ever.
+#: True of a letter l in DLQ d if its further failures count. A person has resumed the run after it had paused itself,
+#: and so said that its targets work; and `spared` has reached `max_attempts`. Without this rule, a run would retry for
+#: ever messages that no consumer can process.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
-#: True of an attempt a whose message came back after the attempt had counted as a success. In such a case canaries seem
-#: to succeed, too, and the breaker closes although messages fail. An outage and a poison message cannot be told apart,
-#: so the attempt counts.
+#: True of an attempt a whose message came back after the attempt had counted as a success. Such an attempt counts:
+#: canaries also seem to succeed there, so the breaker cannot show whether the target is down or the message cannot be
+#: processed.
 SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
 #: True of an attempt a that failed, is not marked `spared` yet, and may have failed because of the target.
@@ -38,7 +37,8 @@ _FAILED: Final[LiteralString] = f"""
               WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
 """  # the inserted text is a constant
 
-# The newest success is searched once for each breaker and epoch, however many attempts failed there.
+# Marks failed attempts after which no message succeeded. The newest success is searched once for each breaker and
+# epoch.
 _MARK: Final[LiteralString] = """
 ), epochs AS (
     SELECT f.breaker_id, f.breaker_epoch, (
@@ -79,8 +79,8 @@ SELECT id FROM redrive_lane WHERE id IN (SELECT lane_id FROM ({_FAILED_IN_EPOCHS
 _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
-# The newest `spared` marks of a letter are those since a person released it. Marks that the letter does not need to
-# reach `max_attempts` stay: they let it be sent while their success was not known.
+# Lets attempts count again, up to the letter's `max_attempts`. Only the newest `spared` attempts are read: those since
+# a person released the letter.
 _COUNT_AGAIN: Final[LiteralString] = """
 WITH marked AS (
     SELECT a.id, a.letter_id, a.breaker_id, a.breaker_epoch,
@@ -118,10 +118,10 @@ class _Recounted:
 
 
 def count_again(letters: Collection[int]) -> dict[int, int]:
-    """Count `spared` attempts again, if a message sent between the attempt and the breaker's opening succeeded.
+    """Let attempts count again that are marked as `spared` (not counted), if the target worked after them.
 
-    Return the number of attempts that count, by letter id, for the letters that changed. The number is at most
-    `max_attempts`.
+    The target worked if a message succeeded that was sent between the attempt and the breaker's opening. Return, by
+    letter id, how many attempts count of each changed letter: at most `max_attempts`.
     """
     if not letters:
         return {}
@@ -135,18 +135,18 @@ def count_again(letters: Collection[int]) -> dict[int, int]:
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark attempts as `spared` (not counted) if their breaker opened after they were sent; return how many letters.
+    """Mark attempts as `spared` (not counted) if their breaker opened after they were sent, or they were canaries.
 
-    Call it in the transaction that records these attempts as failed. A failed canary is marked, too.
+    Return how many letters changed. Call it in the transaction that records these attempts as failed.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": ATTEMPTS_READ}) if attempts else 0
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Mark failed attempts of breakers' ended epochs as `spared` (not counted); return the number of letters.
+    """Mark failed attempts of ended epochs of breakers as `spared` (not counted); return how many letters changed.
 
-    An epoch lasts until the breaker changes its state. Call this in the transaction that opened the breakers, after
-    opening them: senders lock the breaker before the lanes.
+    `epochs`: pairs (id of the breaker, number of the epoch). An epoch lasts until the breaker changes its state. Call
+    it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
     """
     if not epochs:
         return 0

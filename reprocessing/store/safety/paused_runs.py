@@ -40,8 +40,8 @@ class PausedRun:
 def pause_run(run_id: int, why: str, *, told: str | None = None) -> PausedRun | None:
     """Pause a running run, in the caller's transaction; return None if it no longer runs.
 
-    `why`: the reason on the run's page; it may quote a target's answer. `told`: the reason in notifications, without
-    such a quotation; None: `why`.
+    `why`: the reason on the run's page; it may quote a target's answer. `told`: the reason in notifications, which
+    must not quote a target's answer; None: `why`.
     """
     paused = rows.first(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
     if paused:

@@ -34,7 +34,7 @@ UPDATE redrive_breaker b
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
-# Each step is stored, even at the full rate, so `ramp_at` shows when the ramp was last used.
+# Resets ramp-ups that had no step for a while. Steps are stored even at the full rate, so an old `ramp_at` means idle.
 _REST = """
 UPDATE redrive_breaker
    SET ramp = ramp_from, ramp_failure_ratio = 0, ramp_at = redrive_now(), ramp_reason = %(why)b::text
@@ -56,7 +56,8 @@ class _Due(Ramp):
 def step_due_ramps(ids: Collection[int]) -> int:
     """Do the due ramp-up steps of these breakers, which set the allowed share of the rate; return how many were done.
 
-    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step.
+    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step. An idle
+    ramp-up restarts (see `reset_idle_ramps`).
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:

@@ -10,10 +10,10 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: Letters of a suspected DLQ are searched only among so many of the newest letters of all DLQs.
+#: How many of the newest letters of all DLQs are searched for letters of a suspected DLQ.
 _READ: Final = 20_000
 
-# Standing runs whose DLQ had at least `least` deliveries and captures in this and the previous hour, by stored counts.
+# Standing runs whose DLQ had at least `least` deliveries, and as many captures, in this and the previous hour.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'
@@ -46,8 +46,9 @@ SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
 def pause_looping_runs() -> list[PausedRun]:
     """Pause automatic runs whose redriven messages keep coming back as new letters; return the paused runs.
 
-    The limits are in `domain.safety.redrive_loop`: of the DLQ's newest 50 messages, at least 80 % must have a
-    body that was delivered twice in the last hour, with at least 10 different bodies. Call it outside transactions.
+    A run is paused if at least 80 % of the DLQ's newest 50 messages have a body that was delivered at least twice in
+    the last hour, and if there are at least 10 such bodies (`domain.safety.redrive_loop`). Do not call it in a
+    transaction.
     """
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):

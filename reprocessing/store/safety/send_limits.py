@@ -23,8 +23,8 @@ SELECT b.id FROM redrive_breaker b
     OR b.target_id IN ({UNWELL})
 """  # noqa: S608  # the inserted text is a constant
 
-#: The attempts of a wave w that has a size (at most 100). The columns are compared as a row, so that a planner with old
-#: statistics reads the attempts in the order of the index.
+#: The attempts of a wave w that has a size, which is 100 at most. The columns are compared as a row, so that a planner
+#: with old statistics reads the attempts in the order of the index.
 OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
                 ORDER BY wave_id, id LIMIT 100) tried
@@ -42,8 +42,8 @@ SAYS_NOTHING: Final[LiteralString] = (
     "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)"
 )
 
-#: Lanes from which letters are sent although the wave is full, because the wave waits for them (see `waves`): the first
-#: attempt of the lane's letter had no result, and another attempt follows.
+#: Lanes from which letters are sent although the wave is full. The first attempt of the lane's letter had no result, so
+#: the wave waits for the letter's next attempt (see `waves`).
 UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
  CROSS JOIN LATERAL ({OF_WAVE}) a
@@ -56,9 +56,9 @@ MAY_GO: Final[LiteralString] = f"""
 (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
 """  # the inserted text is constant
 
-# Run it as a statement before the intent to send (`replay.intent`). It lets only one transaction at a time count the
-# letters at a target whose letters can return, at a half-open breaker, and in small waves. The lanes are locked last,
-# so that the intent sees a letter that was put before a head.
+# Locks breakers, waves and lanes before the intent to send (`replay.intent`), in a statement of its own. So only one
+# transaction at a time counts the letters of a half-open breaker, of a wave with a size, or at a target whose letters
+# can return. The lanes are locked last, so that the intent sees a letter that was put before a head.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -100,7 +100,7 @@ SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch,
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
 """  # noqa: S608  # the inserted text is a constant
 
-# The breaker of a rate class begins with the settings of its target's own breaker, at the start of the ramp-up.
+# A new breaker of a rate class gets the settings of its target's own breaker, and starts its ramp-up.
 _BREAKERS = """
 INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap,
        canaries_to_close,
@@ -124,7 +124,7 @@ class SendLimit:
     state: str
     epoch: int
     unwell: str | None  #: why the target is not healthy; None: it is healthy, or has no health check
-    unsettled: int  #: letters that the target accepted and whose outcome is open; 0 if acceptance is the outcome
+    unsettled: int  #: letters at the target without an outcome; 0 if the target's outcome is `accepted`
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
     step_due: bool  #: whether the next step of the ramp-up is due

@@ -23,11 +23,11 @@ class Stop:
     by: str
     reason: str
     new: bool  #: whether the call that returned this stop began or lifted it
-    restored: bool = False  #: the stop is the hold after a restore, which only `after_restore` lifts
+    restored: bool = False  #: the stop is the hold after a restore, which only the command after_restore lifts
 
 
 _COLUMNS: Final[LiteralString] = "stopped_at AS since, stopped_by AS by, stop_reason AS reason"
-# JSON fields that an audit log entry about a lane has in addition: `before` has the lane's id; `after` also its key.
+# Additional JSON fields of an audit log entry about a lane: `before` has the lane's id, `after` the id and the key.
 _NOTHING: Final[LiteralString] = "jsonb_build_object()"
 _LANE: Final[LiteralString] = "jsonb_build_object('lane', id)"
 _KEY: Final[LiteralString] = "jsonb_build_object('lane', id, 'key_hash', encode(key_hash, 'hex'))"
@@ -134,7 +134,10 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
 
 
 def stop_of(dlq: int | None) -> Stop | None:
-    """Return the stop of this DLQ alone (`dlq` None: the stop of all DLQs); None: there is no such stop."""
+    """Return the stop of this DLQ alone; None: there is no such stop.
+
+    `dlq` None: return the stop of all DLQs, or the hold after a restore, if there is one.
+    """
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
@@ -174,5 +177,5 @@ def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None
 
 
 def stop_of_lane(lane: int) -> Stop | None:
-    """Return the stop of this lane alone, not that of its DLQ; None if there is none."""
+    """Return the stop of this lane, not of its DLQ; None: the lane itself is not stopped."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

@@ -11,9 +11,8 @@ from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 from reprocessing.store.safety.outage_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
-# Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables. Leaves out messages of
-# manual runs, messages of a run that a person resumed because its targets work, and messages with an attempt that
-# counted as a success before the message came back.
+# Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables. See `last_failures` for
+# the messages that are left out.
 _LAST_FAILURES: Final[LiteralString] = f"""
 SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 AS seconds_ago,
        coalesce(well.id > used.first, false) AS success_since_first,
@@ -49,8 +48,8 @@ class _Row(LastFailures):
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
     """Return when the attempts of these messages were used up, and whether the target worked since, by letter id.
 
-    Messages that are parked in any case are left out: messages of manual runs, messages of a run that a person resumed
-    because its targets work, and messages with an attempt that counted as a success before the message came back.
+    Three kinds of messages are left out, since they are parked anyway: messages of manual runs; messages of a run that
+    a person resumed because its targets work; messages of which an attempt succeeded before the message came back.
     """
     if not letters:
         return {}

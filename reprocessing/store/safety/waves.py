@@ -1,8 +1,8 @@
 """Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
-A repeated call changes nothing. If a process dies before its call, a later call does the work. A transaction
-that changes a run and its waves locks the run first (FOR NO KEY UPDATE, so that an intent that has locked the wave need
-not wait), then the wave.
+A repeated call changes nothing. If a process dies before its call, a later call does the work. A transaction that
+changes a run and its waves locks first the run, then the wave. It locks the run FOR NO KEY UPDATE, so that an intent
+which has locked the wave need not wait.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Open(WaveCounts):
     standing: bool
 
 
-# If a letter's first attempt had no result (not sent, lost worker, no report), the letter's next attempt counts for the
-# wave. If an earlier letter or a held lane delays that attempt, the letter is not counted, since wave and letter would
-# wait for each other. A letter that the target refused for its content (poison) failed here: a wave is about letters,
-# a breaker about the target.
+# The result of an attempt for its wave. If a letter's first attempt had no result (not sent, lost worker, no report),
+# its next attempt counts. A letter whose next attempt waits for an earlier letter or a held lane is not counted: wave
+# and letter would wait for each other. A letter that the target refused for its content (poison) counts as failed,
+# because a wave tests letters; a breaker tests the target.
 _FATE: Final[LiteralString] = f"""
 CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failure IS NULL THEN 'poison'
      WHEN a.returned_at IS NOT NULL OR a.counts_as_failure OR a.outcome IN ('returned', 'refused', 'failed')
@@ -53,8 +53,8 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# True of a letter l for which its wave does not wait, since a person's release or a rule delays it. A wave waits for a
-# delay that the target asked for: the target would ask the same for the next letter.
+# True of a letter l that a person's release or a rule delays, so that its wave does not wait for it. But a wave waits
+# for a delay that the target asked for, because the target would also ask it for the next letter.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
     SELECT (v.after ->> 'due')::timestamptz FROM redrive_audit_entry v
@@ -84,8 +84,9 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
-# In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, but a paused
-# run does not resume by itself. Reads only the newest attempts, at most a thousand.
+# The newest attempts of a wave, at most a thousand. In the last wave, attempts of an earlier epoch of a breaker do not
+# count. The breaker has stopped the sends for their failures, and closes by itself; a paused run does not resume by
+# itself.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x
@@ -149,8 +150,8 @@ SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
    AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
 """  # noqa: S608  # the inserted text is a constant
 
-# A run without queued letters and open outcomes, unless its waves have just begun: in an open wave of one letter,
-# nothing was sent yet.
+# A run without queued letters and open outcomes. A run whose waves have just begun is left out: it has an open wave of
+# one letter, in which nothing was sent yet.
 _FRESH = """
 SELECT r.id FROM redrive_run r
  WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
@@ -220,7 +221,7 @@ def _open_breakers(run: int, why: str) -> None:
 
 
 def open_wave_counts(run: int) -> WaveCounts | None:
-    """Return the counts of a running run's open wave, of its newest letters at most; None: it has none."""
+    """Return the counts of outcomes in a running run's open wave, of its newest letters; None: no wave is open."""
     return next(iter(_counts([run])), None)
 
 
@@ -241,7 +242,10 @@ def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
 
 
 def _move(run: int) -> PausedRun | None:
-    """Judge the open wave again, with run and wave locked, and open the next wave or pause the run."""
+    """Judge the run's open wave again, with run and wave locked, and open the next wave, or pause the run.
+
+    Return the run if it was paused; else None.
+    """
     rows.execute(_LOCK_RUN, {"run": run})
     rows.execute(_LOCK_WAVE, {"run": run})
     for wave in _counts([run]):

@@ -1,1 +1,1 @@
-"""The indexed values of search fields, and saved filters."""
+"""Store the values of search fields, by which people find messages, and saved filters."""

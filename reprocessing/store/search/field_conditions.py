@@ -15,8 +15,8 @@ from reprocessing.store.search import search_settings
 from reprocessing.store.search.search_entries import Hasher
 from reprocessing.store.search.search_settings import SearchSettings
 
-# A person who may not reveal masked values finds no letter by them: an answer would say that a guess was right. In a
-# DLQ whose letters are being indexed again, it is not known yet which values are masked.
+# A person who may not reveal masked values finds no letter by a masked value, because a result would confirm a guessed
+# value. While a DLQ's letters are indexed again, it is not known which of its values are masked.
 _SEEN: Final[LiteralString] = """
 (%(reveals)b::bool OR (NOT s.masked AND s.dlq_id = ANY(%(unmasked_dlqs)b::bigint[])))
 """
@@ -26,7 +26,7 @@ _EQUAL: Final[LiteralString] = f"""l.id IN (
      WHERE s.name = %(name_{{n}})b::text AND s.value = ANY(%(values_{{n}})b::text[]) AND {_SEEN})
 """  # noqa: S608  # the inserted texts are constants
 
-#: No value with the prefix sorts behind it, because U+10FFFF is the last character.
+#: The last character in sort order: every value with a prefix sorts before the prefix followed by this character.
 _LAST: Final = "\U0010ffff"
 
 _PREFIX: Final[LiteralString] = f"""l.id IN (
@@ -35,17 +35,17 @@ _PREFIX: Final[LiteralString] = f"""l.id IN (
        AND {_SEEN})
 """  # noqa: S608  # as above
 
-#: The numbers of the conditions of one filter (`message_filter.MAX_CONDITIONS`), as parts of parameters' names.
+#: Parts of SQL parameters' names, one for each condition of a filter (`message_filter.MAX_CONDITIONS`).
 _NUMBERS: Final[tuple[LiteralString, ...]] = ("0", "1", "2")
 
-#: SQL: ids of letters in which any search field has the value `named`; a part of the condition on ids and keys.
+#: SQL: ids of letters in which any search field has the value `named`. It is a part of the condition on ids and keys.
 NAMED: Final[LiteralString] = f"""
 SELECT s.letter_id FROM redrive_search_entry s
  WHERE s.name = ANY(%(any_names)b::text[]) AND s.value = ANY(%(any_values)b::text[]) AND {_SEEN}
 """  # noqa: S608  # as above
 
-#: SQL: ids of letters on lanes of a `key`, and of captured letters, which have no lane yet. OFFSET 0: each source is a
-#: descent in the index of lanes, or of captured letters; else the planner may read all of them.
+#: SQL: ids of letters with the ordering key `key`: letters on its lanes, and captured letters, which have no lane yet.
+#: OFFSET 0 makes the planner use an index for each source queue; else it may read all lanes or captured letters.
 OF_KEY: Final[LiteralString] = """
 SELECT x.id FROM redrive_letter x WHERE x.lane_id IN (
     SELECT n.id FROM redrive_source o CROSS JOIN LATERAL (
@@ -59,13 +59,13 @@ SELECT x.id FROM redrive_source o CROSS JOIN LATERAL (
 
 
 def where_parts(sieve: MessageFilter) -> Iterator[LiteralString]:
-    """Yield the SQL condition on a letter `l` for each condition on a search field."""
+    """Yield, for each condition of the filter on a search field, the SQL condition on a letter `l`."""
     for number, condition in zip(_NUMBERS, sieve.conditions, strict=False):
         yield (_PREFIX if condition.is_prefix else _EQUAL).format(n=number)
 
 
 def parameters(sieve: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_parts` and of `NAMED`. This computes keyed hashes for encrypted DLQs.
+    """Return the SQL parameters of `where_parts` and of `NAMED`. Values of encrypted DLQs are keyed hashes.
 
     Raises:
         InvalidFilter: values are encrypted, and their keys are not available.

@@ -62,7 +62,10 @@ class StateCount:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of letters, and the number of all that match, by state. 10,001 letters in all mean more than 10,000."""
+    """A page of letters that match a filter, and the number of all such letters by state.
+
+    At most 10,001 letters are counted in all; 10,001 means more than 10,000.
+    """
 
     letters: list[FoundLetter]
     counts: list[StateCount]
@@ -75,16 +78,16 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """How many letters were scanned for a text, and when the oldest of them was captured; None: there are none."""
+    """How many letters were scanned for a text, and when the oldest of these was captured (None: no letter)."""
 
     n: int
     since: datetime | None
 
 
 def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> FoundPage:
-    """Return a page of letters that a filter matches, the last captured first.
+    """Return a page of up to `limit` letters that a filter matches, the last captured first.
 
-    `below`: id at the end of the page before.
+    `below`: only letters with lower ids, for the next page; None: the first page.
 
     Raises:
         InvalidFilter: the search took longer than 5 seconds.
@@ -97,14 +100,17 @@ def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> Foun
 
 
 def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
-    """Return the ids of the newest letters that a filter matches, at most `limit`. Raises InvalidFilter."""
+    """Return the ids of the newest letters that a filter matches, at most `limit`.
+
+    Raises InvalidFilter if the search took longer than 5 seconds.
+    """
     with message_filters.patiently():
         asked = message_filters.patient_parameters(sieve) | {"limit": limit}
         return rows.column(int, _NEWEST.format(where=message_filters.where_clause(sieve)), asked)
 
 
 def scanned(sieve: MessageFilter) -> Scan:
-    """Return how far the text of a filter is searched for: in the newest letters that match its other conditions."""
+    """Return among how many letters a filter's text is searched: the newest that match its other conditions."""
     rest = replace(sieve, text=None)
     with message_filters.patiently():
         where, order = message_filters.where_clause(rest), message_filters.newest_first(rest)

@@ -1,4 +1,7 @@
-"""Index the values of a DLQ's letters again: in batches, the newest letters first, from a stored place on."""
+"""Index the search fields of a DLQ's letters again, after its settings changed: in batches, the newest letters first.
+
+The DLQ's row stores where the next batch begins, so that another worker can continue after a killed worker.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from reprocessing.store.payloads import content
 from reprocessing.store.search.search_entries import Entry, add_entries
 from reprocessing.store.search.search_settings import SearchSettings
 
-#: Letters, ids and bytes that one batch reads at most; a larger letter is a batch by itself.
+#: Highest number of letters, ids and bytes that one batch reads. A letter with more bytes is a batch by itself.
 LETTERS, SPAN, BYTES = 500, 20_000, 16 * 1024 * 1024
 
 # The index of ids is read in parts of 20,000 letters of all DLQs, so that a small DLQ among many letters costs little.
@@ -27,7 +30,7 @@ SELECT l.id, l.message_id, p.body, p.attributes, p.system
   JOIN redrive_payload p ON p.letter_id = l.id
 """
 
-# Only one of two workers continues from the same place, and none with settings that are not the present ones.
+# If two workers continue from the same place, only the first succeeds. A worker with outdated settings fails.
 _ADVANCE = """
 UPDATE redrive_dlq SET search_reindex_below = nullif(%(next)b::bigint, 0)
  WHERE id = %(dlq)b::bigint AND search_version = %(version)b::int AND search_reindex_below = %(below)b::bigint
@@ -54,7 +57,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The letters of one batch, and the place from which the next batch goes on; 0: there is none."""
+    """The ids of the letters of one batch. `next`: the next batch reads letters with ids below it; 0: there is none."""
 
     letters: list[int]
     next: int
@@ -66,12 +69,12 @@ class _Weight:
     size: int
 
 
-#: No letter has a smaller id.
+#: The lowest id that a letter can have.
 _FIRST: Final = 1
 
 
 def next_part(settings: SearchSettings) -> Part:
-    """Return the letters of the next batch. `settings.below` must be set."""
+    """Return the letters of the next batch: those below the id `settings.below`, which must be set."""
     below = settings.below or 0
     least = max(_FIRST, below - SPAN)
     found = rows.fetch(_Weight, _CHOOSE, {"below": below, "least": least, "dlq": settings.id, "limit": LETTERS})
@@ -87,13 +90,13 @@ def next_part(settings: SearchSettings) -> Part:
 
 
 def messages_of(part: Part) -> list[StoredMessage]:
-    """Return the messages of a batch that can be read: not those that were deleted, or whose key was destroyed."""
+    """Return the messages of a batch, without deleted messages and messages that cannot be decrypted."""
     readable, _ = content.opened_or_why(rows.fetch(StoredMessage, _CONTENTS, {"letters": part.letters}))
     return readable
 
 
 def write_part(settings: SearchSettings, part: Part, letters: Sequence[int], entries: Sequence[Entry]) -> bool:
-    """Replace the entries of a batch, and store the place of the next batch, in one transaction.
+    """Replace the search entries of a batch, and store the place of the next batch, in one transaction.
 
     Return False, and write nothing, if the settings changed meanwhile, or another worker was faster.
     """

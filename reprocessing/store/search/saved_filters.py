@@ -16,7 +16,7 @@ from reprocessing.models import SavedFilter
 from reprocessing.store.search import stored_filters
 
 logger = logging.getLogger(__name__)
-#: Max saved filters that a person sees, and max characters of a name.
+#: Highest number of saved filters that a person sees, and of characters of a name.
 MOST, NAME_LENGTH = 50, 60
 
 
@@ -32,12 +32,12 @@ class Saved:
 
 
 def teams_of(user: User) -> QuerySet[Group]:
-    """Return the groups of a person that are teams: DLQs belong to them."""
+    """Return the person's groups to which DLQs belong (teams), sorted by name."""
     return user.groups.filter(dlqs__isnull=False).distinct().order_by("name")
 
 
 def rows_seen_by(user: User) -> QuerySet[SavedFilter]:
-    """Return the filters that a person saved for themselves, and those of the person's teams."""
+    """Return the filters that a person saved for themselves, and the filters of the person's teams."""
     return SavedFilter.objects.filter(Q(owner=user, team=None) | Q(team__in=user.groups.all()))
 
 
@@ -48,10 +48,12 @@ def filters_seen_by(user: User) -> list[Saved]:
 
 
 def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | None) -> None:
-    """Save a filter. It is stored without the limits of the person: everybody who opens it has their own.
+    """Save a filter, for the person (`team` None) or for a team of the person.
+
+    The filter is stored without limits on what the person may see. Whoever opens it finds what they may see.
 
     Raises:
-        InvalidFilter: a filter of this name exists, or there are 50 already.
+        InvalidFilter: a filter of this name exists, or the person sees 50 saved filters already.
     """
     if rows_seen_by(user).count() >= MOST:
         raise InvalidFilter(f"There are {MOST} saved filters. Delete one that is not used.")
@@ -64,7 +66,7 @@ def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | No
 
 
 def may_delete(user: User, saved: Saved | SavedFilter) -> bool:
-    """Return whether a person may delete a filter that the person sees: an own one, or any with the permission."""
+    """Return whether a person may delete a saved filter: it is their own, or they have permission to delete filters."""
     owner = saved.owner if isinstance(saved, Saved) else saved.owner_id
     return owner == user.pk or user.has_perm("reprocessing.delete_savedfilter")
 

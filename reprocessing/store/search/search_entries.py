@@ -1,4 +1,4 @@
-"""Write the values of search fields. Values of encrypted DLQs are stored as keyed hashes (ADR 0044)."""
+"""Write the values of search fields (entries). Values of encrypted DLQs are stored as keyed hashes (ADR 0044)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from reprocessing.store.payloads import payload_keys
 
 _HASH_BYTES: Final = 16
 
-# The lock on the payload: an erasure that deletes it waits for this transaction, and then deletes these entries, too.
+# The payloads are locked: an erasure, which deletes a payload, waits for this transaction, and then deletes the
+# entries.
 _ADD = """
 WITH held AS (
     SELECT p.letter_id FROM redrive_payload p WHERE p.letter_id = ANY(%(letters)b::bigint[]) FOR KEY SHARE
@@ -62,9 +63,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class EntriesOfMessages:
-    """The entries of new letters: `message_ids` has the message of each entry.
+    """The search entries of new letters. `message_ids`: for each entry, the id of its message.
 
-    `version`: the DLQ's search version when its settings were read.
+    `version`: the version of the DLQ's search settings by which the entries were made.
     """
 
     version: int
@@ -73,7 +74,7 @@ class EntriesOfMessages:
 
     @property
     def key_ids(self) -> set[int]:
-        """Return the ids of the keys of the entries' hashes."""
+        """Return the ids of the keys with which the entries' hashes were computed."""
         return {entry.key_id for entry in self.entries if entry.key_id is not None}
 
 
@@ -83,12 +84,12 @@ def hasher_of(dlq: int) -> Hasher:
 
 
 def stored_entries(found: Iterable[SearchValue], hasher: Hasher) -> list[Entry]:
-    """Return these values as they are stored."""
+    """Return the entries to store for these values, hashed if the hasher has a key."""
     return [Entry(one.name, hasher.stored(one.name, one.value), one.masked, hasher.key_id) for one in found]
 
 
 def add_entries(letters: Sequence[int], entries: Sequence[Entry]) -> None:
-    """Store entries of letters; `letters` has the letter of each entry. Letters without a payload get no entries.
+    """Store search entries. `letters`: for each entry, the id of its letter. Letters without a payload get no entries.
 
     An entry whose key was destroyed meanwhile is not stored. Call it in the transaction that stores the payloads, or
     that deletes the former entries.

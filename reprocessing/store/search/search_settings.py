@@ -1,4 +1,4 @@
-"""Read which DLQs declare search fields, and whether their letters are indexed for the present settings."""
+"""Read which DLQs have search fields (fields by which people find messages), and whether all letters are indexed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.payloads import payload_keys
 
-#: Is part of the digest of the settings. Raise it when values of the same settings are to be indexed in another way.
+#: A part of the settings' digest. Raise this number after a change of the code that indexes values.
 _FORM: Final = 1
 
 _ALL = """
@@ -25,7 +25,7 @@ SELECT id, name, search_fields AS declared, masked_fields AS masks, search_versi
  ORDER BY name
 """
 
-# Captures wait for this update, and then read the settings again, because the version is another one.
+# A concurrent capture waits for this update. As the version has changed, the capture then reads the settings again.
 _RAISE_VERSION = """
 UPDATE redrive_dlq SET search_version = search_version + 1, search_indexed_for = %(indexed_for)b::text,
        search_reindex_below = (SELECT coalesce(max(id), 0) + 1 FROM redrive_letter)
@@ -35,9 +35,10 @@ UPDATE redrive_dlq SET search_version = search_version + 1, search_indexed_for =
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """A DLQ's settings for searches: `declared` and `masks` are its search fields and mask rules, as texts.
+    """A DLQ's search fields (`declared`) and mask rules (`masks`), as texts, and how far its letters are indexed.
 
-    `below`: letters with an id below this number are still to be indexed again; None: none are.
+    `indexed_for`: the digest of the settings for which letters were last indexed. `below`: letters with ids below this
+    number are still to be indexed again; None: all are indexed.
     """
 
     id: int
@@ -55,12 +56,12 @@ class SearchSettings:
 
     @property
     def rules(self) -> MaskRules:
-        """Return the mask rules of the DLQ: its own, and those of the settings."""
+        """Return the mask rules of the DLQ: its own, and the rules in the service's settings."""
         return mask_rules((*conf.current().masked_fields, *map(str, self.masks)))
 
     @property
     def digest(self) -> str:
-        """Return a text that changes with all settings on which indexed values depend; empty: there are no fields."""
+        """Return a digest of all settings on which indexed values depend; empty: the DLQ has no search fields."""
         if not self.declared:
             return ""
         told = [_FORM, self.declared, self.masks, conf.current().masked_fields, payload_keys.encrypts()]
@@ -68,7 +69,7 @@ class SearchSettings:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether the letters were indexed for other settings, so that all are to be indexed again."""
+        """Return whether letters were indexed for other settings, so that all must be indexed again."""
         return self.indexed_for != self.digest
 
     @property
@@ -78,7 +79,7 @@ class SearchSettings:
 
 
 def of_dlq(dlq: DeadLetterQueue) -> SearchSettings:
-    """Return the settings of a DLQ as this row has them."""
+    """Return the search settings that this row of a DLQ has; nothing is read from the database."""
     return SearchSettings(
         dlq.pk, dlq.name, list(dlq.search_fields), list(dlq.masked_fields), dlq.search_version, dlq.search_indexed_for,
         dlq.search_reindex_below,
@@ -86,24 +87,24 @@ def of_dlq(dlq: DeadLetterQueue) -> SearchSettings:
 
 
 def all_settings() -> list[SearchSettings]:
-    """Return the settings of all DLQs that declare search fields, or whose index is to be changed, by name."""
+    """Return the settings of all DLQs with search fields, or with entries to be removed, sorted by name."""
     return rows.fetch(SearchSettings, _ALL, {})
 
 
 def index_again(settings: SearchSettings) -> bool:
-    """Let all letters be indexed again for these settings. Return False if another process was faster."""
+    """Record that all letters must be indexed again for these settings; return False if the settings have changed."""
     values = {"dlq": settings.id, "version": settings.version, "indexed_for": settings.digest}
     return bool(rows.execute(_RAISE_VERSION, values))
 
 
 def unmasked_dlqs(every: list[SearchSettings]) -> list[int]:
-    """Return the ids of the DLQs whose indexed values say truly whether they are masked.
+    """Return the ids of the DLQs of which it is known which indexed values are masked.
 
-    In other DLQs, only people who may reveal masked values find letters by values.
+    In other DLQs, only people who may reveal masked values find letters by search fields.
     """
     return [settings.id for settings in every if settings.is_current or not settings.rules]
 
 
 def encrypts() -> bool:
-    """Return whether new values are stored as keyed hashes, so that prefixes of them cannot be found."""
+    """Return whether new values are stored as keyed hashes, so that values cannot be found by a prefix."""
     return payload_keys.encrypts()

@@ -24,10 +24,10 @@ def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
 
 
 def sealed(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object of `MessageFilter.stored` with its secret conditions sealed."""
+    """Return a filter's JSON object (`MessageFilter.stored`), with the conditions sealed that may have message data."""
     return {**stored, **{name: content.sealed_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}}
 
 
 def opened(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object that `sealed` returned, with its conditions opened. Raises PayloadUnreadable."""
+    """Return a JSON object that `sealed` returned, with its conditions decrypted. Raises PayloadUnreadable."""
     return {**stored, **{name: content.opened_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}}

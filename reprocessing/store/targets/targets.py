@@ -1,4 +1,4 @@
-"""Write targets and their breakers, with audit log entries."""
+"""Write targets and the settings of their circuit breakers, with audit log entries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from django.db import transaction
 
 from reprocessing.domain.errors import InvalidTarget
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.safety import CheckKind, HealthCheck
-from reprocessing.models.target import Target, TargetKind
+from reprocessing.models.target import Target
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 
 #: Settings of a target that are stored on its breakers, and the names of these fields on the breaker.
@@ -33,7 +34,7 @@ def find_targets(arns: Iterable[str]) -> dict[str, Target]:
 
 
 def names_in_metrics() -> dict[int, str]:
-    """Return, by id, the names of targets in metrics and alarms: the short name, or the ARN if two targets share it."""
+    """Return, by id, how metrics and alarms name each target: by its short name, or by its ARN if names are equal."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(resource_name(arn) for arn in arns.values())
     return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}
@@ -113,8 +114,8 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 def _keep_policy(target: Target) -> None:
     """Add a health check of the queue's redrive policy to a Celery target; remove this check from other targets.
 
-    Without a redrive policy on its queue, such a target is unhealthy, and nothing is sent: the Celery worker would
-    delete the messages that it rejects.
+    If the queue of a Celery target has no redrive policy, the target is unhealthy, and nothing is sent: the Celery
+    worker would delete the messages that it rejects.
     """
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:

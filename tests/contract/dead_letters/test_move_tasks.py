@@ -106,6 +106,7 @@ def test_a_fifo_task_keeps_the_order_of_a_group(make_pair: MakePair, ended: Call
     assert [system(message)["MessageGroupId"] for message in moved] == ["g"] * 3
 
 
+@pytest.mark.soak
 def test_a_task_keeps_to_its_rate(
     held: tuple[Queue, Queue, str], ended: Callable[[Queue], str], advance: Advance
 ) -> None:

@@ -144,7 +144,7 @@ def _rest_of_replay(world: World, began: float, ended: float, missed: int) -> Fi
 
 
 def _missed(world: World) -> int:
-    return world.servers.count_in_log("worker", "Redis did not say whether letters may go")
+    return world.servers.count_in_log("worker", "Redis did not say whether messages may go")
 
 
 def _now() -> float:

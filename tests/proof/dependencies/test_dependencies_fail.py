@@ -36,6 +36,7 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSqs]:
         clients.forget_clients()
 
 
+@pytest.mark.soak
 def test_a_drain_whose_connections_are_ended_repeats_what_it_could_not_record_and_nothing_else(clock: Clock) -> None:
     witness, bench = Witness(), Workbench(fields=POLICY)
     outage.bury(bench, range(LETTERS), keys=KEYS)
@@ -56,6 +57,7 @@ def test_a_drain_whose_connections_are_ended_repeats_what_it_could_not_record_an
     assert {len(ids) for ids in _redrive_ids(bench).values()} == {1}
 
 
+@pytest.mark.soak
 def test_a_drain_finishes_in_order_and_repeats_nothing_while_sqs_throttles_fails_and_loses_handles(
     sqs: LocalSqs,
 ) -> None:

@@ -25,6 +25,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield ours
 
 
+@pytest.mark.soak
 def test_every_bug_can_still_be_planted() -> None:
     """Its old text occurs once, the new one is another, and the broken file is Python all the same."""
     assert [name for name, times in Counter(bug.name for bug in BUGS).items() if times > 1] == []
@@ -35,6 +36,7 @@ def test_every_bug_can_still_be_planted() -> None:
         ast.parse(broken, bug.file)
 
 
+@pytest.mark.soak
 def test_every_test_that_is_to_notice_is_there() -> None:
     found: dict[str, set[str]] = {}
     for bug in BUGS:

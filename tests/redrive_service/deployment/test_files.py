@@ -28,6 +28,7 @@ REGISTER = botocore.session.get_session().get_service_model("ecs").operation_mod
 FARGATE = {"256": range(512, 2049), "512": range(1024, 4097, 1024), "1024": range(2048, 8193, 1024)}
 
 
+@pytest.mark.soak
 def test_the_files_in_docs_are_those_that_the_code_makes() -> None:
     assert {f"deployment/{path.relative_to(FOLDER)}" for path in FOLDER.rglob("*.*")} == {
         *deployment(),
@@ -36,6 +37,7 @@ def test_the_files_in_docs_are_those_that_the_code_makes() -> None:
     assert {name: (FOLDER.parent / name).read_text() for name in deployment()} == deployment()
 
 
+@pytest.mark.soak
 def test_the_compose_file_fits_the_compose_specification() -> None:
     schema = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
     jsonschema.validate(composed(), json.loads(schema.read_text()))
@@ -69,6 +71,7 @@ def test_every_task_definition_fits_the_request_of_ecs(name: str) -> None:
     assert {one["stopTimeout"] <= 120 for one in task["containerDefinitions"]} == {True}
 
 
+@pytest.mark.soak
 def test_a_schema_notices_what_is_not_its_own() -> None:
     compose, (account, *_), task = composed(), manifests(), task_definitions()["web"]
     compose["services"]["web"]["read_olny"] = True

@@ -70,6 +70,7 @@ def test_a_link_of_another_site_neither_signs_in_nor_out(client: Client, sign_in
     assert is_signed_in(client)
 
 
+@pytest.mark.soak
 def test_a_code_in_the_address_of_the_password_form_is_not_used(
     client: Client, provider: Provider, groups: None
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_stolen_code_is_worth_nothing_without_the_verifier(client: Client, pro
     assert (answer.status_code, is_signed_in(mallory)) == (403, False)
 
 
+@pytest.mark.soak
 def test_a_sign_in_ends_on_this_host(client: Client, sign_in: SignIn) -> None:
     elsewhere = [
         "https://mallory.example/", "//mallory.example", "/\\mallory.example", "https:mallory.example",

@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 
 from redrive_service.oidc.recheck import GRACE
 from redrive_service.oidc.views import ENDS_AT, RECHECK_AT
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.redrive_service.oidc.conftest import SignIn
 from tests.redrive_service.oidc.provider import CLIENT, Provider
 

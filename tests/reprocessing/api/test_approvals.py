@@ -62,6 +62,7 @@ def test_a_discard_is_requested_by_one_and_approved_by_another(ann: User, bob: P
     assert "approved and done" in problem(bob.post(f"/approvals/{approval}/approve", confirm=True), 409)
 
 
+@pytest.mark.soak
 def test_nobody_approves_their_own_request_by_another_token(ann: User, bob: Program) -> None:
     """Two tokens of a person, the person's account, and a token that the person made for a team: one person."""
     letters = limited()

@@ -15,8 +15,8 @@ from reprocessing.api.site.caller import Caller
 from reprocessing.api.urls import api
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.models import Approval, AuditEntry, BulkAction, GlobalStop, Letter, Rule, Run
-from reprocessing.store.dlqs import visible_dlqs
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ
+from reprocessing.store.rights import visible_dlqs
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ
 from tests.reprocessing.admin.site.two_teams import OURS, THEIRS, Team, two_teams
 from tests.reprocessing.api.callers import Program, program
 

@@ -22,7 +22,7 @@ from reprocessing.management.shared.parking_command import Decisions
 from reprocessing.models import AuditEntry, DeadLetterQueue, GlobalStop
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.reprocessing.commands.conftest import AddRow, Ask
 from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_letter, add_source

@@ -29,6 +29,7 @@ def empty_database(transactional_db: None) -> Iterator[str]:
         cursor.execute(f'DROP DATABASE "{name}"')
 
 
+@pytest.mark.soak
 def test_it_works_alone_in_a_project_of_its_own(empty_database: str, tmp_path: Path) -> None:
     done = project(
         """

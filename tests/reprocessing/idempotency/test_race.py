@@ -89,6 +89,7 @@ def test_failing_work_is_done_by_one_thread_at_a_time() -> None:
     assert (row().state, row().attempts, row().failures) == ("done", 5, 4)
 
 
+@pytest.mark.soak
 def test_killed_work_is_taken_over_after_its_lease() -> None:
     with at_work(CODE.format(how="lease=600")) as process:
         process.kill()
@@ -101,6 +102,7 @@ def test_killed_work_is_taken_over_after_its_lease() -> None:
     assert (row().state, row().attempts, row().failures) == ("done", 2, 0)
 
 
+@pytest.mark.soak
 def test_killed_transactional_work_leaves_nothing_and_is_taken_over() -> None:
     with at_work(CODE.format(how="transactional=True")) as process:
         with pytest.raises(InProgress), once("key", space=SPACE, transactional=True):

@@ -26,6 +26,7 @@ def test_the_doctor_names_the_migrations_that_are_not_applied() -> None:
     ]
 
 
+@pytest.mark.soak
 def test_a_migration_and_its_record_share_one_transaction() -> None:
     loader = MigrationLoader(connection)
     for key in sorted(key for key in loader.disk_migrations if key[0] == OURS):

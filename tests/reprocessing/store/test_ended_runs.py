@@ -29,6 +29,7 @@ SELECT %s, %s, int8send(n), %s, 'ready', redrive_now() FROM generate_series(1, %
 """
 
 
+@pytest.mark.soak
 def test_ended_runs_do_not_make_an_enlistment_read_the_lanes_of_the_running_one() -> None:
     """Of a table that knows one run, a planner expects that each run has all lanes."""
     with nothing_is_vacuumed():

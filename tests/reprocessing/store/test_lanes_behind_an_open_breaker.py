@@ -25,6 +25,7 @@ SELECT %s, %s, int8send(n), %s, 'ready', redrive_now(), %s FROM generate_series(
 """
 
 
+@pytest.mark.soak
 def test_a_lease_does_not_read_the_lanes_behind_an_open_breaker() -> None:
     with nothing_is_vacuumed():
         bench = Workbench()

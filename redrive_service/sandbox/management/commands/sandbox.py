@@ -1,4 +1,4 @@
-"""`manage.py sandbox`: the embedded stack, in the foreground."""
+"""`manage.py sandbox`: run PostgreSQL, Valkey and a local SQS, and with --demo the service, in the foreground."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from redrive_service.sandbox.stack import LOOPBACK, Stack
 from reprocessing.management.command_line import as_invoked
 
 INCIDENT = 2_000
-MOST_LETTERS = 20_000  # the service captures no more at once
+MOST_LETTERS = 20_000  # as many as the service captures at once
 STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     help = (
         "Run PostgreSQL, Valkey and a local SQS in the foreground, and print the environment to export. "
-        "Their data stay in the folder; everything ends with this process."
+        "Their data stay in the folder. All servers end with this process."
     )
     requires_system_checks: list[str] = []
 
@@ -92,7 +92,7 @@ class Command(BaseCommand):
         self.say("Everything is stopped.")
 
     def run_queues_only(self, options: dict[str, Any]) -> None:
-        """Start the local SQS alone, with the service's own queues."""
+        """Start only the local SQS, with the service's own queues."""
         ports = Ports(sqs=options["sqs_port"])
         folder, host = options["folder"], options["host"]
         with Stack(folder, ports=ports, fresh=options["fresh"], queues_only=True, sqs_host=host) as stack:
@@ -101,7 +101,7 @@ class Command(BaseCommand):
             self.stay(stack, options)
 
     def run_stack(self, options: dict[str, Any]) -> None:
-        """Start the stack, print how to use it, and run until stopped or until a server ends."""
+        """Start all servers, print how to use them, and run until a signal stops them or a server ends."""
         began = time.monotonic()
         ports = Ports(**{name: options[f"{name}_port"] for name in ("postgres", "redis", "sqs", "web")})
         with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
@@ -120,7 +120,7 @@ class Command(BaseCommand):
                 self.stay(stack, options)
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
-        """Run the incident and print its result. CommandError: a promise was broken."""
+        """Run the incident of --demo, and print its result. Raises CommandError if the service broke a promise."""
         summary = demo.tell_incident(options["messages"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
@@ -131,7 +131,12 @@ class Command(BaseCommand):
             raise CommandError("A promise was broken, or a message is not accounted for: see the judge's lines.")
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
-        """Return at once with --exit. Else wait: raise CommandError when a server ends, Stopped on a signal."""
+        """With --exit, return at once. Else wait for ever.
+
+        Raises:
+            CommandError: a server has ended.
+            Stopped: a signal has asked the sandbox to stop.
+        """
         if options["exit"]:
             self.say("Stopping …")
             return
@@ -146,7 +151,7 @@ class Command(BaseCommand):
         raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
 
     def print_environment(self, stack: Stack, *, only_file: bool = False) -> None:
-        """Write the environment to a file that a shell can read, and to standard output unless `only_file`."""
+        """Write the environment variables to a file for a shell and, unless `only_file`, to standard output."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in stack.environment().items()]
         file = stack.folder / "environment"
         try:
@@ -159,7 +164,7 @@ class Command(BaseCommand):
             return
         try:
             self.stdout.write("\n".join(lines))
-            self.stdout.flush()  # the reader of a pipe waits for it
+            self.stdout.flush()  # a program that reads the output through a pipe waits for this
         except OSError as error:
             silence(sys.stdout)
             raise CommandError(
@@ -169,7 +174,7 @@ class Command(BaseCommand):
         self.say(f"The same lines are in a file:  . {file}")
 
     def say(self, message: str) -> None:
-        """Write to standard error, if it is open; standard output is for the environment."""
+        """Write a line to standard error, if it is open. Standard output is for the environment variables."""
         try:
             self.stderr.write(as_invoked(message))
             self.stderr.flush()
@@ -178,7 +183,7 @@ class Command(BaseCommand):
 
 
 def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
-    """Refuse options that would have no effect."""
+    """Raise CommandError if an option would have no effect with the other options."""
     if options["only"] and options["demo"]:
         raise CommandError("--demo needs the whole stack. Leave out --only.")
     if options["host"] != LOOPBACK and not options["only"]:
@@ -192,14 +197,14 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 
 
 def port(text: str) -> int:
-    """Return the port number in the text; 0: any free port. ArgumentTypeError: it is no port."""
+    """Return the port number in the text; 0: any free port. Raises ArgumentTypeError if the text is no port."""
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
     return int(text)
 
 
 def letters(text: str) -> int:
-    """Return the number of letters in the text. ArgumentTypeError: it is not 1 to 20,000."""
+    """Return the number of messages in the text. Raises ArgumentTypeError if it is not from 1 to 20,000."""
     if not text.isdecimal() or not 0 < int(text) <= MOST_LETTERS:
         raise ArgumentTypeError(f"{text!r} is no number of messages: it takes a whole number from 1 to {MOST_LETTERS}")
     return int(text)
@@ -211,7 +216,7 @@ def folder(text: str) -> Path:
 
 
 def open_what_is_closed() -> None:
-    """Open closed standard streams on /dev/null: else the next opened file would take their place."""
+    """Open closed standard streams on /dev/null. Else the next opened file would become a standard stream."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
         pass
     os.close(descriptor)
@@ -220,7 +225,7 @@ def open_what_is_closed() -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Send a stream that cannot be written to /dev/null: Python would write to it again, in vain, at exit."""
+    """Connect a stream that cannot be written to with /dev/null. Else Python would fail to write to it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

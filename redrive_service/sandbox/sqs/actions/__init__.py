@@ -1,1 +1,1 @@
-"""The functions that execute the actions of the SQS API; `registry` maps action names to them."""
+"""Functions that execute the actions of the SQS API. `registry` has the function of each action name."""

@@ -54,7 +54,7 @@ def create_queue(account: Account, request: Request) -> Answer:
 
 
 def delete_queue(account: Account, request: Request) -> Answer:
-    """Delete the queue with all its messages at once."""
+    """Delete the queue with all its messages, without delay."""
     account.close_queue(account.queue_at(required_text(request, "QueueUrl")))
     account.record.changed = True
     return {}
@@ -101,7 +101,7 @@ def get_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def set_queue_attributes(account: Account, request: Request) -> Answer:
-    """Change attributes of a queue, all or none. They apply at once, unlike on AWS."""
+    """Change all given attributes of a queue or, if one is invalid, none. Unlike on AWS, changes apply at once."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     settings = queue.settings
     changes = normalise(text_map(request, "Attributes"), fifo=queue.fifo, before=settings.shown)
@@ -118,7 +118,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def purge_queue(account: Account, request: Request) -> Answer:
-    """Delete every message of a queue at once. SqsError: the queue was purged less than 60 seconds ago."""
+    """Delete all messages of a queue, without delay. Raises SqsError if it was purged less than 60 seconds ago."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
@@ -130,7 +130,7 @@ def purge_queue(account: Account, request: Request) -> Answer:
 
 
 def _check_name(name: str, *, fifo: bool) -> None:
-    """Refuse a name unless it has 1 to 80 letters, digits, - and _. The name of a FIFO queue ends in .fifo."""
+    """Check that a name has 1 to 80 letters, digits, - and _. The name of a FIFO queue must end in .fifo."""
     stem = name.removesuffix(_FIFO_SUFFIX)
     if fifo and stem == name:
         raise invalid_parameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
@@ -140,7 +140,7 @@ def _check_name(name: str, *, fifo: bool) -> None:
 
 
 def _checked_fifo(raw: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the attributes. Refuse FifoQueue=false, as AWS does even for a standard queue."""
+    """Return the attributes. Refuse FifoQueue=false, which AWS also refuses, even for a standard queue."""
     if "FifoQueue" in raw and raw["FifoQueue"].lower() != "true":
         raise unknown_attribute("FifoQueue")
     return raw
@@ -154,7 +154,7 @@ def _check_same(queue: Queue, changes: Mapping[str, str]) -> None:
 
 
 def _check_redrive(account: Account, source_arn: str, changes: Mapping[str, str], *, fifo: bool) -> None:
-    """Refuse a redrive policy unless its dead-letter queue exists, has the same type, and allows this source queue."""
+    """Check that the dead-letter queue of a redrive policy exists, has the same type, and allows this source queue."""
     stored = changes.get("RedrivePolicy")
     if not stored:
         return
@@ -184,7 +184,7 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """Return one page of queue URLs, with a NextToken only if MaxResults was given and more pages follow."""
+    """Return one page of queue URLs. It has a NextToken only if MaxResults was given and another page follows."""
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")
     after = _read_token(token) if token else ""

@@ -17,7 +17,8 @@ MOST_LISTED: Final = 10
 def start_move_task(account: Account, request: Request) -> Answer:
     """Start to move messages out of a dead-letter queue, and return the task's handle.
 
-    SqsError: no queue names this queue as its dead-letter queue, a task runs already, or a parameter is invalid.
+    Raises:
+        SqsError: no queue names this queue as its dead-letter queue, a task runs already, or a parameter is invalid.
     """
     source = _source(account, required_text(request, "SourceArn"))
     destination_arn = text(request, "DestinationArn")
@@ -42,14 +43,14 @@ def start_move_task(account: Account, request: Request) -> Answer:
 
 
 def list_move_tasks(account: Account, request: Request) -> Answer:
-    """Return the newest move tasks of a queue, newest first: `MaxResults` tasks, 1 by default, 10 at most."""
+    """Return the newest move tasks of a queue, newest first, at most `MaxResults` (default 1, max 10)."""
     source = _source(account, required_text(request, "SourceArn"))
     most = whole_between(request, "MaxResults", 1, MOST_LISTED) or 1
     return {"Results": [task.shown() for task in account.moves.get(source.arn, [])[:most]]}
 
 
 def cancel_move_task(account: Account, request: Request) -> Answer:
-    """Cancel a running move task, and return how many messages it has moved. SqsError: there is no such task."""
+    """Cancel a running move task, and return how many messages it has moved. Raises SqsError if it is not running."""
     task_id, source_arn = _read_handle(required_text(request, "TaskHandle"))
     source = _source(account, source_arn)
     for task in account.moves.get(source.arn, []):

@@ -21,7 +21,7 @@ from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
 from redrive_service.sandbox.sqs.queues.message import IN_FLIGHT, Message
 from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
-# The server adds this parameter for a fault: seconds after which messages reappear, before their visibility timeout.
+# The server adds this parameter for a fault: seconds after which messages are visible again, too early.
 HIDDEN_FOR: Final = "SandboxHiddenFor"
 _MOST_MESSAGES: Final = 10
 _LONGEST_WAIT: Final = 20
@@ -35,9 +35,9 @@ SYSTEM_ATTRIBUTES: Final = (
 
 
 def receive_message(account: Account, request: Request) -> Answer:
-    """Return up to ten messages, hidden for the visibility timeout; without messages, the answer has no `Messages`.
+    """Return up to ten messages, and hide them for the visibility timeout. Without messages, the answer is empty.
 
-    A call that found nothing may be repeated for `account.record.wait` seconds: long polling uses this.
+    For long polling, `account.record.wait` says for how many seconds the server may repeat a call without messages.
     """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     most = whole_between(request, "MaxNumberOfMessages", 1, _MOST_MESSAGES) or 1
@@ -86,7 +86,7 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
 
 
 def _room(queue: Queue) -> int:
-    """Return how many more messages may be in flight. SqsError: a standard queue has reached its limit."""
+    """Return how many more messages may be in flight. Raises SqsError if a standard queue has reached its limit."""
     room = queue.in_flight_limit - queue.counts[IN_FLIGHT]
     if room <= 0 and not queue.fifo:
         raise SqsError("OverLimit", f"The maximum number of in flight messages is reached: {queue.in_flight_limit}.")
@@ -114,7 +114,8 @@ def _read_attempt(queue: Queue, request: Request) -> str | None:
 def _read_system_names(request: Request) -> tuple[str, ...]:
     """Return the names of the requested system attributes, from both the new and the old parameter.
 
-    SqsError: a name is unknown.
+    Raises:
+        SqsError: a name is unknown.
     """
     names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
     if not names:
@@ -181,12 +182,12 @@ def _system_attributes(message: Message) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _milliseconds(seconds: float) -> str:
-    """Return milliseconds as text; cached, because the messages of one receive often have equal times."""
+    """Return a time as text in milliseconds. Results are cached: messages of a receive often have equal times."""
     return str(int(seconds * 1000))
 
 
 def _choose(content: Content, names: Sequence[str]) -> Answer:
-    """Return the message attributes that are requested by name or by prefix (prefix.*), and their digest."""
+    """Return the message attributes that are requested by name or by prefix (`prefix.*`), and their MD5 digest."""
     prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
     chosen = {
         name: value

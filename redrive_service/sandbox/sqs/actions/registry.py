@@ -1,4 +1,4 @@
-"""Maps the names of the 23 actions of the SQS API to the functions that execute them."""
+"""The function that executes each of the 23 actions of the SQS API, by the action's name."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

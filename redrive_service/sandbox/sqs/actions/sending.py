@@ -14,14 +14,18 @@ from redrive_service.sandbox.sqs.queues.message import Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 _LONGEST_DELAY: Final = 900
-# Body and attributes of all entries together, in bytes (AWS, SendMessageBatch).
+# Max bytes of the bodies and attributes of all entries together (AWS, SendMessageBatch).
 LARGEST_BATCH: Final = 1_048_576
 _OPTIONAL: Final = frozenset({"DelaySeconds", "MessageGroupId", "MessageDeduplicationId"})
 _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for this queue type."
 
 
 def send_message(account: Account, request: Request) -> Answer:
-    """Put one message into a queue, and return its id and digests. SqsError: the message is invalid or too large."""
+    """Put one message into a queue, and return its id and digests.
+
+    Raises:
+        SqsError: the message is invalid or too large.
+    """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     content = _read_or_refuse(queue, request, _check_parameters(queue, request))
     if isinstance(content, SqsError):
@@ -33,7 +37,10 @@ def send_message(account: Account, request: Request) -> Answer:
 
 
 def send_message_batch(account: Account, request: Request) -> Answer:
-    """Put up to ten messages into a queue, each independently. A missing parameter, or more than 1 MiB, refuses all."""
+    """Put up to ten messages into a queue. Each is accepted or refused by itself.
+
+    If a required parameter is missing, or the messages have more than 1 MiB together, all are refused.
+    """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "Send")
     bodies = [_check_parameters(queue, entry) for entry in entries]
@@ -76,7 +83,7 @@ def _check_optional(queue: Queue, entry: Request) -> None:
 
 
 def _check_parameters(queue: Queue, entry: Request) -> str:
-    """Refuse an entry without a required parameter; return the body."""
+    """Return the body of an entry. Refuse an entry without a required parameter."""
     body = entry.get("MessageBody")
     if not body or not isinstance(body, str):
         raise no_body(body)

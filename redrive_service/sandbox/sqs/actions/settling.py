@@ -15,12 +15,12 @@ from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
 
 def delete_message(account: Account, request: Request) -> Answer:
-    """Delete the message of a receipt handle. Deleting a deleted message is no error."""
+    """Delete the message of a receipt handle. If the message was deleted before, this is no error."""
     return _delete(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def delete_message_batch(account: Account, request: Request) -> Answer:
-    """Delete the messages of up to ten receipt handles, each independently."""
+    """Delete the messages of up to ten receipt handles. Each delete succeeds or fails by itself."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return run_batch(read_entries(request, "Delete"), lambda entry: _delete(account, queue, entry))
 
@@ -29,23 +29,23 @@ def change_message_visibility(account: Account, request: Request) -> Answer:
     """Restart the visibility timeout of a message in flight.
 
     On a standard queue, an older receipt handle also restarts the timeout, even while another consumer has the message.
-    AWS was recorded doing this; its documentation does not mention it.
+    Recorded answers of AWS show this; AWS's documentation does not mention it.
     """
     return _change_visibility(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def change_message_visibility_batch(account: Account, request: Request) -> Answer:
-    """Restart the visibility timeouts of up to ten messages, each independently."""
+    """Restart the visibility timeouts of up to ten messages. Each change succeeds or fails by itself."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "ChangeVisibility")
     return run_batch(entries, lambda entry: _change_visibility(account, queue, entry))
 
 
 def _delete(account: Account, queue: Queue, request: Request) -> Answer:
-    """Delete a message, if the handle is its most recent one.
+    """Delete a message, if the receipt handle is the latest of the message.
 
-    A standard queue accepts an older handle without effect, and the latest handle even after its visibility timeout.
-    A FIFO queue refuses both as expired.
+    A standard queue accepts an older handle without effect, and the latest handle even after the visibility timeout. A
+    FIFO queue refuses both handles as expired.
     """
     handle = required_text(request, "ReceiptHandle")
     message = queue.find(handle)

@@ -13,7 +13,7 @@ _LONGEST_VALUE: Final = 256
 
 
 def tag_queue(account: Account, request: Request) -> Answer:
-    """Add tags to a queue. A tag with the same key is overwritten."""
+    """Add tags to a queue. A new tag replaces a tag with the same key."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("Tags") is None:
         raise missing_parameter("Tags")
@@ -40,7 +40,7 @@ def list_queue_tags(account: Account, request: Request) -> Answer:
 
 
 def check_tags(added: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags `before` with the tags `added`. SqsError: SQS does not accept them."""
+    """Return the tags `before` with the tags `added`. Raises SqsError if SQS would not accept the added tags."""
     for key, value in added.items():
         if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             raise invalid_parameter(

@@ -1,4 +1,4 @@
-"""Shared code of all batch calls: up to ten entries with distinct ids, each executed or refused independently."""
+"""Shared code of all batch calls. Up to ten entries have different ids; each succeeds or fails by itself."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,9 +12,10 @@ _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
-    """Return a batch call's entries. `verb`: Send, Delete or ChangeVisibility, for the error's text.
+    """Return the entries of a batch call. `verb`: Send, Delete or ChangeVisibility, for error texts.
 
-    SqsError: there are none, more than ten, or an id is invalid or occurs twice.
+    Raises:
+        SqsError: there are no entries or more than ten, or an id is invalid or occurs twice.
     """
     entries = request.get("Entries")
     if entries is None:

@@ -1,4 +1,4 @@
-"""The effects of a call of the API, which the call log and the journal record."""
+"""The effects of a call of the API. The call log records them."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,9 +7,9 @@ from typing import NamedTuple
 class Sent(NamedTuple):
     """One message that a client sent, or tried to send.
 
-    `md5` is the body's; `attributes` has the message's text and number attributes. A FIFO queue accepted and dropped a
-    `duplicate`, which has id and sequence number of the first message. A message that was not `accepted` has no id;
-    `code` is the error in its answer, None without an answer.
+    `md5`: digest of the body. `attributes`: the text and number attributes. `duplicate`: whether a FIFO queue dropped
+    the message as a duplicate; then it has id and sequence number of the first message. A message that was not
+    `accepted` has no id; then `code` is the error in the answer (None: the call got no answer).
     """
 
     message_id: str | None
@@ -23,13 +23,13 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
-# The first six fields of a Sent, as a plain tuple. It stands for a message that was accepted and is no duplicate.
+# The first six fields of `Sent` as a plain tuple, which is faster: for an accepted message that is no duplicate.
 Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 
 @dataclass(slots=True)
 class Record:
-    """What one call did.
+    """The effects of one call.
 
     Attributes:
         sent: the sent messages, each as the fields of `Sent`.

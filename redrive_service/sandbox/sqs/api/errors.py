@@ -7,7 +7,8 @@ _WITH_PREFIX: Final = (
     "MessageNotInflight", "PurgeQueueInProgress", "QueueDeletedRecently", "TooManyEntriesInBatchRequest",
     "UnsupportedOperation",
 )  # fmt: skip
-# Error names in query-compatible clients (header x-amzn-query-error), by shape. Other errors are named as their shape.
+# Codes of errors for query-compatible clients (header x-amzn-query-error), by shape. For other errors, code and shape
+# are equal.
 QUERY_CODES: Final = {
     **{name: f"AWS.SimpleQueueService.{name}" for name in _WITH_PREFIX},
     "InvalidParameterValueException": "InvalidParameterValue",
@@ -53,17 +54,17 @@ class SqsError(Exception):
 
     @property
     def code(self) -> str:
-        """The code that boto3 shows as `Error.Code`."""
+        """Return the code that boto3 shows as `Error.Code`."""
         return QUERY_CODES.get(self.shape, self.shape)
 
     @property
     def sender_fault(self) -> bool:
-        """Whether the client caused the error: true for a status below 500."""
+        """Return whether the client caused the error, which a status below 500 means."""
         return self.status < _SERVER_FAULT
 
 
 def printable(text: str) -> str:
-    """Return the text without lone surrogates: a request may contain them, an answer cannot."""
+    """Return the text without lone surrogates (half characters), which an answer cannot contain."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -73,7 +74,7 @@ def invalid_parameter(message: str) -> SqsError:
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
-    """Return the error for `value` of `parameter`, in AWS's usual sentence."""
+    """Return the error for an invalid value of a parameter, in AWS's words. `reason`: why it is invalid."""
     return invalid_parameter(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 

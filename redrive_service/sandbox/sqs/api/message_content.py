@@ -1,4 +1,4 @@
-"""The content of a message: body, message attributes and trace header. Each is validated and digested once."""
+"""Validate the content of a message (body, message attributes, trace header), and calculate its MD5 digests."""
 
 import re
 import struct
@@ -19,10 +19,10 @@ from redrive_service.sandbox.sqs.api.parameters import Request
 
 MOST_ATTRIBUTES: Final = 10
 _LONGEST_NAME: Final = 256
-# The characters that XML 1.0 cannot carry (AWS, SendMessage).
+# Characters that XML 1.0 does not allow (AWS, SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ALLOWED_ASCII: Final = bytes([0x9, 0xA, 0xD, *range(0x20, 0x80)])
-# Recorded answers of AWS allow letters beyond ASCII in names, which AWS's documentation does not.
+# Characters in names of attributes. AWS accepts letters outside of ASCII, although its documentation says otherwise.
 _NAME: Final = re.compile(r"[\w.-]+")
 _RESERVED: Final = re.compile(r"(?i)(aws|amazon)\.")
 _TYPE: Final = re.compile(r"(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?")
@@ -32,9 +32,9 @@ _FRAME: Final = 4
 _STRING_VALUE: Final = b"\x01"
 _BINARY_VALUE: Final = b"\x02"
 _LENGTH: Final = struct.Struct(">I").pack
-# The number of fields that an attribute usually has: DataType and one value.
+# Number of fields of a usual attribute: DataType and one value.
 _PLAIN: Final = 2
-# Bytes of an attribute in the digest beside name, type and value: three lengths, and one byte for the kind of value.
+# Bytes that an attribute adds to its digest, besides name, type and value: three lengths, and one byte for its kind.
 _FRAMES: Final = 3 * _FRAME + 1
 TRACE_HEADER: Final = "AWSTraceHeader"
 
@@ -43,7 +43,7 @@ Attributes = dict[str, dict[str, str]]
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """Validated content. It never changes after its creation, and all copies of a message share it.
+    """Validated content, which never changes. All copies of a message share it.
 
     `size` is in bytes: body plus names, types and values of the message attributes, without the trace header.
     """
@@ -58,7 +58,7 @@ class Content:
 
 
 def read_content(entry: Request, body: str) -> Content:
-    """Return the content of one sent message, or raise SQS's error. The caller has checked that `body` exists."""
+    """Return the content of a sent message. Raises SqsError if it is invalid. `body`: the message's body."""
     encoded = check_characters(body, "body")
     size = len(encoded)
     attributes: Attributes = {}
@@ -75,7 +75,7 @@ def read_content(entry: Request, body: str) -> Content:
 
 
 def check_characters(value: str, what: str, name: str = "") -> bytes:
-    """Return the text in UTF-8; refuse characters that SQS does not allow. `what` and `name` are for the error."""
+    """Return the text in UTF-8. Refuse characters that SQS does not allow. `what`, `name`: words for the error."""
     if value.isascii():
         encoded = value.encode()
         if not encoded.translate(None, _ALLOWED_ASCII):
@@ -90,7 +90,10 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
     """Return two maps by attribute name: the message attributes, and each attribute's part of the digest.
 
-    An attribute has its DataType, and StringValue or BinaryValue (base64). SqsError: an attribute is invalid.
+    An attribute has its DataType, and StringValue or BinaryValue (base64).
+
+    Raises:
+        SqsError: an attribute is invalid.
     """
     raw = entry.get(parameter)
     if not isinstance(raw, dict):
@@ -107,7 +110,7 @@ def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[st
 
 
 def texts_in(attributes: Attributes) -> dict[str, str]:
-    """Return the values of the text and number attributes."""
+    """Return the values of the text and number attributes, by name."""
     return {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value}
 
 
@@ -123,7 +126,7 @@ def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
 
 
 def _frame(name: str, value: object) -> bytes:
-    """Validate an attribute; return its part of the digest. SqsError: it is invalid."""
+    """Return an attribute's part of the digest. Raises SqsError if the attribute is invalid."""
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
     kind = value.get("DataType")
@@ -153,7 +156,7 @@ def _refuse_lists(value: Request) -> None:
 
 
 def _without_more(value: dict[str, str]) -> dict[str, str]:
-    """Return a valid attribute with its type and value only, without other fields."""
+    """Return a valid attribute, reduced to its type and value."""
     kind = value["DataType"]
     field = "BinaryValue" if kind[0] == "B" else "StringValue"
     return {field: value[field], "DataType": kind}
@@ -167,9 +170,10 @@ def _no_text(name: str, kind: str, text: object) -> SqsError:
 
 @lru_cache(maxsize=4096)
 def _label(name: str, kind: str) -> bytes:
-    """Return the part of the digest for an attribute's name, type and kind of value. SqsError: one is invalid.
+    """Return the part of the digest for an attribute's name, type and kind of value. Results are cached.
 
-    The result is cached, because messages often have the same attributes.
+    Raises:
+        SqsError: the name or the type is invalid.
     """
     _check_name(name)
     _check_type(name, kind)

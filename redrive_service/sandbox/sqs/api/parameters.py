@@ -1,6 +1,7 @@
-"""Reads typed parameters from a request.
+"""Read typed parameters from a request.
 
-A value of the wrong JSON type raises SerializationException, a value out of range InvalidParameterValue, as in AWS.
+As on AWS, a wrong JSON type is a SerializationException, and a value out of range is an InvalidParameterValue. Both are
+raised as SqsError.
 """
 
 import json
@@ -14,13 +15,13 @@ from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_value, miss
 Request = Mapping[str, object]
 Answer = dict[str, object]
 
-# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids (AWS, SendMessage).
+# Ids of groups, deduplication and receive attempts: 1 to 128 letters, digits, ASCII punctuation (AWS, SendMessage).
 _ID_CHARACTERS: Final = frozenset(map(chr, range(0x21, 0x7F)))
 _LONGEST_ID: Final = 128
 
 
 def read_parameters(body: bytes) -> dict[str, object]:
-    """Return the JSON object in a request's body, or raise a SerializationException."""
+    """Return the JSON object in a request's body. Raises SqsError (SerializationException) if it is no JSON object."""
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -31,7 +32,10 @@ def read_parameters(body: bytes) -> dict[str, object]:
 
 
 def _read_leniently(body: bytes) -> object:
-    """Return the value of JSON with lone surrogates, which AWS refuses later; None: the text is no JSON."""
+    """Return the value of a JSON text that may have lone surrogates; None: the text is not JSON.
+
+    Like AWS, the actions refuse lone surrogates (half characters) later, with another error.
+    """
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):
@@ -39,7 +43,7 @@ def _read_leniently(body: bytes) -> object:
 
 
 def text(request: Request, name: str) -> str | None:
-    """Return the string parameter `name`; None: it is absent. SqsError: it is no string."""
+    """Return the string parameter `name`; None: the parameter is absent. Raises SqsError if it is no string."""
     value = request.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -47,7 +51,7 @@ def text(request: Request, name: str) -> str | None:
 
 
 def required_text(request: Request, name: str) -> str:
-    """Return the string parameter `name`, or raise MissingParameter if it is absent or empty."""
+    """Return the string parameter `name`. Raises SqsError (MissingParameter) if it is absent or empty."""
     value = request.get(name)
     if value and isinstance(value, str):
         return value
@@ -55,7 +59,7 @@ def required_text(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str) -> int | None:
-    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is no whole number."""
+    """Return the integer parameter `name`; None: the parameter is absent. Raises SqsError if it is no integer."""
     value = request.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -63,7 +67,7 @@ def whole(request: Request, name: str) -> int | None:
 
 
 def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
-    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is not from `low` to `high`."""
+    """Return the integer parameter `name`; None: it is absent. Raises SqsError if it is not from `low` to `high`."""
     value = whole(request, name)
     if value is not None and not low <= value <= high:
         raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
@@ -71,7 +75,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """Return the list of strings in parameter `name`; empty: it is absent. SqsError: it is no list of strings."""
+    """Return the list of strings in parameter `name`; empty if it is absent. Raises SqsError if it is another value."""
     value = request.get(name)
     if value is None:
         return []
@@ -81,7 +85,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """Return the map of strings in parameter `name`; empty: it is absent. SqsError: it is no map of strings."""
+    """Return the map of strings in parameter `name`; empty if it is absent. Raises SqsError if it is another value."""
     value = request.get(name)
     if value is None:
         return {}
@@ -95,7 +99,11 @@ def text_map(request: Request, name: str) -> dict[str, str]:
 
 
 def identifier(request: Request, name: str) -> str | None:
-    """Return the id parameter `name`; None: it is absent. SqsError: it is not 1 to 128 letters, digits, punctuation."""
+    """Return the id in parameter `name`; None: the parameter is absent.
+
+    Raises:
+        SqsError: the id has other characters than letters, digits and punctuation, or more than 128.
+    """
     value = text(request, name)
     if value is None:
         return None

@@ -1,8 +1,8 @@
-"""Receipt handles: opaque to consumers, verifiable by their queue.
+"""Make and read receipt handles.
 
-A handle holds the queue's tag, the message's key, the number of the receive and the message's id, under a checksum. So
-a stale handle (its message was received again, or is deleted) differs from a text that never was a handle of the queue,
-and the call log can name the message.
+A handle has the queue's tag, the message's key, the number of the receive, the message's id, and a checksum of these.
+So the queue can distinguish an old handle (its message was received again or deleted) from a text that is no handle.
+The call log can name the message of a handle.
 """
 
 import zlib
@@ -14,7 +14,7 @@ _PREFIX: Final = "AQEB"
 _TAG_WIDTH: Final = 8
 _KEY_START: Final = len(_PREFIX) + _TAG_WIDTH
 _KEY_END: Final = _KEY_START + KEY_WIDTH
-# The place of the message's key in a well-formed handle; in other texts this place has no meaning.
+# The place of the message's key in a valid handle.
 KEY_PLACE: Final = slice(_KEY_START, _KEY_END)
 _ID_START: Final = _KEY_END + KEY_WIDTH
 _ID_END: Final = _ID_START + 36
@@ -25,7 +25,7 @@ _CHECK_FORM: Final = f"%0{_CHECK_WIDTH}x"
 
 
 def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
-    """Return the handle of a message. `tag`: the queue's; `receive`: the number of the receive in this queue."""
+    """Return a receipt handle. `tag`: the queue's tag. `key`: the message's key. `receive`: number of the receive."""
     head = _HEAD_FORM % (tag, key, receive, message_id)
     return head + _CHECK_FORM % zlib.crc32(head.encode())
 

@@ -1,4 +1,4 @@
-"""RedrivePolicy and RedriveAllowPolicy: a queue's dead-letter queue, and which source queues it allows."""
+"""The attributes RedrivePolicy (a queue's dead-letter queue) and RedriveAllowPolicy (its allowed source queues)."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedrivePolicy:
-    """A message whose receive count would exceed `most_receives` moves to the queue `target_arn`."""
+    """The redrive policy of a queue. After `most_receives` receives, a message moves to the queue `target_arn`."""
 
     target_arn: str
     most_receives: int
@@ -34,7 +34,7 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, source_arn: str) -> bool:
-        """Return whether the queue `source_arn` may send its dead letters to the queue with this policy."""
+        """Return whether the queue `source_arn` may have the queue with this policy as its dead-letter queue."""
         return self.permission == "allowAll" or source_arn in self.source_arns
 
     def stored(self) -> str:
@@ -65,7 +65,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
 
 
 def read_allow_policy(text: str) -> RedriveAllowPolicy:
-    """Return the policy in a RedriveAllowPolicy attribute. SqsError: the attribute is invalid."""
+    """Return the policy in a RedriveAllowPolicy attribute. Raises SqsError if the attribute is invalid."""
     policy = _read_object("RedriveAllowPolicy", text, {"redrivePermission", "sourceQueueArns"})
     permission = policy.get("redrivePermission")
     sources = policy.get("sourceQueueArns")

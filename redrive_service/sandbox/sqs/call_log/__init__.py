@@ -1,1 +1,1 @@
-"""The call log: every request, its answer, and its refused entries."""
+"""The call log of the local SQS: every request with its answer and its effects."""

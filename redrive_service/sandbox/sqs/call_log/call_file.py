@@ -1,4 +1,4 @@
-"""A file of the call log: a line for each call, found by the call's number."""
+"""A file of the call log, with one line per call. Lines are found by the call's number."""
 
 import os
 from array import array
@@ -10,11 +10,11 @@ _EVERY: Final = 128
 
 
 class CallLogIsUnusable(Exception):
-    """The call log cannot be written; the server stops, because it must log every call."""
+    """The call log cannot be written. The server then stops, because it must log every call."""
 
 
 class CallFile:
-    """The calls from number `first` on, one per line, after the file's earlier content."""
+    """The calls from number `first` on, one per line, after the content that the file already had."""
 
     def __init__(self, file: BinaryIO, first: int) -> None:
         self._file = file
@@ -25,11 +25,11 @@ class CallFile:
 
     @property
     def size(self) -> int:
-        """The number of bytes that this object has written."""
+        """Return the number of bytes that this object has written."""
         return self._end - self.size_before
 
     def append(self, line: bytes) -> None:
-        """Write the line of the next call. CallLogIsUnusable: it could not be written completely."""
+        """Write the line of the next call. Raises CallLogIsUnusable if the line cannot be written completely."""
         if self.count % _EVERY == 0:
             self._places.append(self._end)
         try:
@@ -42,9 +42,10 @@ class CallFile:
         self.count += 1
 
     def lines(self, since: int) -> Iterator[bytes]:
-        """Yield the calls numbered `since` or later, without their newlines; earlier lines are not read.
+        """Yield the lines of the calls numbered `since` or later, without line ends. Earlier lines are not read.
 
-        CallLogIsUnusable: the calls in memory cannot be written to the file first.
+        Raises:
+            CallLogIsUnusable: the calls in memory cannot be written to the file, which is done first.
         """
         try:
             self._file.flush()

@@ -1,4 +1,4 @@
-"""The call log: every request with its answer and its messages."""
+"""The call log: every request with its answer and its effects, in a given file or in temporary files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ import orjson
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
 from redrive_service.sandbox.sqs.call_log.call_file import CallFile
 
-# Without a given file, calls go to temporary files: when a second file is full, the first is deleted.
+# Limits of a temporary file. When the second temporary file is full, the first is deleted.
 MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
-# A temporary file is written in portions of this size.
+# Bytes after which calls in memory are written to a temporary file.
 _BUFFER: Final = 256 * 1024
-# One answer holds at most this many calls, and stops after this many bytes.
+# Max calls in one answer, and the bytes after which an answer ends.
 PAGE: Final = 20_000
 PAGE_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Call:
-    """One call. `at` is the injected clock's time; `status` is None when the call was not executed.
+    """One call. `at`: seconds since 1970 on the server's clock. `status` None: the call was not executed.
 
-    `answered` is false when the client never got an answer.
+    `answered`: whether the client got an answer.
     """
 
     at: float
@@ -38,13 +38,13 @@ class Call:
     n: int = 0
 
     def written(self) -> bytes:
-        """Return the call as a line of a temporary file: fast to create, and read back by `read`."""
+        """Return the call as a line of a temporary file, in a form that is fast to write. `read` reads it."""
         record = self.record
         fields = (
             self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
             record.sent, record.received, record.deleted, record.dead_lettered,
         )  # fmt: skip
-        return orjson.dumps(fields, default=tuple)  # orjson does not treat a Sent as a tuple
+        return orjson.dumps(fields, default=tuple)  # orjson does not write a `Sent` as a list
 
     @classmethod
     def read(cls, line: bytes) -> "Call":
@@ -80,11 +80,11 @@ class Call:
 
 
 class CallLog:
-    """All calls, numbered from 0 on. They are on disk, so the use of memory does not grow with their number.
+    """The calls, numbered from 0. They are on disk, so that memory does not grow with their number.
 
-    With a given file every call is written to it at once, after the file's earlier content. Without a file at least the
-    latest million calls, or the latest GiB, are kept in temporary files, which are deleted with the server. No other
-    program reads temporary files, so a call is converted to the line of docs/local_sqs.md only on request.
+    If a file is given, every call is at once appended to it. Without a file, temporary files keep at least the latest
+    million calls, or the latest GiB, until the server ends. A call in a temporary file is converted to the format of
+    docs/local_sqs.md only on request.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
@@ -94,7 +94,7 @@ class CallLog:
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
-        """Give the call the next number, and store it."""
+        """Store the call with the next number."""
         call.n = self._next
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
@@ -103,7 +103,7 @@ class CallLog:
         self._next += 1
 
     def clear(self) -> None:
-        """Forget the calls so far. Numbers continue, and a given file keeps its content."""
+        """Remove all calls. Numbers continue, and a given file keeps its content."""
         self._first = self._next
         if not self._given:
             self._turn_over()
@@ -119,8 +119,8 @@ class CallLog:
     ) -> dict[str, object]:
         """Return a page of the calls numbered `since` or later (default: the latest page) that match the filters.
 
-        `next` is the number for the next request, `first` and `end` are the numbers of the oldest call that is kept
-        and of the next call. A page ends before `end` when it is full.
+        In the result, `next` is `since` of the next page. `first` is the number of the oldest stored call. `end` is the
+        number that the next call will get. A full page ends before `end`.
         """
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0

@@ -1,1 +1,1 @@
-"""The state: an account, its queues and their messages, on an injected clock."""
+"""The state of the local SQS: an account, its queues and their messages. Callers pass the time."""

@@ -1,4 +1,4 @@
-"""The account: its queues, its move tasks, and the record of the current call."""
+"""The AWS account: its queues, its move tasks, and the record of the current call."""
 
 from math import inf
 from random import Random
@@ -20,7 +20,7 @@ class Account(Directory):
         self.record = Record()
 
     def queue_at(self, url: str) -> Queue:
-        """Return the queue with this URL, or with this name, as AWS does. SqsError: it does not exist."""
+        """Return the queue with this URL or, as on AWS, with this name. Raises SqsError if it does not exist."""
         head, _, name = url.rpartition("/")
         queue = self.queues.get(name)
         self.record.queue = name
@@ -29,15 +29,15 @@ class Account(Directory):
         return queue
 
     def max_receive_count(self, queue: Queue) -> float:
-        """Return how often a message of `queue` is received before it is dead-lettered; infinity without a policy."""
+        """Return how often a message of `queue` is received before it is dead-lettered; infinity: no redrive policy."""
         policy = queue.settings.redrive
         return inf if policy is None or self.queue_by_arn(policy.target_arn) is None else policy.most_receives
 
     def dead_letter(self, source: Queue, message: Message) -> None:
-        """Move a message that was received too often from `source` to its dead-letter queue, if it has one.
+        """Move a message that was received too often from the queue `source` to its dead-letter queue, if it has one.
 
-        The message keeps id, content and receive count. In a standard queue it also keeps its SentTimestamp. In a FIFO
-        queue it gets a new SentTimestamp, and its message id as deduplication id.
+        The message keeps its id, content and receive count. In a standard queue, it also keeps its SentTimestamp. In a
+        FIFO queue, it gets a new SentTimestamp, and its message id becomes its deduplication id.
         """
         policy = source.settings.redrive
         target = self.queue_by_arn(policy.target_arn) if policy else None

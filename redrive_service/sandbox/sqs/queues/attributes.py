@@ -1,4 +1,4 @@
-"""Queue attributes: names, ranges, defaults, and their text form."""
+"""Queue attributes: their names, allowed values and defaults, and the form in which answers show them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from redrive_service.sandbox.sqs.api.redrive_policies import (
     read_redrive_policy,
 )
 
-# AWS, CreateQueue: lowest and highest value.
+# Lowest and highest value (AWS, CreateQueue).
 _RANGES: Final = {
     "DelaySeconds": (0, 900),
     "KmsDataKeyReusePeriodSeconds": (60, 86_400),
@@ -61,9 +61,9 @@ def unknown_attribute(name: str) -> SqsError:
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """The attributes of one queue: as text in `shown`, for answers, and typed, for the calls that use them.
+    """The attributes of one queue: in `shown` as texts, for answers, and as typed values.
 
-    Times are in seconds, sizes in bytes. `redrive` is None if the queue has no dead-letter queue.
+    Times are in seconds, sizes in bytes. `redrive` None: the queue has no dead-letter queue.
     """
 
     fifo: bool
@@ -82,7 +82,7 @@ class Settings:
         self.apply(_FIFO_DEFAULTS if self.fifo else _STANDARD_DEFAULTS)
 
     def apply(self, changes: Mapping[str, str]) -> None:
-        """Apply changes that `normalise` has checked; an empty value removes the attribute."""
+        """Apply changes that `normalise` has checked. An empty value removes the attribute."""
         shown = {name: value for name, value in {**self.shown, **changes}.items() if value}
         self.shown = shown
         self.delay = int(shown["DelaySeconds"])
@@ -98,7 +98,11 @@ class Settings:
 
 
 def normalise(changes: Mapping[str, str], *, fifo: bool, before: Mapping[str, str]) -> dict[str, str]:
-    """Return `changes` in their stored form. SqsError: they are invalid, alone or with the attributes `before`."""
+    """Return changes of attributes in their stored form.
+
+    Raises:
+        SqsError: the changes are invalid by themselves, or in combination with the present attributes `before`.
+    """
     checked = {name: _normalise_one(name, value, fifo=fifo) for name, value in changes.items()}
     after = {**(_FIFO_DEFAULTS if fifo else _STANDARD_DEFAULTS), **before, **checked}
     per_group = after.get("FifoThroughputLimit") == "perMessageGroupId"

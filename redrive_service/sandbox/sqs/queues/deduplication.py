@@ -1,4 +1,4 @@
-"""The deduplication window of a FIFO queue: five minutes."""
+"""The deduplication of a FIFO queue, which SQS limits to five minutes."""
 
 from collections import deque
 from typing import Final
@@ -11,7 +11,7 @@ Key = str | tuple[str, str]
 class Deduplication:
     """Deduplication ids of the last five minutes, with message id and sequence number of the first send.
 
-    Receives and deletes do not change it: an id is kept for the whole window even if its message is deleted.
+    An id is kept for the five minutes even if its message is received or deleted.
     """
 
     __slots__ = ("_entries", "_order")
@@ -21,7 +21,7 @@ class Deduplication:
         self._order: deque[tuple[float, Key]] = deque()
 
     def find(self, key: Key, now: float) -> tuple[str, str] | None:
-        """Return message id and sequence number of the first send with `key`, or None."""
+        """Return message id and sequence number of the first send with `key`; None: no such send in five minutes."""
         order = self._order
         while order and order[0][0] <= now:
             del self._entries[order.popleft()[1]]

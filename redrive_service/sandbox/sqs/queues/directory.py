@@ -12,9 +12,9 @@ from redrive_service.sandbox.sqs.queues.standard import StandardQueue
 from redrive_service.sandbox.sqs.queues.timers import Timers
 
 ACCOUNT_ID: Final = "000000000000"
-# A deleted queue's name is free again after this many seconds (AWS, DeleteQueue).
+# Seconds after which the name of a deleted queue can be used again (AWS, DeleteQueue).
 _NAME_REST: Final = 60.0
-# Twenty digits, as AWS's are; strictly rising over all queues.
+# The first sequence number: 20 digits, as on AWS. All queues share the numbers, which only rise.
 _FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
 _SEQUENCE_STEP: Final = 256
 # RFC 9562: version 4 in bits 76 to 79, variant 0b10 in bits 62 and 63; the other bits are random.
@@ -23,7 +23,7 @@ _FREE_BITS: Final = ~(15 << 76 | 3 << 62)
 
 
 class Directory:
-    """All queues. `now` is the time of the call being handled and never goes back."""
+    """All queues of an account. `now`: the time of the current call, which never goes back."""
 
     def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
         self.dice = dice
@@ -38,7 +38,7 @@ class Directory:
         self._sequence_number = _FIRST_SEQUENCE_NUMBER
 
     def new_id(self) -> str:
-        """Return a random UUID (version 4) from the injected random generator."""
+        """Return a random UUID (version 4) from the random generator that was passed in."""
         text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -57,11 +57,11 @@ class Directory:
         return f"arn:aws:sqs:{self.region}:{ACCOUNT_ID}:{name}"
 
     def url_of(self, queue: Queue) -> str:
-        """Return the queue's URL, with the address that the client used."""
+        """Return the queue's URL. It begins with the address that the client used."""
         return f"{self.address}/{ACCOUNT_ID}/{queue.name}"
 
     def open_queue(self, name: str, settings: Settings) -> Queue:
-        """Return a new queue. SqsError: a queue of this name was deleted less than 60 s ago."""
+        """Create and return a queue. Raises SqsError if a queue of this name was deleted less than 60 s ago."""
         deleted_at = self.deleted_at.pop(name, None)
         if deleted_at is not None and self.now < deleted_at + _NAME_REST:
             self.deleted_at[name] = deleted_at
@@ -85,7 +85,7 @@ class Directory:
         self.woken.add(queue.name)
 
     def copy_to(self, queue: Queue, message: Message, message_id: str, now: float) -> Message:
-        """Return a new message with the same content for `queue`: not yet in the queue, never received, sent `now`."""
+        """Return a new message with equal content for `queue`: not in the queue yet, never received, sent `now`."""
         return Message(
             queue=queue,
             key=queue.next_key(),

@@ -1,9 +1,9 @@
 """A FIFO queue: message groups, each received strictly in order and never past a message in flight.
 
-A receive gets a group's visible beginning: the messages before the first message that is in flight or delayed. So no
-message is received while an earlier message is in flight, and a message that became visible again comes before all
-later messages. AWS was recorded doing this, although its API page seems to say that a group is blocked until all
-its messages are visible again.
+A receive returns messages from the visible beginning of a group: the messages before the first message that is in
+flight or delayed. So no message is received while an earlier message is in flight, and a message that became visible
+again is received before all later messages. Recorded answers of AWS show this, although AWS's API page seems to say
+that a group is blocked until all its messages are visible again.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class Group:
-    """The messages of one group in order; `gone` counts the listed messages with state GONE."""
+    """The messages of one message group, in order. `gone`: how many listed messages have the state GONE."""
 
     __slots__ = ("gone", "messages", "name", "waiting")
 
@@ -29,7 +29,7 @@ class Group:
         self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
-        """Return the first message that is not GONE; None: all are."""
+        """Return the first message that is not GONE; None: all messages are GONE."""
         messages = self.messages
         while messages and messages[0].state == GONE:
             messages.popleft()
@@ -45,7 +45,7 @@ class Group:
                 break
 
     def note_removal(self) -> None:
-        """Count a message that is now GONE. When most of the list is GONE, rewrite it, so that iterating stays fast."""
+        """Count a message that is now GONE. When most of the list is GONE, shorten the list, to keep reads fast."""
         self.gone += 1
         if 2 * self.gone > len(self.messages):
             self.messages = deque(message for message in self.messages if message.state != GONE)
@@ -53,7 +53,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """A FIFO queue. A receive begins with the first group in the list of groups that have visible messages."""
+    """A FIFO queue. It has a list of message groups with visible messages; a receive begins with the first group."""
 
     fifo = True
 
@@ -65,7 +65,7 @@ class FifoQueue(Queue):
         self.attempts = ReceiveAttempts()
 
     def deduplication_key(self, deduplication_id: str, group: str) -> Key:
-        """Return the key that duplicates share: the id, with the group if DeduplicationScope is messageGroup."""
+        """Return the key of duplicates: the deduplication id, with the group if DeduplicationScope is messageGroup."""
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
     def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
@@ -133,10 +133,10 @@ class FifoQueue(Queue):
         return group
 
     def _offer(self, group: Group) -> None:
-        """Add the group to the list when it has visible messages, and remove it when it has none.
+        """Add a group that has visible messages to the list of groups, and remove a group that has none.
 
-        A group without visible messages must not stay until the next receive: a receive that returns no messages is not
-        in the journal, and so must not change the order of groups.
+        This must not wait until the next receive. A receive without messages is not in the journal, so it must not
+        change the order of groups.
         """
         head = group.head()
         if head is None:

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from redrive_service.sandbox.sqs.api.message_content import Content
 
-# Plain numbers, not an Enum: they are compared several times for every message of every call.
+# Plain numbers, not an Enum: each call compares them several times for every message, and an Enum is slower.
 READY: Final = 0
 DELAYED: Final = 1
 IN_FLIGHT: Final = 2
@@ -21,11 +21,11 @@ class MessageHolder(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """One message. A move to another queue creates a new message of the same content; the old one is GONE.
+    """A message in a queue. A move to another queue makes this message GONE, and creates a new one with equal content.
 
-    Times are seconds of the injected clock. Retention counts from `sent_at`: a standard dead-letter queue
-    keeps the original time, a FIFO queue sets a new time. `promised_until` is the end of the visibility timeout if a
-    fault makes the message visible earlier, else 0.
+    Times are in seconds of the clock that callers pass. Retention counts from `sent_at`: a standard dead-letter queue
+    keeps the original time, a FIFO queue sets a new time. `promised_until`: end of the visibility timeout, if a fault
+    makes the message visible before; else 0.
     """
 
     queue: MessageHolder

@@ -1,4 +1,4 @@
-"""AWS's own redrive of a dead-letter queue: a task that moves messages at a rate, on the injected clock."""
+"""AWS's own redrive of a dead-letter queue: a task that moves messages at a rate."""
 
 from base64 import urlsafe_b64encode
 from typing import Final, Literal
@@ -19,10 +19,10 @@ Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
 
 
 class MoveTask:
-    """A task that moves the messages which were visible in `source` at its start, never faster than its rate.
+    """A task that moves the messages that were visible in `source` at its start, never faster than its rate.
 
-    Without a destination, each message goes back to the queue from which it was dead-lettered. A message keeps its
-    content; it gets a new id and enqueue time, and its receive count starts again. Messages in flight are not moved.
+    Without a destination, each message goes back to the queue from which it was dead-lettered. A moved
+    message keeps its content, and gets a new id, a new send time and receive count 0. Messages in flight stay.
     """
 
     def __init__(self, queues: Directory, source: Queue, destination_arn: str | None, rate: int | None) -> None:
@@ -42,12 +42,12 @@ class MoveTask:
 
     @property
     def active(self) -> bool:
-        """Whether the task still occupies its source queue."""
+        """Return whether the task still runs, so that its source queue can get no other task."""
         return self.status in {"RUNNING", "CANCELLING"}
 
     @property
     def handle(self) -> str:
-        """The task's handle for CancelMessageMoveTask."""
+        """Return the task's handle for CancelMessageMoveTask."""
         return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
 
     def fire(self, due: float) -> None:
@@ -72,7 +72,7 @@ class MoveTask:
         self.status = "CANCELLING"
 
     def shown(self) -> Answer:
-        """Return an entry of ListMessageMoveTasks; it has the handle only while the task runs."""
+        """Return the task as an entry of ListMessageMoveTasks. The entry has the handle only while the task runs."""
         entry: Answer = {
             "TaskHandle": self.handle if self.status == "RUNNING" else None,
             "Status": self.status,

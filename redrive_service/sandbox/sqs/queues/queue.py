@@ -11,13 +11,13 @@ from redrive_service.sandbox.sqs.queues.message import DELAYED, GONE, IN_FLIGHT,
 from redrive_service.sandbox.sqs.queues.retention import Retention
 from redrive_service.sandbox.sqs.queues.timers import Timers
 
-# AWS, ChangeMessageVisibility: twelve hours in total, counted from the receive.
+# Max seconds from a receive to the end of the visibility timeout: 12 hours (AWS, ChangeMessageVisibility).
 LONGEST_VISIBILITY: Final = 43_200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A queue's name, ARN and tag. The tag is random, and distinguishes successive queues of the same name."""
+    """A queue's name, ARN and tag. The random tag distinguishes the queue from a deleted queue of the same name."""
 
     name: str
     arn: str
@@ -25,9 +25,9 @@ class Identity:
 
 
 class Queue(ABC):
-    """One queue. Every call is O(log n) or faster, for n messages.
+    """A queue of either type. Every call takes O(log n) time or less, for n messages.
 
-    `woken` collects the names of queues that got a visible message since it was last read.
+    `woken`: names of queues that got a visible message since the server last read this set.
     """
 
     fifo: bool
@@ -51,9 +51,9 @@ class Queue(ABC):
 
     @abstractmethod
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:
-        """Return up to `most` messages to receive, and the messages that were already received `receives` times.
+        """Return up to `most` messages to receive, and a list of messages that were already received `receives` times.
 
-        All stay READY. The caller puts the first list in flight, and moves the second list to the dead-letter queue.
+        All these messages stay READY: the caller puts the first list in flight, and dead-letters the second.
         """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Queue(ABC):
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
-        """Let the next receive find a message that has become READY."""
+        """Add a message that has become READY to the messages that receives find."""
 
     @abstractmethod
     def _forget(self) -> None:
@@ -112,7 +112,7 @@ class Queue(ABC):
     # -- visibility
 
     def hand_out(self, messages: list[Message], visibility: int, now: float) -> None:
-        """Put READY messages in flight for `visibility` seconds, each under a new receipt handle."""
+        """Put READY messages in flight for `visibility` seconds. Each gets a new receipt handle."""
         until = now + visibility
         receive = self._receives
         for message in messages:
@@ -129,7 +129,7 @@ class Queue(ABC):
         self.counts[IN_FLIGHT] += len(messages)
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
-        """Restart the visibility timeout of a message in flight; 0 makes it visible at once."""
+        """Restart the visibility timeout of a message in flight with `visibility` seconds; 0: it is visible at once."""
         message.promised_until = 0.0
         if visibility:
             self._hide(message, now + visibility)
@@ -145,7 +145,7 @@ class Queue(ABC):
         self.timers.set(message, until)
 
     def wake(self, message: Message) -> None:
-        """Make a message READY: its delay or visibility timeout has ended."""
+        """Make a message READY, because its delay or visibility timeout has ended."""
         self.counts[message.state] -= 1
         self.counts[READY] += 1
         message.state = READY
@@ -160,7 +160,7 @@ class Queue(ABC):
     # -- receipt handles
 
     def find(self, handle: str) -> Message | None:
-        """Return the message of `handle`, even if a later receive has a newer handle; None: it left the queue.
+        """Return the message of a receipt handle, even if a later receive made a newer handle; None: it left the queue.
 
         Raises:
             SqsError: the text is no handle of this queue.

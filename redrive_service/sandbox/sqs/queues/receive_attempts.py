@@ -1,4 +1,4 @@
-"""Receives that a client may repeat, because their answers were lost (ReceiveRequestAttemptId)."""
+"""Receives that a client may repeat if an answer was lost (ReceiveRequestAttemptId)."""
 
 from collections import deque
 from typing import Final
@@ -11,8 +11,8 @@ WINDOW: Final = 300.0
 class ReceiveAttempts:
     """The messages of recent receives with an attempt id, kept for five minutes.
 
-    A repeat returns the same messages with the same handles as long as none of them was deleted, had its visibility
-    changed, became visible again or was received again; otherwise the repeat is a new receive.
+    A repeat returns the same messages with the same handles. But if one of them was deleted, received
+    again or made visible, or its visibility timeout was changed, the repeat is a new receive.
     """
 
     __slots__ = ("_entries", "_order")
@@ -22,7 +22,7 @@ class ReceiveAttempts:
         self._order: deque[tuple[float, str]] = deque()
 
     def repeat(self, attempt_id: str, now: float) -> list[Message]:
-        """Return the messages of the earlier receive; empty: there was none, or it cannot be repeated."""
+        """Return the messages of the earlier receive; empty: no such receive, or it cannot be repeated."""
         order = self._order
         while order and order[0][0] <= now:
             expires, old = order.popleft()
@@ -31,12 +31,12 @@ class ReceiveAttempts:
                 del self._entries[old]
         _, handed_out = self._entries.get(attempt_id, (now, []))
         for message, handle, timer in handed_out:
-            if message.handle != handle or message.timer != timer:  # a message has a new timer for each time in flight
+            if message.handle != handle or message.timer != timer:  # each time in flight has another timer
                 return []
         return [message for message, _, _ in handed_out]
 
     def remember(self, attempt_id: str, messages: list[Message], now: float) -> None:
-        """Store the messages just received under `attempt_id`, for five minutes after its first receive."""
+        """Store the messages of a receive by its attempt id, for five minutes after the first receive with this id."""
         expires, known = self._entries.get(attempt_id, (now + WINDOW, []))
         if [message.handle for message in messages] != [handle for _, handle, _ in known]:
             expires = now + WINDOW

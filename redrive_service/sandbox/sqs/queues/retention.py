@@ -1,4 +1,4 @@
-"""Deletes messages of a queue after its retention period."""
+"""Delete messages that are older than the retention period of their queue."""
 
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
@@ -22,9 +22,9 @@ class RetainingQueue(Protocol):
 
 
 class Retention:
-    """Deletes messages of one queue that are older than its current retention period, counted from their send.
+    """Deletes messages of one queue when they are older than its retention period. Their age counts from their send.
 
-    Only the oldest message has a timer, so the period can be changed at any time.
+    Only the oldest message has a timer, so a change of the retention period changes one timer.
     """
 
     __slots__ = ("_ages", "_due", "_queue", "timer")
@@ -36,7 +36,7 @@ class Retention:
         self.timer = 0
 
     def watch(self, message: Message) -> None:
-        """Include this message: it is deleted when it is older than the retention period."""
+        """Delete this message when it is older than the retention period."""
         ages = self._ages
         heappush(ages, (message.sent_at, message.key))
         messages = self._queue.messages

@@ -1,4 +1,4 @@
-"""A standard queue: roughly first come, first served; a message that became visible again goes to the end."""
+"""A standard queue. Messages are received roughly in the order in which they became visible."""
 
 from collections import deque
 
@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class StandardQueue(Queue):
-    """A standard queue. A list has its READY messages, and deleted messages, which a receive skips."""
+    """A standard queue. Its list has READY messages, and deleted messages, which a receive skips."""
 
     fifo = False
 

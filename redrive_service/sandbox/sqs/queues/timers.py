@@ -1,27 +1,27 @@
 """The timers of all timed events, such as the end of a visibility timeout.
 
-All timers share one heap and fire strictly in the order of their due times, so the state at a given time depends only
-on the calls that changed something, not on reads in between.
+All timers are in one heap, and fire strictly in the order of their due times. So the state at a given time depends only
+on calls that changed something, not on when other calls read the state.
 """
 
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-# The heap is rebuilt when it has this many more dead entries than live ones. Few, as dead entries hold messages.
+# The heap is rebuilt when cancelled timers outnumber the others by this. Few, because cancelled timers hold messages.
 _SLACK: Final = 64
 
 
 class Timed(Protocol):
-    """An object with at most one pending timer; `timer` is the timer's number, 0 when there is none."""
+    """An object with at most one pending timer. `timer`: the timer's number; 0: no timer is set."""
 
     timer: int
 
     def fire(self, due: float) -> None:
-        """Handle the timer; `due` is the time that was set, not the current time."""
+        """Do what is due. `due`: the time for which the timer was set, not the current time."""
 
 
 class Timers:
-    """A heap of due times with lazy deletion, O(log n) for every call."""
+    """A heap of due times. A cancelled timer stays in the heap for a while. Every call takes O(log n) time."""
 
     __slots__ = ("_heap", "_live", "_number")
 
@@ -31,7 +31,7 @@ class Timers:
         self._number = 0
 
     def set(self, timed: Timed, due: float) -> None:
-        """Let `timed` fire at `due`. This replaces an earlier timer of `timed`."""
+        """Let the timer of `timed` fire at `due`. This replaces an earlier timer of `timed`."""
         if not timed.timer:
             self._live += 1
         self._number = number = self._number + 1
@@ -56,7 +56,7 @@ class Timers:
         timed.fire(due)
 
     def due_by(self, now: float) -> float | None:
-        """Return when the next timer fires, if it fires by `now`; else None."""
+        """Return the due time of the next timer, if it is not after `now`; else None."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             due, number, timed = heap[0]
@@ -66,7 +66,7 @@ class Timers:
         return None
 
     def next_due(self) -> float | None:
-        """Return when the next timer fires; None: no timer is set."""
+        """Return the due time of the next timer; None: no timer is set."""
         heap = self._heap
         while heap:
             due, number, timed = heap[0]

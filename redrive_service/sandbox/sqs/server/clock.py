@@ -1,10 +1,10 @@
-"""The server's clock: wall time, plus the seconds by which a test moved it forward. Only a reset sets it back."""
+"""The server's clock: wall time, plus the seconds by which tests moved the clock forward. Only a reset sets it back."""
 
 from collections.abc import Callable
 
 
 class Clock:
-    """A clock. `read` returns wall time in seconds; tests call `advance` to let hours pass."""
+    """A clock that tests can move forward with `advance`. `read` returns wall time in seconds since 1970."""
 
     def __init__(self, read: Callable[[], float]) -> None:
         self._read = read
@@ -17,7 +17,7 @@ class Clock:
         return self._latest
 
     def advance(self, seconds: float) -> float:
-        """Move the clock forward by `seconds`; return its time in seconds since 1970."""
+        """Move the clock forward by `seconds`. Return the new time in seconds since 1970."""
         self._offset += seconds
         return self.now()
 
@@ -26,5 +26,5 @@ class Clock:
         self._offset += max(0.0, latest - self.now())
 
     def forget(self) -> None:
-        """Return to wall time, also if this sets the clock back; only a reset does this."""
+        """Set the clock to wall time, even if this sets it back. Only a reset calls this."""
         self._offset = self._latest = 0.0

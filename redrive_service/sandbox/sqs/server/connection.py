@@ -1,4 +1,4 @@
-"""Serve one client's HTTP/1.1 connection: several requests, one after another, each in any number of packets."""
+"""Read the requests of a client's HTTP/1.1 connection, and write the answers, one request after another."""
 
 import asyncio
 import select
@@ -18,20 +18,20 @@ from redrive_service.sandbox.sqs.server.http_head import (
 LARGEST_HEAD: Final = 64 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
-# The size of the read buffer; asyncio would allocate 256 KiB for every read.
+# Bytes of the read buffer. Without it, asyncio would allocate 256 KiB for every read.
 _INBOX: Final = 64 * 1024
-# Closing a connection while its client still sends resets it, and the client loses the answer. So the server reads on
-# after the last answer, up to this many bytes and seconds.
+# If the server closed a connection while the client still sends, the client could lose the answer. So after the last
+# answer, the server reads up to this many bytes for this many seconds.
 LARGEST_REST: Final = LARGEST_BODY
 LONGEST_REST: Final = 5.0
-_PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS uses POLLHUP
+_PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS sets POLLHUP
 
 
 Serve = Callable[["Connection", HttpRequest], None]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client's connection. Its next request waits until `serve` has called `answer` for the request before."""
+    """A client's connection. The next request is read only when `serve` has called `answer` for the request before."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -44,7 +44,7 @@ class Connection(asyncio.BufferedProtocol):
         self._looping = False
         self._full = False
         self._stuffed = False
-        self._rest: int | None = None  # bytes that may still come after the last answer; None: it was not sent
+        self._rest: int | None = None  # bytes to read after the last answer; None: before the last answer
         self._deadline: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self.gone = False
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self.take(bytes(self._view[:nbytes]))
 
     def take(self, data: bytes | bytearray) -> None:
-        """Process bytes from the client: serve each complete request in them, and keep the rest."""
+        """Process bytes from the client: serve each complete request, and store the rest."""
         if self._rest is not None:
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- the server's side
 
     def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
-        """Answer the current request. `headers` are complete lines, each with its line end."""
+        """Answer the current request. `headers`: additional header lines, each with its line end."""
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
@@ -124,7 +124,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def peer_has_left(self) -> bool:
-        """Return whether the client has closed its side, even if asyncio has not noticed yet."""
+        """Return whether the client has closed the connection, even if asyncio has not noticed yet."""
         if self.gone or self._transport is None or self._transport.is_closing():
             return True
         poll = select.poll()
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
-        """Send no more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
+        """Send nothing more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """Serve `data` if it is exactly one complete request, the usual case; return whether it was."""
+        """Return whether `data` is exactly one complete request, which is usual. If so, serve the request."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
-        """Return the next complete request in the buffer; None: it has not arrived completely."""
+        """Return the next request in the buffer; None: the request has not arrived completely."""
         head = self._head
         if head is None:
             head = self._head = self._next_head()
@@ -199,9 +199,9 @@ class Connection(asyncio.BufferedProtocol):
         return head
 
     def _skip_body(self, head: Head) -> HttpRequest | None:
-        """Read past a body that is too large, so that the client gets the refusal and can use the connection again.
+        """Return the request without its body, which is too large; None: the end of the body has not arrived yet.
 
-        Return the request without its body; None: the end of the body has not arrived yet.
+        The body is read and dropped, so that the client gets an error and can use the connection again.
         """
         skipped = min(len(self._buffer), self._missing)
         self._missing -= skipped

@@ -1,4 +1,4 @@
-"""One call of the AWS API: reads it from an HTTP request, and formats errors as AWS JSON."""
+"""One call of the AWS API, as it is read from an HTTP request; and its errors in AWS's JSON format."""
 
 import json
 from collections.abc import Sequence
@@ -22,8 +22,9 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 class Exchange:
     """A call, and the connection on which it is answered.
 
-    `asked` is what the client sent, `parameters` is what is executed: faults may change it. `fault` is the kind of the
-    fault that affected the call, `refused` are the entries that the fault failed; a `silent` call gets no answer.
+    `asked`: the parameters that the client sent. `parameters`: the parameters that are executed, which a fault may have
+    changed. `fault`: the kind of the fault that affected the call. `refused`: the batch entries that the fault let
+    fail. `silent`: whether the call gets no answer.
     """
 
     connection: Connection
@@ -38,13 +39,13 @@ class Exchange:
     refused: Sequence[Answer] = ()
 
     def rewrite(self, changes: dict[str, object]) -> None:
-        """Change the request before it is executed, for a fault."""
+        """Change parameters of the call before its execution, as a fault demands."""
         self.parameters = {**self.parameters, **changes}
-        self.body = json.dumps(self.parameters).encode()  # not orjson's: a request may hold lone surrogates
+        self.body = json.dumps(self.parameters).encode()  # orjson refuses lone surrogates, which a request may have
 
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
-    """Return the exchange of a request; its parameters are not read yet."""
+    """Return the exchange of a request. Its parameters are not read yet."""
     headers = request.head.headers
     action = _action_in(headers.get(b"x-amz-target", b""))
     return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
@@ -61,7 +62,7 @@ def _address_in(host: bytes) -> str:
 
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
-    """Return the name of the queue in a request's parameters; None: it names no queue."""
+    """Return the name of the queue in a call's parameters; None: the parameters name no queue."""
     for parameter, separator in _NAMES_OF_QUEUES:
         value = parameters.get(parameter)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The fault plan, with which a test lets calls of the local SQS fail. It decides which calls fail, and how."""
+"""The fault plan. With it, a test decides which calls of the local SQS fail, and how (docs/local_sqs.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from redrive_service.sandbox.sqs.actions.registry import ACTIONS
 ANY: Final = "*"
 RECEIVE: Final = "ReceiveMessage"
 BATCHES: Final = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
-# Faults that are decided when the call arrives.
+# Kinds of faults that affect a call when it arrives.
 ON_ARRIVAL: Final = frozenset({"error", "drop", "hang", "accept_then_timeout", "partial", "delay"})
-# Faults that are decided when a receive has messages to return, so that an empty receive does not use them up.
+# Kinds of faults that affect only a receive that has messages to return. An empty receive does not use them up.
 ON_HAND_OUT: Final = frozenset({"duplicate", "early_expiry", "false_empty"})
 
 _OWN_FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -27,14 +27,14 @@ _LONGEST_DELAY: Final = 60_000
 
 
 class FaultIsUnusable(Exception):
-    """A fault in a plan is invalid; the error says which and why."""
+    """A fault plan is invalid. The error says which fault, and why."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One fault of the plan. `after` matching calls succeed, then `times` calls fail (None: for ever).
+    """One fault of the plan. The first `after` matching calls succeed, the next `times` calls fail (None: all).
 
-    `jitter`: a call is delayed by up to this many milliseconds more or less.
+    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Fault:
         return self.kind in ON_ARRIVAL or action == RECEIVE
 
     def strikes(self) -> bool:
-        """Count one matching call; return whether it fails."""
+        """Count a matching call. Return whether the fault affects the call."""
         if self.times is not None and self.fired >= self.times:
             return False
         self.seen += 1
@@ -73,7 +73,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults in order. A call gets the first fault that applies to it; later faults do not count the call."""
+    """The faults of a plan. A call is affected by the first fault that applies; later faults do not count it."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -82,7 +82,11 @@ class FaultPlan:
         return bool(self._faults)
 
     def replace(self, plan: object) -> None:
-        """Install a new plan, counting from zero. FaultIsUnusable: the plan is invalid, and the old plan stays."""
+        """Replace the plan. All counts begin at 0.
+
+        Raises:
+            FaultIsUnusable: the new plan is invalid. The old plan stays.
+        """
         if not isinstance(plan, list):
             raise FaultIsUnusable("A fault plan is a list of faults.")
         self._faults = [read_fault(position, fault) for position, fault in enumerate(plan)]
@@ -96,11 +100,11 @@ class FaultPlan:
         return [{**fault.told, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
-        """Return the fault for a call that has just arrived; None: it does not fail."""
+        """Return the fault that affects a call that has just arrived; None: no fault does."""
         return self._decide(ON_ARRIVAL, action, queue)
 
     def on_hand_out(self, queue: str | None) -> Fault | None:
-        """Return the fault for a receive that has messages to return; None: it does not fail."""
+        """Return the fault that affects a receive that has messages to return; None: no fault does."""
         return self._decide(ON_HAND_OUT, RECEIVE, queue)
 
     def _decide(self, kinds: frozenset[str], action: str, queue: str | None) -> Fault | None:
@@ -111,7 +115,7 @@ class FaultPlan:
 
 
 def read_fault(position: int, told: object) -> Fault:
-    """Return the fault at `position` of a plan, or raise FaultIsUnusable."""
+    """Return the fault at `position` of a plan, from its JSON value. Raises FaultIsUnusable if it is invalid."""
     where = f"Fault {position}"
     if not isinstance(told, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")

@@ -1,11 +1,11 @@
-"""Parses the head of an HTTP/1.1 request; every invalid head gets an answer."""
+"""Parse the head (request line and headers) of an HTTP/1.1 request. An invalid head also gets an answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-# JSON's escapes can make a batch of 1 MiB six times larger.
+# Max bytes of a body: escapes of JSON can make a batch of 1 MiB six times larger.
 LARGEST_BODY: Final = 8 * 1024 * 1024
 TOO_LARGE: Final = 413
 _MOST_LENGTH_DIGITS: Final = 15
@@ -15,7 +15,7 @@ _REQUEST_LINE_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Request line and headers. Header names are in lower case; `trouble` says why the request cannot be served."""
+    """Request line and headers; names are in lower case. `trouble`: why the request cannot be served, or empty."""
 
     method: bytes = b""
     target: bytes = b""
@@ -26,7 +26,7 @@ class Head:
     status: int = 400
 
     def header(self, name: bytes) -> str:
-        """Return the value of a header, empty when absent."""
+        """Return the value of a header; empty: the request does not have the header."""
         return self.headers.get(name, b"").decode("latin-1")
 
 
@@ -40,7 +40,7 @@ class HttpRequest:
 
 @lru_cache(maxsize=1024)
 def read_head(head: bytes) -> Head:
-    """Return the parsed head of a request. It is cached, since clients repeat their heads."""
+    """Return the parsed head of a request. Results are cached, because clients send equal heads again and again."""
     lines = head.lstrip(b"\r\n").split(b"\r\n")
     parts = lines[0].split(b" ")
     if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:

@@ -1,4 +1,4 @@
-"""Long polling: receives without messages wait, and are tried again when their queue gets a message."""
+"""Long polling: a receive that found no message waits, and is executed again when its queue gets a message."""
 
 import asyncio
 from typing import Final, Protocol
@@ -8,25 +8,26 @@ from redrive_service.sandbox.sqs.server.clock import Clock
 from redrive_service.sandbox.sqs.server.exchange import Exchange
 from redrive_service.sandbox.sqs.server.waiting_receives import WaitingReceive, WaitingReceives
 
-# A timer that fires slightly too early finds nothing due and is set again; this minimum avoids a busy loop.
+# If a timer fires slightly too early, no deadline has passed, and the timer is set again: not for less than this, to
+# avoid a busy loop.
 _SHORTEST_SLEEP: Final = 0.001
 
 
 class Performer(Protocol):
-    """The methods of the server that long polling calls. After a reset, `core` is another object."""
+    """The methods of the server that long polling calls. After a reset, the attribute `core` is another object."""
 
     core: LocalSqs
     clock: Clock
 
     def perform(self, exchange: Exchange) -> bool:
-        """Execute a call and answer it; False: it found no message and may wait."""
+        """Execute a call and answer it. Return False if it is a receive that found no message and may wait."""
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive with no messages."""
+        """Answer a receive: it gets no messages."""
 
 
 class LongPolling:
-    """Serves waiting receives in order of arrival; a client that has disconnected gets no messages."""
+    """The waiting receives. They get messages in their order of arrival; a disconnected client gets no messages."""
 
     def __init__(self, server: Performer) -> None:
         self._server = server
@@ -38,7 +39,7 @@ class LongPolling:
         self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
-        """Serve the waiting receives whose queue got a message, and set the timer for the next deadline.
+        """Execute the waiting receives whose queue got a message, and set the timer for the next deadline.
 
         The server calls this after every call of the API.
         """
@@ -52,7 +53,7 @@ class LongPolling:
         self._set_alarm()
 
     def ask_again(self) -> None:
-        """Execute every waiting receive again. A reset calls this: the receives fail, since their queues are gone."""
+        """Execute all waiting receives again. After a reset, they fail, because their queues do not exist any more."""
         for waiter in self._room.everybody():
             self._try(waiter)
 
@@ -62,7 +63,7 @@ class LongPolling:
             waiter = self._room.first(queue)
 
     def _try(self, waiter: WaitingReceive) -> bool:
-        """Execute a waiting receive; return whether it no longer waits: it was answered, or its client is gone."""
+        """Execute a waiting receive. Return whether it is done: it was answered, or its client has disconnected."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):
             self._room.leave(waiter)

@@ -1,4 +1,4 @@
-"""Routes of the server: calls of the AWS API, and control under /_sandbox/ (health, calls, faults, clock, reset)."""
+"""Routes of the server: calls of the AWS API, and requests under /_sandbox/, with which tests control the server."""
 
 from functools import partial
 from typing import Final
@@ -19,7 +19,7 @@ _LONGEST_ADVANCE: Final = 100 * 365 * 86_400
 
 
 class _Unusable(Exception):
-    """A control request is invalid; the error says why and what to send instead."""
+    """A request under /_sandbox/ is invalid. The error says why, and what to send instead."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
         super().__init__(sentence)
@@ -27,7 +27,7 @@ class _Unusable(Exception):
 
 
 def connect(server: SqsServer) -> Connection:
-    """Return the object that serves the connection of a new client."""
+    """Return the connection object of a new client."""
     return Connection(partial(_serve, server))
 
 
@@ -44,7 +44,7 @@ def _serve(server: SqsServer, connection: Connection, request: HttpRequest) -> N
 
 
 def _control(server: SqsServer, request: HttpRequest) -> tuple[int, bytes]:
-    """Return status and JSON body of the answer to a control request."""
+    """Return status and JSON body of the answer to a request under /_sandbox/."""
     try:
         return 200, orjson.dumps(_answer(server, request))
     except _Unusable as refusal:

@@ -1,4 +1,4 @@
-"""Executes each call on the core (`LocalSqs`), with faults, call log, long polling and journal."""
+"""Execute each call on the core (`LocalSqs`), with faults, call log, long polling and journal."""
 
 import asyncio
 import random
@@ -31,7 +31,7 @@ from redrive_service.sandbox.sqs.storage.journal import Journal
 
 
 class SqsServer:
-    """Serves one LocalSqs to any number of connections, all in one event loop."""
+    """Serves one `LocalSqs` to all connections, in one event loop."""
 
     def __init__(self, core: LocalSqs, clock: Clock, calls: CallLog, journal: Journal | None = None) -> None:
         self.core = core
@@ -44,7 +44,7 @@ class SqsServer:
         self._dice = random.Random(0)  # noqa: S311  # delays repeat from run to run
 
     def open(self, connection: Connection, request: HttpRequest) -> None:
-        """Answer one AWS call, now, later or - with a fault - never."""
+        """Execute one call of the AWS API. It is answered now, later (long polling), or never (a fault)."""
         exchange = read_exchange(connection, request)
         try:
             exchange.asked = exchange.parameters = read_parameters(exchange.body)
@@ -60,7 +60,7 @@ class SqsServer:
     # -- for the control routes
 
     def plan_faults(self, plan: object) -> None:
-        """Replace the fault plan. An empty plan ends the calls that a fault left without an answer."""
+        """Replace the fault plan. An empty plan also ends the calls that a fault left without an answer."""
         self.faults.replace(plan)
         if self.faults:
             return
@@ -97,9 +97,10 @@ class SqsServer:
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
     def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
-        """Execute a fault that was decided on arrival; return whether the call must still be executed.
+        """Apply a fault to a call that has just arrived. Return whether the call must still be executed.
 
-        SqsError: the fault is that the call gets this error.
+        Raises:
+            SqsError: the error with which the fault lets the call fail.
         """
         exchange.fault = fault.kind
         if fault.kind == "error":
@@ -123,7 +124,7 @@ class SqsServer:
         return False
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Remove the entries that a partial fault lets fail from a batch request; return whether entries are left."""
+        """Remove from a batch request the entries that a partial fault lets fail. Return whether entries are left."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
@@ -135,7 +136,7 @@ class SqsServer:
         return False
 
     def perform(self, exchange: Exchange) -> bool:
-        """Execute a call and answer it. False: it is a receive that found no message and may wait."""
+        """Execute a call and answer it. Return False if it is a receive that found no message and may wait."""
         now = self.clock.now()
         if self.faults and exchange.action == RECEIVE and self._comes_back_empty(exchange, now):
             return True
@@ -160,7 +161,7 @@ class SqsServer:
         return True
 
     def _comes_back_empty(self, exchange: Exchange, now: float) -> bool:
-        """Execute a fault that is decided when a receive has messages; return whether the receive gets none."""
+        """Apply a fault to a receive that has messages to return. Return whether it was answered without messages."""
         if not self.core.could_hand_out(exchange.queue or "", now=now):
             return False
         fault = self.faults.on_hand_out(exchange.queue)
@@ -176,7 +177,7 @@ class SqsServer:
     # -- answers
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive with no messages."""
+        """Answer a receive: it gets no messages."""
         self._reply(exchange, {}, Record(queue=exchange.queue))
 
     def _reply(self, exchange: Exchange, answer: Answer, record: Record) -> None:
@@ -211,7 +212,7 @@ class SqsServer:
                 self._journal.start_over(self.core)
 
     def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
-        """Log the call; return the header line with its request id, which ends in the call's number in the log."""
+        """Log the call. Return the header line with its request id, which ends in the number of the call in the log."""
         answered = status is not None and not exchange.silent
         call = Call(
             self.clock.now(), exchange.action, exchange.queue, status, code, exchange.fault, answered, record

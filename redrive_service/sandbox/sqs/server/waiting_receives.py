@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.server.exchange import Exchange
 
 @dataclass(slots=True, eq=False)
 class WaitingReceive:
-    """One waiting receive. It is `done` when it was answered, timed out, or its client has disconnected."""
+    """A waiting receive. `done`: whether it was answered, reached its deadline, or its client has disconnected."""
 
     exchange: Exchange
     queue: str
@@ -18,7 +18,7 @@ class WaitingReceive:
 
 
 class WaitingReceives:
-    """The waiting receives, in order of arrival for each queue."""
+    """The waiting receives of each queue, in order of arrival."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[WaitingReceive]] = {}
@@ -38,13 +38,13 @@ class WaitingReceives:
         self._queues.setdefault(queue, deque()).append(waiter)
 
     def leave(self, waiter: WaitingReceive) -> None:
-        """Remove a receive that is answered, timed out or disconnected."""
+        """Remove a receive that was answered, reached its deadline, or lost its client."""
         if not waiter.done:
             waiter.done = True
             self._present -= 1
 
     def first(self, queue: str) -> WaitingReceive | None:
-        """Return the receive that has waited longest for this queue; None: there is none."""
+        """Return the receive that has waited longest for this queue; None: no receive waits for it."""
         line = self._queues.get(queue)
         while line:
             if not line[0].done:

@@ -1,1 +1,1 @@
-"""The local SQS's state on disk, which survives kill -9: a journal of calls, and snapshots."""
+"""Keep the state of the local SQS on disk, so that it survives kill -9, with a journal of calls and snapshots."""

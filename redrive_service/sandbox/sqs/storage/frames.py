@@ -1,8 +1,9 @@
-"""The format of the journal: each call is a frame. Frames show whether the end is incomplete or the file damaged.
+"""The format of the journal, a file in which each call is a frame.
 
-A frame is a header and a content. The header holds the content's length, its checksum and a checksum of these two, so
-a damaged length is never mistaken for the end of the file. The content is a line of JSON, [time, action], and the body
-of the call; it never ends in a zero byte, so zeros at the end of the file do not belong to a complete frame.
+The format shows whether the last frame is incomplete, or the file is damaged. A frame has a header and a content. The
+header has the content's length and checksum, and a checksum of these two, so that a damaged length is noticed. The
+content is a line of JSON, [time, action], and the body of the call. It never ends in a zero byte, so zeros at the end
+of the file belong to no complete frame.
 """
 
 import struct
@@ -18,15 +19,15 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """At byte `start` of the journal there is neither a complete frame nor the beginning of the last frame."""
+    """The journal is damaged: at byte `start`, there is no frame, nor the beginning of an incomplete last frame."""
 
     def __init__(self, start: int) -> None:
-        super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
+        super().__init__(f"The frame at byte {start} is neither complete nor the beginning of a frame.")
         self.start = start
 
 
 def frame_of(now: float, action: str, body: bytes) -> bytes:
-    """Return a frame with one call: its time, its action and the body of its request."""
+    """Return one call as a frame (a record of the journal): its time, its action and the body of its request."""
     content = orjson.dumps([now, action]) + b"\n" + body
     summed = _SUMMED.pack(len(content), zlib.crc32(content))
     return summed + _CHECK.pack(zlib.crc32(summed)) + content
@@ -35,8 +36,8 @@ def frame_of(now: float, action: str, body: bytes) -> bytes:
 def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
     """Yield time, action and body of every complete call.
 
-    An incomplete end - the beginning of a frame, and only zeros after it - is skipped: the process or the machine died
-    during its write.
+    An incomplete last frame is skipped: the process or machine ended during its write. It is the beginning of a frame,
+    with only zeros after it.
 
     Raises:
         FrameIsDamaged: the file has any other content.

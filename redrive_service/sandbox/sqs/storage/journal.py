@@ -1,7 +1,7 @@
-"""The journal: answered calls survive kill -9.
+"""The journal of calls, with which the state of the local SQS survives kill -9.
 
-The core is deterministic, so the calls that changed something, with their times, determine the state: every call is
-written before it is answered, and all are repeated at start. Snapshots keep the journal short.
+The core is deterministic, so the calls that changed something, with their times, determine the state. Each such call is
+written before it is answered. At the start, all calls are repeated. Snapshots of the state keep the journal short.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ _FILE: Final = re.compile(r"(snapshot|journal)-(\d{8})")
 
 
 class JournalIsUnusable(Exception):
-    """The data folder cannot be used; the error says why and what to do."""
+    """The data folder cannot be used. The error says why, and what to do."""
 
 
 class Journal:
     """The data folder of one server.
 
-    Files are numbered: snapshot N is the state before the calls in journal N. First, the empty journal N is created;
-    then a complete snapshot gets the name N. So the snapshot with the highest number is complete and has its journal;
-    journals with higher numbers are empty. A folder with other contents is refused.
+    Files are numbered: snapshot N is the state before the calls in journal N. The empty journal N is created first,
+    then the complete snapshot N. So the snapshot with the highest number is complete and has a journal, and journals
+    with higher numbers are empty. A folder with other contents is refused.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class Journal:
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
-        """Return the last stored state, or a fresh one in an empty folder.
+        """Return the local SQS with the last stored state; for an empty folder, the new one that `fresh` makes.
 
         Raises:
             JournalIsUnusable: a file is missing, or damaged other than by an incomplete last write.
@@ -65,7 +65,8 @@ class Journal:
     def keep(self, now: float, action: str, body: bytes) -> None:
         """Append one call to the journal, with a single write to the file. An empty action stores only the time.
 
-        JournalIsUnusable: the file cannot be written, for example because the disk is full.
+        Raises:
+            JournalIsUnusable: the file cannot be written, for example because the disk is full.
         """
         record = frame_of(now, action, body)
         try:
@@ -81,7 +82,7 @@ class Journal:
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
-        """Write the state as a snapshot and begin an empty journal."""
+        """Write the state of `core` as a new snapshot, and begin an empty journal."""
         number = self._number + 1
         path = self._path("snapshot", number)
         unfinished = path.with_suffix(".unfinished")
@@ -117,7 +118,7 @@ class Journal:
         return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
     def _check_later_journals(self) -> None:
-        """Raise JournalIsUnusable if a journal has calls but no snapshot: the snapshot was removed."""
+        """Raise JournalIsUnusable if a later journal has calls: its snapshot was removed."""
         for number in self._numbers("journal"):
             path = self._path("journal", number)
             begun = number == self._number + 1 and not path.stat().st_size

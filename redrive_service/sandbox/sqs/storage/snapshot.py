@@ -1,4 +1,4 @@
-"""Snapshots: the complete state of the local SQS in one file, with a checksum."""
+"""Write and read snapshots: the complete state of the local SQS in one file, with a checksum."""
 
 import contextlib
 import pickle
@@ -18,11 +18,11 @@ _THEIRS: Final = frozenset({("collections", "deque"), ("random", "Random")})
 
 
 class SnapshotIsUnusable(Exception):
-    """A file is not a complete snapshot; the error says why and what to do."""
+    """A file is not a complete snapshot. The error says why, and what to do."""
 
 
 def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
-    """Write headline, checksum and the state of `core` into an empty file; return its size in bytes."""
+    """Write the state of `core` with headline and checksum into an empty file. Return its size in bytes."""
     file.write(HEADLINE + _CHECKSUM_FORM % 0)
     content = _Summing(file)
     pickle.dump(core, content, protocol=pickle.HIGHEST_PROTOCOL)
@@ -66,7 +66,7 @@ def _checksum_of_rest(file: BinaryIO) -> int:
 
 
 class _Summing:
-    """A file that passes writes on and calculates their checksum."""
+    """A file that passes writes on to another file, and calculates the checksum of the written bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -78,7 +78,7 @@ class _Summing:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Loads only the classes of a snapshot, so that a file from elsewhere cannot run code."""
+    """Loads only classes that a snapshot can contain, so that a file from elsewhere cannot run code."""
 
     def find_class(self, module: str, name: str) -> object:
         if module.startswith(_OURS) or (module, name) in _THEIRS:

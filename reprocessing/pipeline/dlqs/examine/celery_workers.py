@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reprocessing.models.target import QUEUE_KINDS, TargetKind
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
 #: Options of add_dlq that change task messages, by the field of the target that stores the option.
@@ -19,8 +19,7 @@ _OF_TASKS = {
 def tasks(case: Case) -> Iterator[Finding]:
     """Queues of Celery workers have a redrive policy, and only task messages are changed.
 
-    This check yields a finding for each target queue of Celery workers that has no redrive policy, each option that
-    changes tasks for a target without Celery workers, and each FIFO queue.
+    The admin shows this if the check passes. Else, yield a finding for each queue or option that does not fit.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any, Final
 
 from reprocessing.domain.message.arn import Arn, ResourceKind, read, resource_name
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.aws_services.sns_subscribers import subscription
 from reprocessing.gateways.sqs import QueueAddress, locate
 from reprocessing.models import Target
-from reprocessing.models.target import QUEUE_KINDS, Advance, Proof, TargetKind
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue
 from reprocessing.store.targets import targets
 
@@ -61,7 +62,7 @@ def default_timeout(kind: TargetKind) -> float:
 def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
     """Return the default values of a new target that is not a queue, by the names of its row's fields.
 
-    `arn`: the ARN, or the URL of an endpoint. If `region` is empty, it is the service's own region.
+    `arn`: the ARN, or the URL of an endpoint. `region`: the target's region; empty: the service's own region.
     """
     return {
         "kind": kind.value,

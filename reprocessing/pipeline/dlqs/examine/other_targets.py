@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reprocessing.domain.message.arn import ResourceKind, read, resource_name
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Letter, Rule, Source
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import Proof, TargetKind
+from reprocessing.models.target import Proof
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 
 _UNDER_WAY = ("waiting", "sending", "awaiting")
@@ -17,7 +18,8 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 def unreachable_sources(case: Case) -> Iterator[Finding]:
     """Messages of every source have a target.
 
-    This check yields a refusal for each source without a target.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each source without
+    a target.
     """
     for dead_end in case.observed.without_target:
         yield refuse(dead_end.why, dead_end.cure)
@@ -26,8 +28,8 @@ def unreachable_sources(case: Case) -> Iterator[Finding]:
 def circles(case: Case) -> Iterator[Finding]:
     """No target is a watched DLQ.
 
-    This check yields a refusal for each rule or source that sends messages to a watched DLQ, which would capture them
-    as failed.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each rule or source
+    that sends messages to a watched DLQ: they would be captured as failed.
     """
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
@@ -54,8 +56,8 @@ def circles(case: Case) -> Iterator[Finding]:
 def evidence(case: Case) -> Iterator[Finding]:
     """Only queues use the outcome absence.
 
-    This check yields a refusal for each target that is no queue and has this outcome, unless a watched DLQ gets its
-    failed messages.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each target that has
+    this outcome, but is no queue, and whose failed messages go to no watched DLQ.
     """
     for arn, target in case.observed.other_targets.items():
         watched = case.of_target(arn, "watched_by")
@@ -69,8 +71,8 @@ def evidence(case: Case) -> Iterator[Finding]:
 def unnamed_failures(case: Case) -> Iterator[Finding]:
     """Messages that do not name what failed have one possible source.
 
-    This check yields a warning if the DLQ has several sources, some of which do not name themselves, and no default
-    source.
+    The admin shows this sentence if the check passes. Else, the check yields a warning: the DLQ has several
+    sources and no default source, and messages of some sources do not name their source.
     """
     mute = [
         source
@@ -90,16 +92,16 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
 def published(case: Case) -> Iterator[Finding]:
     """No message is published again.
 
-    This check yields a warning for each topic or bus that is a target, because all its subscribers get the message
-    again; in mode automatic, a refusal.
+    The admin shows this sentence if the check passes. Else, the check yields a warning (in mode automatic, a
+    refusal) for each topic or bus that is a target, because all its subscribers get each message again.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind in _PUBLISHED:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
             yield warn(
-                f"Each message is published again: it goes to {target.confirmed_fanout or 0:,} {what} "
-                f"{resource_name(arn)} again that had it already.",
-                "To reach only the one that failed: --to off, and --source with its ARN.",
+                f"Each message is published again: it goes again to {target.confirmed_fanout or 0:,} {what} "
+                f"{resource_name(arn)} that had it already.",
+                "To reach only the receiver that failed: --to off, and --source with its ARN.",
             )
             if case.mode == Mode.AUTOMATIC:
                 yield refuse(
@@ -112,7 +114,8 @@ def published(case: Case) -> Iterator[Finding]:
 def changed_targets(case: Case) -> Iterator[Finding]:
     """No source has a new target.
 
-    This check yields a note for each source whose messages will go to another target than before.
+    The admin shows this sentence if the check passes. Else, the check yields a note for each source whose
+    messages will go to another target than before.
     """
     row = case.observed.row
     before = {source.arn: source for source in row.sources.select_related("target")} if row else {}

@@ -19,8 +19,8 @@ from reprocessing.store.dlqs.registration import PLACE_KEYS
 def outcome(case: Case) -> Iterator[Finding]:
     """The outcome absence can be proved.
 
-    This check yields a refusal for each target queue whose failed messages do not come to a watched DLQ that is
-    captured.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each target queue with
+    this outcome whose failed messages do not come to a watched DLQ that is captured.
     """
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
@@ -42,8 +42,8 @@ def outcome(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    For each target with outcome acknowledged, yield a refusal if no time limit for reports is set; else a note about
-    it.
+    The admin shows this sentence if the check passes. For each target with outcome acknowledged, the check yields
+    a refusal if no time limit for reports is set, or a note about the time limit.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
@@ -65,8 +65,9 @@ def acknowledged(case: Case) -> Iterator[Finding]:
 def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names.
 
-    This check yields a refusal for each target queue whose redrive policy names another DLQ than before, while messages
-    that were sent to it wait for captures of the former DLQ.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each target queue whose
+    redrive policy names another DLQ than before, while messages that were sent to this queue wait for captures of the
+    former DLQ.
     """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)
@@ -82,10 +83,11 @@ def awaited(case: Case) -> Iterator[Finding]:
 
 
 def dependent_targets(case: Case) -> Iterator[Finding]:
-    """No other DLQ's target needs captures of this one.
+    """No target of another DLQ needs captures of this DLQ.
 
-    A DLQ in mode observe is not captured. For this mode, the check yields a refusal for each target of another DLQ
-    whose outcome absence needs these captures, and a refusal if sent messages still wait for such a capture.
+    The admin shows this sentence if the check passes. Else, the check yields refusals: this DLQ gets mode observe,
+    so it is not captured any more. But a target of another DLQ has outcome absence and needs these captures, or sent
+    messages wait for them.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
@@ -105,8 +107,8 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
 def order(case: Case) -> Iterator[Finding]:
     """The order of each key is kept up to the consumer.
 
-    This check yields a warning for each setting, or target queue, with which messages of a key may be processed in
-    another order.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each setting or target
+    queue with which messages of a key may be processed in another order.
     """
     keyed = case.policy.ordering.source is not SelectorSource.NONE
     if case.observed.dlq.facts.fifo and not keyed:
@@ -133,8 +135,8 @@ def order(case: Case) -> Iterator[Finding]:
 def keys(case: Case) -> Iterator[Finding]:
     """Keys are unambiguous, and do not change while messages are in progress.
 
-    This check yields a warning for content-hash as idempotency key, and a refusal for each setting of keys that would
-    change.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for content-hash as
+    idempotency key, and a refusal for each setting of keys that would change while messages are in progress.
     """
     if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
@@ -167,8 +169,8 @@ def backoff_problem(base: float, cap: float) -> Finding | None:
 def pace(case: Case) -> Iterator[Finding]:
     """Backoff, rate and schedule are sound.
 
-    This check yields a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused
-    schedule.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for an impossible backoff, a
+    warning for a target without a rate limit, or a note for an unused schedule.
     """
     if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
         yield found
@@ -182,7 +184,7 @@ def pace(case: Case) -> Iterator[Finding]:
 def time(case: Case) -> Iterator[Finding]:
     """The longest key queue is done before the DLQ deletes its messages.
 
-    If not, yield a warning; in mode automatic, a refusal. Also yield a note about how long a key queue may be.
+    The admin shows this if the check passes. Else, the check yields notes, warnings or (mode automatic) refusals.
     """
     facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {

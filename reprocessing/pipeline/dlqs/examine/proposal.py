@@ -6,9 +6,10 @@ from typing import Any
 
 from reprocessing.domain.message.identity import Selector, SelectorSource
 from reprocessing.domain.ordering.placement import KeyPolicy
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Target
 from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode
-from reprocessing.models.target import Advance, Proof, TargetKind
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue

@@ -1,6 +1,6 @@
 """Check the DLQ, its source queues and target queues.
 
-The first line of a check's docstring is shown to people if the check passes.
+Each check yields findings about a DLQ. If a check yields nothing, the admin shows the first line of its docstring.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 def identity(case: Case) -> Iterator[Finding]:
     """The URL is that of the expected queue, and no other DLQ has it.
 
-    This check yields a refusal if the name or the queue belongs to another DLQ, or if the DLQ is its own source.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal: the name or the queue
+    belongs to another DLQ, or the DLQ is its own source.
     """
     row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
@@ -42,9 +43,10 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """The DLQ is not one of the service's own queues, nor the DLQ of one.
+    """The DLQ is not one of the service's own queues, nor the DLQ of such a queue.
 
-    This check yields a refusal if the DLQ is such a queue. `own`: the URLs of the service's own queues.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal. `own`: the URLs of the
+    service's own queues.
     """
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
@@ -57,7 +59,8 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
 def sources(case: Case) -> Iterator[Finding]:
     """Messages have a source to go back to, and source queues have the DLQ's type.
 
-    This check yields a refusal if there is no source, or if a source queue is FIFO and the DLQ is not (or the reverse).
+    The admin shows this sentence if the check passes. Else, the check yields a refusal: the DLQ has no source, or a
+    source queue is FIFO and the DLQ is not (or the reverse).
     """
     silence = case.observed.unknown.get("sources")
     if silence:
@@ -80,8 +83,8 @@ def sources(case: Case) -> Iterator[Finding]:
 def ways_back(case: Case) -> Iterator[Finding]:
     """Target queues move messages that fail again to a watched DLQ.
 
-    This check yields a warning for each target queue that does not move them there, or that may lose or repeat
-    messages.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that
+    does not move such messages to a watched DLQ, or that may lose or repeat messages.
     """
     for seen in case.observed.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
@@ -112,8 +115,8 @@ def ways_back(case: Case) -> Iterator[Finding]:
 def retention(case: Case) -> Iterator[Finding]:
     """The DLQ keeps messages longer than its source queues.
 
-    This check yields a warning for each source queue with a retention as long or longer: SQS counts from the first
-    send.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each source queue that
+    keeps messages as long or longer: SQS counts a message's age from its first send.
     """
     facts = case.observed.dlq.facts
     if facts.fifo:
@@ -130,7 +133,8 @@ def retention(case: Case) -> Iterator[Finding]:
 def custody(case: Case) -> Iterator[Finding]:
     """Copies can be deleted from the DLQ at the time that --delete-when sets.
 
-    This check yields a refusal if copies cannot stay in the DLQ but should, and notes about when copies are deleted.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal if copies should stay in the
+    DLQ but cannot, or notes about when copies are deleted.
     """
     facts = case.observed.dlq.facts
     if must_delete_at_capture(case.observed):
@@ -154,8 +158,8 @@ def custody(case: Case) -> Iterator[Finding]:
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ.
 
-    The admin shows this sentence if the check passes. If AWS's redrive moves messages, the check yields a warning; in
-    mode automatic, a refusal.
+    The admin shows this sentence if the check passes. Else, the check yields a warning (in mode automatic, a
+    refusal).
     """
     if case.observed.moves is None:
         yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")
@@ -173,7 +177,8 @@ def native_moves(case: Case) -> Iterator[Finding]:
 def encryption(case: Case) -> Iterator[Finding]:
     """No queue is encrypted with a KMS key.
 
-    This check yields a note for each encrypted queue, because the workers need permissions on its key.
+    The admin shows this sentence if the check passes. Else, the check yields a note for each encrypted queue,
+    because the workers need permissions on its key.
     """
     for seen in (case.observed.dlq, *case.observed.queues.values()):
         if seen.facts.kms_key:
@@ -186,7 +191,8 @@ def encryption(case: Case) -> Iterator[Finding]:
 def parking(case: Case) -> Iterator[Finding]:
     """The parking queue is used for nothing else.
 
-    This check yields a refusal if the parking queue is also a source, a target or a watched DLQ.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal: the parking queue is also a
+    source, a target or a watched DLQ.
     """
     seen = case.observed.parking
     if seen and seen.facts.arn in {

@@ -15,7 +15,8 @@ from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
 from reprocessing.store.dlqs import registration
 
-#: A reason by the label of the object, such as "DLQ orders", and the name of the field or, of a source, its ARN.
+#: The reason for a value, by the label of its object (such as "DLQ orders") and the name of its field. For a source,
+#: the second key is the ARN of the source, not the name of a field.
 Reasons = Mapping[tuple[str, str], str]
 GIVEN: Final = "As entered."
 #: The reason of a value that is only read, and not decided.

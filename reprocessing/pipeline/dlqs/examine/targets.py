@@ -14,10 +14,11 @@ from reprocessing.domain.message import arn as arns
 from reprocessing.domain.message.arn import ResourceKind, resource_name
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, Endpoint, UrlDenied
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS, SYNCHRONOUS, TargetKind
 from reprocessing.gateways.aws_services.sns_subscribers import count_other_receivers
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import QUEUE_KINDS, SYNCHRONOUS, Advance, Proof, TargetKind
+from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields, kind_of
 from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue, describe_queue
@@ -246,11 +247,11 @@ def _published(case: TargetCase) -> Iterator[Finding]:
     if agreed is None or (isinstance(others, int) and agreed < others):
         yield refuse(
             f"A message that is published again goes to all {what}, not only to the one that failed: {told}",
-            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
-            "name that as the source: manage.py add_dlq NAME --source ARN --confirm",
+            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach only the receiver "
+            "that failed, name it as the source: manage.py add_dlq NAME --source ARN --confirm",
         )
         return
-    yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
+    yield warn(f"Each message goes again to {agreed:,} {what} that had it already.")
     if isinstance(others, str):
         yield warn(f"Whether there are more is unknown: {others}")
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from django.contrib.auth.models import Group
 
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
-from reprocessing.store.dlqs import visible_dlqs
+from reprocessing.store.rights import visible_dlqs
 
 
 def groups(case: Case) -> Iterator[Finding]:
     """Every team is a group.
 
-    This check yields a refusal for each team that is no group, and a warning if no DLQ had a team before, because
-    people then see fewer DLQs.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each team that is no
+    group (of Django's users), or a warning if no DLQ had a team before, because people then see fewer DLQs.
     """
     wanted = case.proposal.teams or ()
     known = list(Group.objects.order_by("name").values_list("name", flat=True)) if wanted else []
@@ -33,7 +33,8 @@ def groups(case: Case) -> Iterator[Finding]:
 def nobody(case: Case) -> Iterator[Finding]:
     """A team sees the DLQ.
 
-    This check yields a warning if a new DLQ has no team, although other DLQs have one.
+    The admin shows this sentence if the check passes. Else, the check yields a warning: this new DLQ has no team,
+    although other DLQs have one.
     """
     if case.observed.row is None and not case.proposal.teams and visible_dlqs.has_teams():
         yield warn(

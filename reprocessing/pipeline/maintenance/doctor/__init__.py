@@ -85,7 +85,7 @@ def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterato
 def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
     """Run the checks of the service itself, and yield the results.
 
-    Beat and workers are left out: the watchdog checks them.
+    Beat and workers are left out: a thread in each worker and beat (`watchdog.py`) checks them.
     """
     yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
 

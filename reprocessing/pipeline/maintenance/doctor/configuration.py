@@ -11,8 +11,8 @@ from reprocessing.domain.maintenance.findings import DoctorFinding, error_findin
 from reprocessing.domain.message.identity import Selector
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import UrlDenied
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.store.dlqs.aws_resources import targets_of
 
 #: The fields of a DLQ's row that are selectors (they say where a key is read), each with its option of add_dlq.

@@ -24,10 +24,10 @@ from reprocessing.domain.maintenance.findings import (
     warning_finding,
 )
 from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.gateways.aws_services.cloudwatch_get import series
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import QUEUE_KINDS
 
 
 def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:

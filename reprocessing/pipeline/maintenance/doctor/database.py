@@ -23,7 +23,7 @@ _OWN: Final = timedelta(seconds=1)  #: largest difference between redrive_now() 
 
 
 def remarks() -> Iterator[DoctorFinding]:
-    """Yield findings about PostgreSQL.
+    """Yield findings about PostgreSQL: its version, migrations and clock, and whether sends are stopped.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

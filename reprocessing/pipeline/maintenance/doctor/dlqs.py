@@ -16,11 +16,11 @@ from reprocessing.domain.maintenance.findings import (
     unknown_finding,
     warning_finding,
 )
+from reprocessing.domain.targets.target_kind import QUEUE_KINDS
 from reprocessing.gateways.sqs import QueueAddress, describe
 from reprocessing.gateways.sqs.permission_probe import SENDING, TAKING
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
-from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, Wanted
 from reprocessing.pipeline.dlqs.examine.queues import AWS_MOVES

@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yield a finding for each of these permissions that this process lacks on a queue, with what it cannot do.
+    """Yield a finding for each of these permissions that this process lacks on a queue, and say what then fails.
 
     Raises:
         QueueUnreachable: SQS did not answer.

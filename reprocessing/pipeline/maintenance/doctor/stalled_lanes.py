@@ -11,7 +11,7 @@ from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import StalledLanes
 
 _LONG: Final = 900.0  #: a lane is stalled if it is due for so many seconds, while nothing is sent to its target
-_LOST: Final = 60.0  #: a lane is stalled, too, if its lease ended so many seconds ago; others take it within 15 s
+_LOST: Final = 60.0  #: a lane is stalled, too, so many seconds after its lease ended; workers lease it within 15 s
 
 
 def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
@@ -34,9 +34,10 @@ def _said(found: StalledLanes) -> DoctorFinding:
             cure = f"See that beat and workers consume (above), then {look}. In a hurry: manage.py rerun RUN --confirm"
         case "abandoned":
             what = (
-                f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {found.n:,}."
+                f"Workers that are gone have leased key queues; the leases ended{since}, and nobody took over: "
+                f"{found.n:,}."
             )
-            cure = f"Restart the workers: they take such lanes first. Then {look}"
+            cure = f"Restart the workers: they take such key queues first. Then {look}"
         case _:
             what = f"Key queues are held, although none of their messages is parked or held by a rule: {found.n:,}."
             cure = f"{look} names them. Each continues with the next message of its key. Report this as a bug."

@@ -12,9 +12,9 @@ from django.test import Client
 
 from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.models import Approval, AuditEntry, BulkAction, DeadLetterQueue, Letter, Rule, Run
-from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
+from reprocessing.store.rights import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, person
 from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings
@@ -45,6 +45,7 @@ def decided(client: Client, row: Approval, choice: str = "approve") -> str:
     return str(answer.content.decode())
 
 
+@pytest.mark.soak
 def test_the_page_offers_a_request_and_a_post_requests_it() -> None:
     letters, ann = limited(1, letters=3), somebody("ann")
     page = ann.post(f"{LOT}/discard", {"letters": pack_messages(letters), "scope": "ticked"}).content.decode()
@@ -89,6 +90,7 @@ def test_a_form_sent_again_after_the_approval_needs_another_one() -> None:
     assert states(letters) == {"parked"}
 
 
+@pytest.mark.soak
 def test_the_approver_needs_the_right_to_do_it() -> None:
     letters = limited()
     discard(somebody("ann"), letters)
@@ -139,6 +141,7 @@ def test_a_team_sees_and_decides_only_requests_about_its_dlqs() -> None:
     assert (states(ours), states(theirs)) == ({"discarded"}, {"parked"})
 
 
+@pytest.mark.soak
 def test_a_rule_and_a_run_are_requested_too() -> None:
     (letter,) = limited()
     rule_changes.save_rule(

@@ -83,6 +83,7 @@ def test_export_is_filtered_by_time_bulk_action_and_user() -> None:
     assert (told(since=half_past), told(until=half_past)) == (["1"], ["3", "2"])
 
 
+@pytest.mark.soak
 def test_both_people_of_an_approved_action_find_it_and_nobody_else_does() -> None:
     ann = person("ann", *EXPORTS)
     names = (

@@ -41,6 +41,7 @@ def pages() -> dict[str, str]:
     }
 
 
+@pytest.mark.soak
 def test_the_pages_that_change_a_managed_object_lead_to_its_page_which_tells_who_manages_it(
     ann: Client, pages: dict[str, str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_an_object_that_was_unlocked_with_a_reason_can_be_changed_until_it_is_lo
     assert ann.get(page).status_code == 302
 
 
+@pytest.mark.soak
 def test_an_object_that_no_file_manages_has_no_badge(ann: Client, pages: dict[str, str]) -> None:
     ManagedObject.objects.filter(kind=Kind.DLQ).delete()
     page, there = next(iter(pages.items()))

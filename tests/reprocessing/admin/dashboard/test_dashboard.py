@@ -157,6 +157,7 @@ def test_large_table_has_pages(ann: Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert _names(_board(ann, "?sort=name&page=9")) == ["dlq-4"]
 
 
+@pytest.mark.soak
 def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
     """Each condition is more urgent than the one before."""
     here, breaker = "/admin/reprocessing", Breaker.objects.get(target=shop.target)

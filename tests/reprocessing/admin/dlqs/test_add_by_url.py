@@ -66,6 +66,7 @@ def confirmed(client: Client, answer: Any) -> str:  # noqa: ANN401  Django's ans
     return post(client, ADD, **given | {"do": "write", "seen": answer.context["look"].seen, "reason": "a test"})
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("named", ["url", "arn"])
 def test_two_clicks_add_a_dlq(named: str, watched: Queue, ann: Client) -> None:
     answer = proposed(ann, url=getattr(watched, named))
@@ -111,6 +112,7 @@ def test_a_fifo_queue_gets_the_message_group_as_key_and_the_reason(make_queue: M
     assert dlq.counts().visible == 20  # nothing was received
 
 
+@pytest.mark.soak
 def test_sections_are_closed_except_those_that_a_problem_names(watched: Queue, ann: Client) -> None:
     parts = {part.heading: part.is_open for part in proposed(ann, url=watched.url).context["parts"]}
     assert {heading for heading, is_open in parts.items() if is_open} == set()
@@ -146,6 +148,7 @@ def test_every_field_says_its_default() -> None:
     assert silent == []
 
 
+@pytest.mark.soak
 def test_the_yaml_is_what_an_export_writes_after_saving(watched: Queue, ann: Client) -> None:
     answer = proposed(ann, url=watched.url)
     shown = answer.context["look"].yaml
@@ -163,6 +166,7 @@ def source_arn(dlq: Queue) -> str:
     return Queue(dlq.client, url).arn
 
 
+@pytest.mark.soak
 def test_the_yaml_of_changed_settings_is_what_an_export_writes_after_saving(watched: Queue, ann: Client) -> None:
     given = {
         "name": "orders", "url": watched.url, "rate": "off", "max_attempts": 5, "interval": 30, "waves": "no",
@@ -226,6 +230,7 @@ def test_a_queue_that_cannot_be_read_leaves_the_form_to_be_filled_in_by_hand(url
     assert not DeadLetterQueue.objects.exists()
 
 
+@pytest.mark.soak
 def test_after_aws_answers_again_the_form_that_was_filled_in_by_hand_is_saved(watched: Queue, ann: Client) -> None:
     page = saved(ann, HAND, name="orders", url=watched.arn, max_attempts=4)
     assert "orders is added." in page
@@ -242,6 +247,7 @@ def test_a_queue_that_is_nobody_s_dlq_asks_for_its_source(make_queue: MakeQueue,
     assert answer.context["look"].yaml == ""
 
 
+@pytest.mark.soak
 def test_a_queue_that_is_watched_already_is_not_added_twice(watched: Queue, ann: Client) -> None:
     confirmed(ann, proposed(ann, url=watched.url))
     page = unescape(proposed(ann, url=watched.url).content.decode())
@@ -262,6 +268,7 @@ def test_the_name_is_free_and_sources_of_discovery_are_filled_in(watched: Queue,
     assert form["sources"].value() == function
 
 
+@pytest.mark.soak
 def test_the_proposal_asks_sqs_outside_of_transactions_and_receives_nothing(
     watched: Queue, ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +292,7 @@ def test_the_first_step_takes_the_permission_to_add_and_to_see_all_dlqs(watched:
     assert person("ben", *CONFIGURES).delete(ADD).status_code in {403, 405}
 
 
+@pytest.mark.soak
 def test_a_dlq_that_a_file_manages_stays_read_only(watched: Queue, ann: Client) -> None:
     confirmed(ann, proposed(ann, url=watched.url))
     row = DeadLetterQueue.objects.get()

@@ -168,6 +168,7 @@ def test_every_row_of_a_full_page_can_be_ticked_at_once(ann: Client) -> None:
     assert ann.get(LIST, {"status": "new"}).content.decode().count('name="queue"') == 2
 
 
+@pytest.mark.soak
 def test_a_full_page_with_dlqs_that_cannot_be_added_adds_the_others(dlq: Queue, ann: Client) -> None:
     many(MOST - 1)
     address = all_ticked("adopt", ann.get(LIST).content.decode())

@@ -33,6 +33,7 @@ def _examine(row: DeadLetterQueue) -> str:
     return f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
 
 
+@pytest.mark.soak
 def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann: Client) -> None:
     given = sheet(ann, ADD) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
     page = post(ann, ADD, **given)
@@ -42,6 +43,7 @@ def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann
     assert not DeadLetterQueue.objects.exists()
 
 
+@pytest.mark.soak
 def test_preview_is_saved_with_user_and_reason(watched: Queue, ann: Client) -> None:
     given = previewed(ann, ADD, name="orders", url=watched.url, max_attempts=5, rate="off")
     page = post(ann, ADD, **given)
@@ -53,6 +55,7 @@ def test_preview_is_saved_with_user_and_reason(watched: Queue, ann: Client) -> N
     assert list(AuditEntry.objects.values_list("act", "by", "reason", "dlq")) == [("added", "ann", "a test", row.pk)]
 
 
+@pytest.mark.soak
 def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> None:
     given = previewed(ann, ADD, name="orders", url=watched.url)
     page = post(ann, ADD, **given | {"max_attempts": 9})
@@ -119,6 +122,7 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
     }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, ann: Client) -> None:
     assert sheet(ann, ADD)["give_up_after"] == DAY
     saved(ann, ADD, name="orders", url=watched.url, give_up_after="7200")

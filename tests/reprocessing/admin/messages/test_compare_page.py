@@ -84,6 +84,7 @@ def test_an_id_that_is_none_is_refused_in_words(text: str) -> None:
     assert AuditEntry.objects.count() == 0
 
 
+@pytest.mark.soak
 def test_each_message_is_masked_by_the_rules_of_its_own_dlq() -> None:
     mine, other = parked(dlq(), body=b'{"card": "4111-canary"}'), parked(dlq("other"), body=b'{"card": "4222-canary"}')
     DeadLetterQueue.objects.filter(pk=mine.dlq_id).update(masked_fields=["card"])

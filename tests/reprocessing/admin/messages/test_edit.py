@@ -74,6 +74,7 @@ def changes(page: str) -> list[tuple[str, str]]:
     return [(way, unescape(text)) for way, text in found]
 
 
+@pytest.mark.soak
 def test_edit_has_a_preview_and_keeps_the_original(client: Client) -> None:
     letter = parked(dlq(), body=BODY, attributes={"note": Attribute("String", "first")})
     page = looked(client, letter, body=mended(), **{"form-0-value": "second"})
@@ -98,6 +99,7 @@ def test_edited_message_is_released(letter: Letter) -> None:
     assert Letter.objects.get(pk=letter.pk).state == "waiting"
 
 
+@pytest.mark.soak
 def test_edited_parked_message_has_its_buttons(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()))
@@ -180,6 +182,7 @@ def test_duplicate_attribute_name_is_refused() -> None:
     assert "An attribute has this name already." in looked(person("ann", *EDITS), letter, **values)
 
 
+@pytest.mark.soak
 def test_second_editor_is_told_who_was_first(letter: Letter) -> None:
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
     first, second = looked(ann, letter, body=mended(2)), looked(ben, letter, body=mended(3))
@@ -191,6 +194,7 @@ def test_second_editor_is_told_who_was_first(letter: Letter) -> None:
     assert [one.by for one in Revision.objects.all()] == ["ann"]
 
 
+@pytest.mark.soak
 def test_released_message_is_not_edited(letter: Letter) -> None:
     ann, ben = person("ann", *REPLAYS), person("ben", *EDITS)
     page = opened(ben, letter)
@@ -199,6 +203,7 @@ def test_released_message_is_not_edited(letter: Letter) -> None:
     assert "Open the message again to edit it." in told
 
 
+@pytest.mark.soak
 def test_a_page_of_somebody_else_is_no_page() -> None:
     letter, other = parked(dlq("a"), body=BODY), parked(dlq("b"), body=BODY)
     ann, ben = person("ann", *EDITS), person("ben", *EDITS)
@@ -234,6 +239,7 @@ def test_page_lists_edits_and_their_attempts(client: Client, letter: Letter) -> 
     assert '<span class="chip chip-warm">edited</span>' in page
 
 
+@pytest.mark.soak
 def test_comparison_with_the_captured_message_is_recorded(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     page = post(client, f"/admin/reprocessing/letter/{letter.pk}/compare", no="1")
@@ -255,6 +261,7 @@ def test_shown_payload_is_the_edited_one(client: Client, letter: Letter) -> None
     assert got == [BODY.replace(b"1\n", b"2\n"), BODY]
 
 
+@pytest.mark.soak
 def test_no_script_runs_on_edit_pages() -> None:
     hostile = json.dumps({SCRIPT: SCRIPT}).encode()
     letter = parked(dlq(), key=SCRIPT, body=hostile, attributes={"a": Attribute(f"String.{SCRIPT}", SCRIPT)})

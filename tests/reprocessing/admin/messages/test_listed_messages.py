@@ -90,6 +90,7 @@ def test_a_search_that_takes_too_long_has_no_links(monkeypatch: pytest.MonkeyPat
     assert neighbours(person("ann", *LOOKS), f"{ADDRESS.format('parkedletter', letter.pk)}?list=") is None
 
 
+@pytest.mark.soak
 def test_neighbours_of_another_team_are_not_linked() -> None:
     source, theirs = dlq(), dlq("their-dlq")
     first, _, second, _ = parked(source), parked(theirs), parked(source), parked(theirs)

@@ -66,6 +66,7 @@ def _pages(client: Client, letter: Letter) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_masked_values_are_on_no_page_and_in_no_file(letter: Letter) -> None:
     client = person("ann", *EDITS)
     pages = _pages(client, letter)
@@ -129,6 +130,7 @@ def test_a_file_has_the_values_only_with_a_reason(letter: Letter) -> None:
     assert [CANARY.encode() in body for body in found] == [False, True]
 
 
+@pytest.mark.soak
 def test_editing_asks_for_the_reason_first(letter: Letter) -> None:
     client = person("ben", *EDITS, "reveal_payload")
     assert CANARY not in post(client, address(letter), open="1")

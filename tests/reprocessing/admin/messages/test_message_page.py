@@ -44,6 +44,7 @@ def opens(client: Client, address: str) -> str:
     return client.get(address).content.decode()
 
 
+@pytest.mark.soak
 def test_a_payload_is_covered_until_somebody_who_may_see_it_asks_for_it() -> None:
     letter = parked(
         dlq(), body=b'{"card": "4111-canary"}', attributes={"trace": Attribute("String", "attribute-canary")}
@@ -57,6 +58,7 @@ def test_a_payload_is_covered_until_somebody_who_may_see_it_asks_for_it() -> Non
     assert [one.act for one in AuditEntry.objects.filter(letter=letter, by="ben")] == ["revealed"] * 2
 
 
+@pytest.mark.soak
 def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
     letter = parked(dlq(), body=b'{"card": "4111-canary"}')
     ann = person("ann", *DECIDES)
@@ -145,6 +147,7 @@ def test_a_discarded_message_says_who_and_why() -> None:
     assert "<strong>Discarded by zoe: a test order." in page
 
 
+@pytest.mark.soak
 def test_the_next_action_is_the_first_button() -> None:
     source = dlq()
     letter = parked(source)
@@ -189,6 +192,7 @@ def test_a_long_history_is_cut() -> None:
     assert (page.count('class="try-head"'), "14 older events are not shown." in page) == (60, True)
 
 
+@pytest.mark.soak
 def test_messages_of_the_key_are_listed_with_their_states() -> None:
     source = dlq()
     letters = [parked(source, key="key-7") for _ in range(3)]
@@ -228,6 +232,7 @@ def test_a_body_is_a_tree_that_opens_without_a_script() -> None:
     assert '<details class="l"' in page
 
 
+@pytest.mark.soak
 def test_the_command_that_sends_it_is_only_with_the_payload_and_never_with_masked_values() -> None:
     letter = parked(dlq(), body=b'{"card": "4111-canary"}')
     ann = person("ann", *LOOKS, "view_payload")
@@ -292,6 +297,7 @@ def shown(letter: Letter) -> str:
     return html.unescape(revealed(person("ben", *LOOKS, "view_payload"), letter))
 
 
+@pytest.mark.soak
 def test_celery_task_is_shown_with_its_failure_reason() -> None:
     body = envelopes.task("shop.charge", "4111-canary", task_id="t-1", retries=2, compression="gzip")
     letter = parked(dlq(), body=body)
@@ -305,6 +311,7 @@ def test_celery_task_is_shown_with_its_failure_reason() -> None:
     assert "4111-canary" not in pages(person("ann", *LOOKS), letter.pk)[0]
 
 
+@pytest.mark.soak
 def test_a_consumer_report_replaces_the_guess() -> None:
     letter = parked(dlq(), body=envelopes.task())
     assert "never acknowledged" in shown(letter)

@@ -17,6 +17,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.soak
 @given(JSON)
 def test_indented_json_says_the_same(value: object) -> None:
     shown = readable(json.dumps(value).encode())

@@ -51,6 +51,7 @@ def _shown(client: Client, letter: Letter, **given: object) -> str:
     return unescape(post(client, f"/admin/reprocessing/letter/{letter.pk}/s3", **given))
 
 
+@pytest.mark.soak
 def test_the_body_is_shown_on_request_recorded_and_not_stored(aws: Aws, bucket: str, ann: Client) -> None:
     aws.s3.put_object(Bucket=bucket, Key="orders/1", Body=b'{"total": 90817}')
     letter = _pointing(bucket)
@@ -63,6 +64,7 @@ def test_the_body_is_shown_on_request_recorded_and_not_stored(aws: Aws, bucket: 
     assert b"90817" not in bytes(Payload.objects.get().body)
 
 
+@pytest.mark.soak
 def test_masked_fields_stay_masked_unless_they_are_revealed_with_a_reason(aws: Aws, bucket: str, ann: Client) -> None:
     aws.s3.put_object(Bucket=bucket, Key="orders/1", Body=b'{"card": "4111", "total": 1}')
     letter = _pointing(bucket)

@@ -45,6 +45,7 @@ def member(of: FailureGroup, source: Source) -> Letter:
     return letter
 
 
+@pytest.mark.soak
 def test_merged_groups_are_one_row_with_the_messages_of_all_and_a_record_of_who_and_why(
     ann: Client, shop: Source
 ) -> None:

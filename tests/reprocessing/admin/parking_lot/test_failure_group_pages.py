@@ -87,6 +87,7 @@ def test_new_open_groups_come_first_then_open_ones_then_by_last_failure(ann: Cli
     assert titles(read(ann)) == ["new", "newer", "older", "settled", "seen"]
 
 
+@pytest.mark.soak
 def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     ann, shop, mail = person("ann", *SEES), dlq("shop"), dlq("mail")
     group(shop, "a", assigned_to="ben")
@@ -103,6 +104,7 @@ def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     assert "No more groups." in read(ann, f"?page={10**17}")
 
 
+@pytest.mark.soak
 def test_a_click_on_a_column_sorts_by_it_and_another_click_turns_the_order(ann: Client, shop: Source) -> None:
     for title, n in (("a", 2), ("b", 0), ("c", 1)):
         ours = group(shop, title)
@@ -189,6 +191,7 @@ def test_an_assignee_is_a_user_and_is_recorded() -> None:
     assert (entry.act, entry.before["assigned to"], entry.after["assigned to"]) == ("changed", "", "ann")
 
 
+@pytest.mark.soak
 def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
     ours, other = group(shop), group(shop, "Timeout")
     for state, finished in (
@@ -250,6 +253,7 @@ def test_messages_queued_behind_are_counted_to_a_limit(
     assert number(ann.get(address(ours)).content.decode(), "Queued behind")[0] == "2+"
 
 
+@pytest.mark.soak
 def test_its_newest_letters_are_listed_by_pages(ann: Client, shop: Source) -> None:
     ours = group(shop)
     ids = [member(ours, shop).message_id for _ in range(53)]
@@ -317,6 +321,7 @@ def test_messages_of_a_group_take_a_permission() -> None:
     assert letter.message_id not in page
 
 
+@pytest.mark.soak
 def test_pages_have_bounded_queries(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     ann, shop = person("ann", *SETTLES), dlq()
     ours = group(shop)

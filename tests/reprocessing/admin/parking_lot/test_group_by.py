@@ -60,6 +60,7 @@ def _mixed() -> None:
         parked(source, body=body)
 
 
+@pytest.mark.soak
 def test_each_value_has_its_number_and_a_link_to_exactly_its_messages(ann: Client) -> None:
     _mixed()
     page = post(ann, ADDRESS, query="", by="body:c")

@@ -79,6 +79,7 @@ def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<strong>3+</strong>" in person("ann", *LOOKS).get(LOT).content.decode()
 
 
+@pytest.mark.soak
 def test_every_filter_of_the_page_narrows_the_list() -> None:
     here, there = dlq("here"), dlq("there")
     one, other = parked(here, reason="stale", key="a", body=b"card"), parked(there, reason="refused", key="b")
@@ -113,6 +114,7 @@ def test_invalid_filter_lists_nothing() -> None:
         assert (answer.status_code, sentence in answer.content.decode(), listed(client, **query)) == (200, True, [])
 
 
+@pytest.mark.soak
 def test_body_search_takes_the_permission_everywhere() -> None:
     parked(dlq(), body=b"4111-canary")
     client = person("ann", *DECIDES, "export_letter", "assign_parkedletter")
@@ -125,6 +127,7 @@ def test_body_search_takes_the_permission_everywhere() -> None:
     assert "you may not see payloads" in client.get(LOT).content.decode()
 
 
+@pytest.mark.soak
 def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
     source = dlq()
     chosen, other = parked(source), parked(source, reason="stale")
@@ -141,6 +144,7 @@ def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
     assert AuditEntry.objects.filter(letter=chosen).latest("id").act == AuditAct.RESTORED
 
 
+@pytest.mark.soak
 def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
     source, there = dlq(), dlq("there")
     letter = parked(source)
@@ -164,6 +168,7 @@ def test_a_queue_that_is_watched_is_no_target_to_be_released_to() -> None:
     assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-source", "watched-source"]
 
 
+@pytest.mark.soak
 def test_second_assignment_names_the_first() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *EVERYTHING), person("ben", *EVERYTHING)
@@ -200,6 +205,7 @@ def test_release_warns_of_stops(whole: bool) -> None:
     assert "is stopped by" not in post(ann, LOT + "discard", letters=given.get("letters", "1@1@0"))
 
 
+@pytest.mark.soak
 def test_ticked_letters_are_assigned_and_noted() -> None:
     letter = parked(dlq())
     client = person("ann", *EVERYTHING)

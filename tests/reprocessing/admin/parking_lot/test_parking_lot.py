@@ -206,6 +206,7 @@ def test_page_of_a_moved_message_redirects() -> None:
     assert messages(answer.content.decode()) == ["This message is no longer parked: it is discarded."]
 
 
+@pytest.mark.soak
 def test_discarded_message_is_restored_once() -> None:
     letter = parked(dlq())
     act_on_parked.discard([letter.pk], by="ann", reason="test data")

@@ -76,6 +76,7 @@ def customers() -> DeadLetterQueue:
     return source.dlq
 
 
+@pytest.mark.soak
 def test_a_rule_for_one_customer_is_built_without_typing_json_and_without_scripts(ann: Client) -> None:
     queue = customers()
     page = ann.get(ADD)
@@ -126,6 +127,7 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.soak
 def test_rows_and_text_become_each_other_without_loss(ann: Client) -> None:
     rule_changes.save_rule("mine", {"action": "hold", "conditions": CONDITIONS}, by="bob", reason="a test")
     address = f"/admin/reprocessing/rule/{Rule.objects.get().pk}/edit"
@@ -260,6 +262,7 @@ def test_values_take_the_permission_and_are_recorded_once_for_each_message(ann: 
     assert "acme" not in str(list(AuditEntry.objects.values_list("before", "after", "reason")))
 
 
+@pytest.mark.soak
 def test_a_mark_is_of_one_person_and_one_dlq(ann: Client) -> None:
     queue, other = customers(), dlq("other")
     mark = ann.post(ADD, {"dlq": queue.pk, "show_values": "1"}).context["offers"].mark
@@ -298,6 +301,7 @@ def test_nothing_of_encrypted_messages_is_offered_before_the_view_is_recorded(an
     assert offered(pressed(ann, ADD, page, dlq=queue.pk, add_row="1"))["body:customer"] == ["acme", "globex"]
 
 
+@pytest.mark.soak
 def test_a_person_of_a_team_is_offered_fields_of_the_own_dlqs_only(ann: Client) -> None:
     ours, theirs = customers(), dlq("theirs")
     add_letter(theirs, LetterState.CAPTURED, body=b'{"canary": "canary"}', planned=True)

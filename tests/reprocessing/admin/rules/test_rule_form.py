@@ -120,6 +120,7 @@ def test_invalid_values_are_explained(given: dict[str, str], why: str, ann: Clie
     assert why in post(ann, ADD, **sheet(ann, ADD) | usual | given)
 
 
+@pytest.mark.soak
 def test_every_example_is_valid_and_can_be_added() -> None:
     ann, filled = person("ann", *MAKES), ""
     ann.handler.enforce_csrf_checks = False
@@ -135,6 +136,7 @@ def test_every_example_is_valid_and_can_be_added() -> None:
     assert not Rule.objects.exists()
 
 
+@pytest.mark.soak
 def test_example_is_added_to_an_existing_rule_with_permission() -> None:
     row, ann, ben = _made(), person("ann", *MAKES), person("ben", "view_rule", "add_rule")
     for one in (ann, ben):
@@ -145,6 +147,7 @@ def test_example_is_added_to_an_existing_rule_with_permission() -> None:
     assert ben.post(_edit(row), sent).status_code == 403
 
 
+@pytest.mark.soak
 def test_changed_rule_evaluates_held_messages_again() -> None:
     row, ann, source = _made(), person("ann", *MAKES), dlq()
     lane = add_lane(source, LanePhase.HELD, why="rule bad holds it")
@@ -223,6 +226,7 @@ def test_draft_reads_the_last_edit() -> None:
     assert _from_letter(person("ann", *MAKES), letter)[0][1:] == ["type equals new"]
 
 
+@pytest.mark.soak
 def test_values_of_fields_take_the_permission_to_see_payloads() -> None:
     attributes = {"source": Attribute("String", "4111-canary"), "raw": Attribute("Binary", b"canary")}
     letter = parked(dlq(), body=b'{"kind": "card 4111-canary"}', attributes=attributes)

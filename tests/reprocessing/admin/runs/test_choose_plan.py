@@ -103,6 +103,7 @@ def test_a_choice_is_stored_recorded_and_told_before_the_start(source: Source, a
     assert "Waves: 1 message" not in shown
 
 
+@pytest.mark.soak
 def test_own_values_are_a_column_and_change_nothing(source: Source, ann: Client) -> None:
     run = _planned(source)
     page = ann.get(_address(run, "change/?rate=2&order=&waves=no")).content.decode()
@@ -123,6 +124,7 @@ def test_an_unreadable_choice_changes_nothing(choice: str, source: Source, ann: 
     assert _options(run) == (None, True, True)
 
 
+@pytest.mark.soak
 def test_two_people_choose_and_start_and_the_second_is_told(source: Source, ann: Client) -> None:
     ben, run = person("ben", *OPERATES), _planned(source)
     seen = run_transitions.page_stamp(run)
@@ -140,6 +142,7 @@ def test_two_people_choose_and_start_and_the_second_is_told(source: Source, ann:
     assert (_options(run), run.state) == ((5.0, True, True), "running")
 
 
+@pytest.mark.soak
 def test_a_dlq_that_holds_keys_does_not_offer_to_overtake(source: Source, ann: Client) -> None:
     DeadLetterQueue.objects.update(when_parked="hold")
     run = _planned(source)
@@ -177,6 +180,7 @@ def test_a_plan_of_another_team_is_neither_found_nor_changed_nor_listed(source: 
     assert "No run matches this filter." in eve.get("/admin/reprocessing/run/?by=ann").content.decode()
 
 
+@pytest.mark.soak
 def test_a_choice_voids_a_requested_approval(source: Source, ann: Client) -> None:
     ApprovalDefault.objects.create(above=0)
     run = _planned(source)

@@ -108,6 +108,7 @@ def _renewed(client: Client, page: str) -> int:
     return client.get(html.unescape(re.findall(r'hx-get="([^"]*)"', page)[0])).status_code
 
 
+@pytest.mark.soak
 def test_open_plan_is_renewed_once_a_minute(
     django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch, source: Source, ann: Client
 ) -> None:
@@ -211,6 +212,7 @@ def test_all_actions_are_recorded_with_user_and_reason(source: Source, ann: Clie
     assert DeadLetterQueue.objects.get().stopped_at is None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("permissions", "by"), [(OPERATES, "ann"), (("view_run", "operate_run"), "")])
 def test_abort_stops_the_dlq_only_with_the_permission(permissions: tuple[str, ...], by: str, source: Source) -> None:
     ann = person("ann", *permissions)
@@ -223,6 +225,7 @@ def test_abort_stops_the_dlq_only_with_the_permission(permissions: tuple[str, ..
     assert (run.state, DeadLetterQueue.objects.get().stopped_by) == ("aborted", by)
 
 
+@pytest.mark.soak
 def test_second_action_is_refused_and_explained() -> None:
     source, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
     _captured(source)
@@ -243,6 +246,7 @@ def test_second_action_is_refused_and_explained() -> None:
     assert not AuditEntry.objects.filter(by="ben").exists()
 
 
+@pytest.mark.soak
 def test_invalid_form_changes_nothing(source: Source, ann: Client) -> None:
     run = _plan(source)
     for given in ({}, {"seen": ""}, {"seen": "running@now@3"}, {"seen": "x", "reason": ""}):
@@ -251,6 +255,7 @@ def test_invalid_form_changes_nothing(source: Source, ann: Client) -> None:
     assert run.state == "planned"
 
 
+@pytest.mark.soak
 def test_form_submitted_twice_plans_one_run(source: Source, ann: Client) -> None:
     _captured(source)
     given = {"dlq": source.dlq_id, "name": "monday", "reason": "mended"}
@@ -283,6 +288,7 @@ def test_invalid_plan_is_explained(given: dict[str, object], why: str, source: S
     assert not Run.objects.exists()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("everything", [True, False])
 def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, source: Source, ann: Client) -> None:
     _captured(source)
@@ -321,6 +327,7 @@ def test_plan_waits_for_its_capture(source: Source, ann: Client) -> None:
     assert "not selected yet" in ann.get(_address(run, "start/now")).content.decode()
 
 
+@pytest.mark.soak
 def test_page_shows_live_progress(source: Source, ann: Client) -> None:
     letters = _captured(source, 4)
     run = _plan(source)
@@ -349,6 +356,7 @@ def test_standing_run_can_be_paused_only(source: Source, ann: Client) -> None:
     assert "A standing run never ends." in ann.get(_address(run, "abort/now")).content.decode()
 
 
+@pytest.mark.soak
 def test_list_has_pages_and_bounded_queries(
     django_assert_num_queries: DjangoAssertNumQueries, source: Source, ann: Client
 ) -> None:
@@ -425,6 +433,7 @@ def test_the_waves_of_a_run_are_told(source: Source, ann: Client) -> None:
     assert '<b>1</b> <span class="chip">done</span><small>1 sent, 0 failed</small>' in page
 
 
+@pytest.mark.soak
 def test_counts_link_to_their_messages() -> None:
     source, ann = dlq(), person("ann", *OPERATES, "view_letter", "view_parkedletter")
     run = Run.objects.create(name="monday", dlq=source.dlq, state="running", asked_by="ann")

@@ -19,6 +19,7 @@ def _address(one: Breaker, deed: str) -> str:
     return f"/admin/reprocessing/breaker/{one.pk}/{deed}/now"
 
 
+@pytest.mark.soak
 def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     for deed, state in (("open", "open"), ("half-open", "half_open"), ("close", "closed")):

@@ -28,6 +28,7 @@ def _stopped() -> list[str]:
     return [one for (one,) in found if one]
 
 
+@pytest.mark.soak
 def test_stop_and_resume_are_recorded_with_user_and_reason(there: str) -> None:
     ann = person("ann", *STOPS)
     assert "is stopped: nothing is sent" in confirm(ann, f"{there}/stop", reason="it burns")
@@ -51,6 +52,7 @@ def test_second_stop_names_the_first(there: str) -> None:
     assert _stopped() == ["ann"]
 
 
+@pytest.mark.soak
 def test_only_the_stop_that_was_seen_is_ended(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
     confirm(ann, f"{there}/stop", reason="first")

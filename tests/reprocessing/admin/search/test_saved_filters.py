@@ -109,7 +109,7 @@ def test_a_name_is_there_once_and_a_filter_must_be_one() -> None:
     _save(ann, "late")
     assert "A saved filter is named 'late'" in _save(ann, "late", "state=discarded")
     assert "There is no filter 'unknown'" in _save(ann, "other", "unknown=1")
-    assert "needs a name" in _save(ann, " ")
+    assert "Enter a name of 1 to 60 characters" in _save(ann, " ")
     assert SavedFilter.objects.count() == 1
 
 

@@ -65,6 +65,7 @@ def test_one_exact_match_is_opened(how: str, ann: Client) -> None:
     assert _opened(ann, asked[how]) == f"{LOT}{letter.pk}/change/"
 
 
+@pytest.mark.soak
 def test_the_opened_message_says_what_matched(ann: Client) -> None:
     letter = _order(_shop(), 4711)
     _indexed()
@@ -179,7 +180,7 @@ def test_people_who_may_not_see_payloads_search_no_bodies_but_fields() -> None:
     letter = _order(_shop(), 4711, note="declined")
     _indexed()
     bob = person("bob", *LOOKS)
-    assert "This searches bodies, which takes the permission" in _page(bob, '"declined"')
+    assert "This searches bodies, which needs the permission" in _page(bob, '"declined"')
     assert "No message found" in _page(bob, "declined")
     assert _opened(bob, "4711") == f"{LOT}{letter.pk}/change/"
 

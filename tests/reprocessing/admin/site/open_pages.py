@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.test import Client
 
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.sample_rows import rows_of_everything, schedules
 

@@ -37,10 +37,10 @@ from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
 from reprocessing.pipeline.replay import send_batches
-from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.replay.intent import IntendedSend
+from reprocessing.store.rights import roles
 from tests import envelopes
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.open_pages import addresses, furnished

@@ -16,7 +16,7 @@ from reprocessing.admin.site import permissions
 from reprocessing.models import ApiToken, Approval, Breaker, BulkAction, FailureGroup, ManagedObject, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.admin.site.sample_rows import (

@@ -35,8 +35,7 @@ from reprocessing.models import (
 )  # fmt: skip
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.store.api.tokens import TokenRequest, make_token
-from reprocessing.store.dlqs import visible_dlqs
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles, visible_dlqs
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.two_teams import OURS, THEIRS, Team, member, scoped_models, two_teams
 
@@ -152,13 +151,13 @@ def test_every_address_of_the_own_team_is_open_as_the_role_allows_and_shows_noth
 
 
 def test_no_address_of_another_team_is_open_to_any_role(teams: tuple[Team, Team], people: dict[str, Client]) -> None:
+    """Pages about no row are the same for both teams: the test of the own team's addresses has read them."""
     opened, sung = dict[tuple[str, str, str], int](), list[tuple[str, str, str]]()
     for page in pages(teams[1]):
         for role, client in people.items() if page.name not in _BESIDE else ():
-            for how, answer in (
-                ("GET", client.get(page.address)),
-                ("POST", client.post(page.address, {"reason": "why", "seen": "none", "do": "write", "act": "x"})),
-            ):
+            answers = {"POST": client.post(page.address, {"reason": "why", "seen": "none", "do": "write", "act": "x"})}
+            answers |= {"GET": client.get(page.address)} if page.about_row else {}
+            for how, answer in answers.items():
                 if page.about_row and answer.status_code not in _REFUSED:
                     opened[page.name, role, how] = answer.status_code
                 assert answer.status_code < 500, (page, role, how)

@@ -81,12 +81,14 @@ def test_dlq_page_has_the_labels_of_its_form(root: Client) -> None:
     assert raw.intersection(labels) == set()
 
 
+@pytest.mark.soak
 def test_lists_have_correct_texts(root: Client) -> None:
     ours = [one for one in admin.site._registry if one._meta.app_label == "reprocessing"]
     pages = {one: root.get(f"/admin/reprocessing/{one._meta.model_name}/").content.decode() for one in ours}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 
+@pytest.mark.soak
 def test_pages_about_one_message_use_the_singular(root: Client) -> None:
     letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
     assert letter.source
@@ -129,6 +131,7 @@ CLOSED = {
 }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_buttons_without_permission_are_closed_and_say_so() -> None:
     rows_of_everything()
     viewer = person("eve", *(f"view_{model}" for model in CLOSED))

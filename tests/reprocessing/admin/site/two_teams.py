@@ -38,9 +38,9 @@ from reprocessing.models import (
     Wave,
 )
 from reprocessing.models.letter import ParkedLetter
-from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.rights import roles
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.admin.site.attacks.hostile import _EXAMINED
 from tests.reprocessing.admin.site.sample_rows import requested, saved_filter, schedules

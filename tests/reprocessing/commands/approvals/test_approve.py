@@ -56,6 +56,7 @@ def test_a_request_is_declined_or_done_alone(ask: Ask) -> None:
     assert (states(letters), row.state) == ({"discarded"}, "open")
 
 
+@pytest.mark.soak
 def test_a_run_is_started_by_rerun_only_with_an_approval(ask: Ask) -> None:
     (letter,) = limited()
     run = Run.objects.create(name="monday", dlq=letter.dlq, selected=1, selection={"dlq": "shop-dlq", "unnamed": True})

@@ -81,6 +81,7 @@ def test_a_check_shows_what_is_missing_and_makes_nothing(ask: Ask, shelf: Shelf,
     assert shelf.names(name) == set()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("ending", ["", ".fifo"])
 def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
     ask: Ask, shelf: Shelf, sandbox: Sandbox, name: str, ending: str
@@ -124,6 +125,7 @@ def test_a_parking_queue_s_name_that_reads_as_a_yes_or_a_no_is_refused(said: str
     assert why in refusal("provision_queues", "shop", "--dlq", said)
 
 
+@pytest.mark.soak
 def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--confirm")
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")
@@ -135,6 +137,7 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     assert shelf.settings(name) == before
 
 
+@pytest.mark.soak
 def test_what_differs_is_told_before_it_is_changed(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--confirm")
     shelf.set(f"{name}-dlq", MessageRetentionPeriod="3600", ReceiveMessageWaitTimeSeconds="0")
@@ -151,6 +154,7 @@ def test_what_differs_is_told_before_it_is_changed(ask: Ask, shelf: Shelf, name:
     assert shelf.settings(name)["KmsMasterKeyId"] == "alias/shop"
 
 
+@pytest.mark.soak
 def test_a_second_queue_dies_into_the_same_dlq_and_the_first_still_may(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--confirm")
     ask("provision_queues", f"{name}-b", "--dlq", f"{name}-dlq", "--parking", "off", "--confirm")
@@ -253,6 +257,7 @@ def test_a_queue_that_cannot_be_made_is_explained(
     assert told in refusal("provision_queues", name, "--confirm")
 
 
+@pytest.mark.soak
 def test_what_sqs_does_not_show_yet_is_waited_for_and_then_told(
     monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox, name: str
 ) -> None:

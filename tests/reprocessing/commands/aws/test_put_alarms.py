@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.aws import metric_names
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.gateways import aws
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.aws import collect_metrics
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.commands.conftest import Ask, AskJson

@@ -94,6 +94,7 @@ def test_a_file_is_applied_and_applied_again_changes_nothing(apply: Apply, shop:
     assert AuditEntry.objects.count() == entries
 
 
+@pytest.mark.soak
 def test_an_export_applied_to_an_empty_database_is_exported_as_the_same_bytes(
     apply: Apply, shop: Shop, ask: Ask, write: Write
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(ask: Ask, write: Write, sho
     assert not ManagedObject.objects.exists()
 
 
+@pytest.mark.soak
 def test_a_changed_policy_changes_all_that_inherit_it_also_outside_the_file(apply: Apply, shop: Shop) -> None:
     apply(whole(shop))
     said = apply("policies:\n  careful:\n    max_attempts: 4\n    backoff_base: 45\n")
@@ -240,6 +242,7 @@ def test_a_renamed_dlq_is_refused_because_its_queue_has_a_name(apply: Apply, wri
     assert "This queue is watched already, as orders." in refusal("apply_config", path, "--prune")
 
 
+@pytest.mark.soak
 def test_what_is_missing_stays_until_prune_and_its_audit_entries_stay_for_ever(apply: Apply, shop: Shop) -> None:
     apply(whole(shop))
     added = AuditEntry.objects.count()
@@ -283,6 +286,7 @@ def test_an_apply_that_waited_for_another_plans_anew(apply: Apply, shop: Shop, m
     assert said.splitlines() == ["~ DLQ orders", "    max_attempts: 9 → 5", "Applied: 1 object changed."]
 
 
+@pytest.mark.soak
 def test_sources_are_a_complete_list_and_lead_to_targets(apply: Apply, write: Write, make_queue: MakeQueue) -> None:
     shop, other = Shop(make_queue), make_queue()
     file = f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    sources:\n      "

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 
 
+@pytest.mark.soak
 def test_what_was_set_by_commands_is_exported_and_applied_without_a_change(
     ask: Ask, apply: Apply, make_queue: MakeQueue
 ) -> None:

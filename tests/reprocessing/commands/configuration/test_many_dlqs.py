@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
 MANY = 300
 
 
+@pytest.mark.soak
 def test_a_policy_of_three_hundred_dlqs_is_changed_after_a_plan_of_less_than_two_seconds(
     ask: Ask, write: Write, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

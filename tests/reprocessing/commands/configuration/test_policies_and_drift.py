@@ -52,6 +52,7 @@ def remarks() -> list[tuple[str, str, str]]:
     return [(one.grade.value, one.where, one.what) for one in managed_objects.remarks()]
 
 
+@pytest.mark.soak
 def test_what_is_as_it_was_applied_is_no_drift_and_what_was_changed_or_removed_by_hand_is(
     ask: Ask, apply: Apply, shop: Shop
 ) -> None:

@@ -39,6 +39,7 @@ def test_an_apply_leaves_the_teams_of_a_dlq_and_the_export_as_they_are(
     assert ask("export_config") == exported
 
 
+@pytest.mark.soak
 def test_the_plan_warns_of_a_new_dlq_that_no_team_sees(
     orders: DeadLetterQueue, ask: Ask, write: Write, make_queue: MakeQueue
 ) -> None:

@@ -249,6 +249,7 @@ def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, 
     assert AuditEntry.objects.count() == 2
 
 
+@pytest.mark.soak
 def test_what_the_queues_say_anew_is_remembered_and_a_window_that_a_person_set_stays(ask: Ask, shop: Shop) -> None:
     add(ask, shop.dlq)
     shop.sources[0].set(VisibilityTimeout="60")
@@ -343,6 +344,7 @@ def test_a_name_is_a_plain_word_and_a_new_one_needs_a_url(ask: Ask, shop: Shop, 
 # What is refused.
 
 
+@pytest.mark.soak
 def test_what_cannot_work_is_refused(refused: Refused, shop: Shop, make_queue: MakeQueue) -> None:
     fifo = make_queue(fifo=True)
     why = {
@@ -380,6 +382,7 @@ def test_letters_that_wait_for_evidence_and_targets_of_others_keep_a_dlq_from_be
     assert "cannot prove absence for mail" in refused("--mode", "observe")
 
 
+@pytest.mark.soak
 def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
     row = add(ask, shop.dlq)
     letter = add_letter(row.sources.get(), LetterState.WAITING)
@@ -408,6 +411,7 @@ def test_a_native_move_under_way_is_seen(refused: Refused, told: Told, shop: Sho
     assert "AWS's own redrive is moving messages" in refused("--url", shop.dlq.url, "--mode", "automatic")
 
 
+@pytest.mark.soak
 def test_the_longest_lane_must_be_through_before_its_letters_expire(
     ask: Ask, refused: Refused, told: Told, shop: Shop
 ) -> None:

@@ -36,6 +36,7 @@ def watched(make_queue: MakeQueue, *, fifo: bool = False) -> tuple[Queue, Queue]
     return dlq, make_queue(fifo=fifo, RedrivePolicy=redrive_policy(dlq, 3))
 
 
+@pytest.mark.soak
 def test_what_is_said_of_workers_is_remembered_and_taken_back_and_nobody_is_taken_for_one(
     ask: Ask, make_queue: MakeQueue
 ) -> None:

@@ -26,6 +26,7 @@ def teams() -> list[str]:
     return list(DeadLetterQueue.objects.get().teams.order_by("name").values_list("name", flat=True))
 
 
+@pytest.mark.soak
 def test_teams_are_set_replaced_and_taken_and_the_first_takes_all_dlqs_from_the_roles(ask: Ask, queue: Queue) -> None:
     ask("make_roles", "--confirm")
     for name in ("payments", "shipping"):

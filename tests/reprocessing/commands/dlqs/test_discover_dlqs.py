@@ -141,6 +141,7 @@ def test_an_account_that_cannot_be_listed_is_said_with_the_cure_and_keeps_what_w
     assert [dlq.arn for dlq in discovered_queues.list_dlqs()] == [shop.dlq.arn]
 
 
+@pytest.mark.soak
 def test_throttled_requests_are_repeated_until_every_queue_is_read(
     ask_json: AskJson, shop: Shop, sandbox: Sandbox
 ) -> None:

@@ -141,6 +141,7 @@ def test_what_is_no_single_one_is_refused(dlq: Queue, arn: str, what: str) -> No
 # Where a person says.
 
 
+@pytest.mark.soak
 def test_letters_go_where_a_person_says_and_back_when_told_so(
     ask: Ask, ask_json: AskJson, dlq: Queue, make_queue: MakeQueue
 ) -> None:
@@ -198,7 +199,7 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     ask("add_target", topic, "--refire", "1", "--confirm")
     found = ask_json("add_dlq", "orders", "--url", dlq.url, "--source", SHIP, "--to", topic, "--confirm")
     name = topic.rpartition(":")[2]
-    told = f"Each message is published again: it goes to 1 subscribers of the topic {name} again that had it already."
+    told = f"Each message is published again: it goes again to 1 subscribers of the topic {name} that had it already."
     assert told in findings(found, "warn")
     dlq.send()
     for command in ("drain_dlq", "redrive_status"):

@@ -135,6 +135,7 @@ def test_a_test_sends_one_text_and_says_that_it_was_taken(hooks: Server) -> None
     assert said(hooks.asked[0])["title"] == "Test notification"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "why"), [("bad", "it answered 500"), ("slow", "it did not answer, or broke the connection")]
 )

@@ -217,6 +217,7 @@ def progress_of(bench: Workbench, run: Run) -> str:
     return drain_progress.progress_line(bench.dlq, progress.count_letters(run.pk))
 
 
+@pytest.mark.soak
 def test_a_large_plan_is_drained_in_instalments_without_a_worker(
     monkeypatch: pytest.MonkeyPatch, ask_json: AskJson
 ) -> None:
@@ -307,6 +308,7 @@ def test_a_fast_setting_is_not_refused_and_neither_is_what_sqs_no_longer_holds(
     assert ask_json("drain_dlq", bench.name)["refused"] is None
 
 
+@pytest.mark.soak
 def test_enqueued_letters_are_the_workers_once_it_is_confirmed(ask: Ask) -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -334,6 +336,7 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
     monkeypatch.setattr(replay_slice.Slice, "run", running)
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("_interrupt")
 @pytest.mark.parametrize(
     ("_interrupt", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], indirect=["_interrupt"]
@@ -375,6 +378,7 @@ def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
     assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
 
 
+@pytest.mark.soak
 def test_another_runs_letters_ahead_of_ours_go_along(ask_json: AskJson) -> None:
     bench = Workbench(fields=KEYED)
     bench.bury("1", key="a", n="1")
@@ -408,6 +412,7 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
     }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_plan_with_nothing_in_it_says_so_and_offers_no_act(ask: Ask) -> None:
     bench = Workbench(fields=KEYED)
     said = ask("drain_dlq", bench.name)
@@ -424,7 +429,7 @@ def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command("drain_dlq", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Captured messages of a standard DLQ stay in SQS, and other readers do not see them until SQS" in said
+    assert "Captured messages of a standard DLQ stay in SQS, invisible to other readers for a while." in said
     assert "Captured messages of a FIFO DLQ are deleted from SQS." in said
 
 
@@ -581,6 +586,7 @@ def test_a_queue_out_of_reach_is_one_sentence() -> None:
     assert "\n" not in said
 
 
+@pytest.mark.soak
 def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

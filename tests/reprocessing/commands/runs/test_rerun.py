@@ -51,6 +51,7 @@ def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench
     assert "manage.py rerun tuesday --confirm" in said
 
 
+@pytest.mark.soak
 def test_what_came_back_after_its_end_is_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
     ask_json("rerun", "monday", "--confirm")
     bench.come_back(bench.delivered()[0])

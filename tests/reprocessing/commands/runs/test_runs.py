@@ -25,6 +25,7 @@ def monday() -> Run:
     return Run.objects.get(name="monday")
 
 
+@pytest.mark.soak
 def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is_told(
     ask: Ask, ask_json: AskJson
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_next_dry_run_takes_the_place_of_a_plan_without_an_id(ask_json: AskJ
     assert bench.arrivals() == []
 
 
+@pytest.mark.soak
 def test_a_dry_run_with_an_id_is_kept_and_not_taken_from(ask: Ask, ask_json: AskJson) -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -61,6 +63,7 @@ def test_a_dry_run_with_an_id_is_kept_and_not_taken_from(ask: Ask, ask_json: Ask
     assert ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm")["delivered"] == 1
 
 
+@pytest.mark.soak
 def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json: AskJson) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     ids = [bench.bury(f"{number}", key="a", n=f"{number}") for number in range(3)]
@@ -110,6 +113,7 @@ def test_a_paused_run_sends_nothing_until_it_is_resumed_by_somebody_who_hears_wh
     assert bench.replay().taken == 2
 
 
+@pytest.mark.soak
 def test_an_aborted_run_stops_its_dlq_and_its_letters_go_along_with_the_next(
     bench: Workbench, ask: Ask, ask_json: AskJson
 ) -> None:
@@ -206,6 +210,7 @@ def test_the_last_runs_are_those_that_ended_last_though_later_ones_found_nothing
     ]  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_json: AskJson) -> None:
     bench = Workbench(fields={"max_attempts": 1})
     for body in ("broken", "broken", "fine"):
@@ -238,6 +243,7 @@ def all_broken(letters: int) -> Workbench:
     return bench
 
 
+@pytest.mark.soak
 def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_go_on(
     ask: Ask, ask_json: AskJson
 ) -> None:
@@ -270,6 +276,7 @@ def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
     assert monday().state == "finished"
 
 
+@pytest.mark.soak
 def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> None:
     bench = Workbench(fields={"waves": True})
     for number in range(13):

@@ -220,13 +220,14 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     assert refused(queue.arn) == ["This queue is watched, as orders: messages sent there would be captured as failed."]
 
 
+@pytest.mark.soak
 def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", function("a")), ("lambda", function("b")), ("lambda", function("c")))
     what = "A message that is published again goes to all subscribers, not only to the one that failed: 2 besides the"
     assert refused(topic)[0].startswith(what)
     assert refused(topic, "--refire", "1")[0].startswith(what)
     said = ask("add_target", topic, "--refire", "2", "--confirm")
-    assert "WARN    Each message goes to 2 subscribers again that had it already." in said
+    assert "WARN    Each message goes again to 2 subscribers that had it already." in said
     row = Target.objects.get()
     assert (row.kind, row.confirmed_fanout, row.size_limit) == ("topic", 2, 262_144)
 
@@ -244,5 +245,5 @@ def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
 ) -> None:
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
     first, second = findings(found, "warn")
-    assert first == "Each message goes to 4 subscribers again that had it already."
+    assert first == "Each message goes again to 4 subscribers that had it already."
     assert second.startswith("Whether there are more is unknown: ")

@@ -32,6 +32,7 @@ def kinds(of: QueueMetrics) -> list[type]:
     return [type(one) for one in judge_consumers(of)]
 
 
+@pytest.mark.soak
 @given(n=MANY, start=some.floats(min_value=0, max_value=1e5), step=some.floats(min_value=60, max_value=1e4))
 def test_an_age_that_grows_with_the_clock_means_behind(n: int, start: float, step: float) -> None:
     age = [start + step * place for place in range(n)]

@@ -31,6 +31,7 @@ def packed(sizes: list[int], cuts: list[bool]) -> list[list[int]]:
     return calls
 
 
+@pytest.mark.soak
 @given(SIZES, st.lists(st.booleans(), max_size=60), st.integers(0, MARKS_BYTES))
 def test_sends_are_charged_within_their_bounds(sizes: list[int], cuts: list[bool], added: int) -> None:
     calls = packed([size + added for size in sizes], cuts)

@@ -88,11 +88,13 @@ def changes(told: tuple[Difference, ...]) -> dict[str, str]:
     return {one.attribute: one.wanted for one in told if isinstance(one, AttributeDiffers)}
 
 
+@pytest.mark.soak
 @given(wanted_queues(), found_queues())
 def test_a_changed_queue_has_no_more_differences(wanted: WantedQueue, found: ExistingQueue) -> None:
     assert changes(differences(wanted, taken(found, changes(differences(wanted, found))))) == {}
 
 
+@pytest.mark.soak
 @given(wanted_queues())
 def test_a_new_queue_lacks_only_its_policies(wanted: WantedQueue) -> None:
     (missing,) = differences(wanted, None)
@@ -103,6 +105,7 @@ def test_a_new_queue_lacks_only_its_policies(wanted: WantedQueue) -> None:
     assert changes(differences(wanted, made)).keys() == policies | by_content
 
 
+@pytest.mark.soak
 @given(wanted_queues(), found_queues())
 def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: WantedQueue, found: ExistingQueue) -> None:
     after = taken(found, changes(differences(wanted, found)))
@@ -118,6 +121,7 @@ def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: WantedQueue, f
     assert after.permission != "byQueue" or not wanted.sources or set(found.sources) <= set(after.allowed)
 
 
+@pytest.mark.soak
 @given(wanted_queues(), found_queues())
 def test_no_more_queues_are_allowed_by_name_than_sqs_accepts(wanted: WantedQueue, found: ExistingQueue) -> None:
     policy = changes(differences(wanted, found)).get(ALLOW)

@@ -39,6 +39,7 @@ def test_a_body_is_outlined_without_its_values(body: bytes, outline: Outline) ->
     assert of(body) == outline
 
 
+@pytest.mark.soak
 def test_an_outline_has_limits() -> None:
     deep: Any = 1
     for _ in range(DEPTH + 1):

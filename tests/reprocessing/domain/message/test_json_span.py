@@ -28,6 +28,7 @@ def test_no_bytes_make_reading_raise(body: bytes) -> None:
     json_string_text(body)
 
 
+@pytest.mark.soak
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), values, max_size=3), st.booleans(), blanks, blanks)
 def test_each_member_is_unchanged_whatever_is_around_it(

@@ -32,6 +32,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.soak
 @given(values, st.booleans())
 def test_json_is_read_as_it_was_written(value: object, ascii_only: bool) -> None:
     assert read(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
@@ -87,6 +88,7 @@ def test_a_number_has_one_canonical_text(number: int | Decimal, text: str) -> No
     assert number_text(number) == text
 
 
+@pytest.mark.soak
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_a_numbers_text_is_never_rounded(number: Decimal) -> None:
     assert Decimal(number_text(number)) == number

@@ -52,6 +52,7 @@ def test_numbers_stand_in_the_order_of_their_values(one: str, other: str) -> Non
 not_numbers = st.text(max_size=100).filter(lambda text: not any(char.isdigit() for char in text))
 
 
+@pytest.mark.soak
 @given(numbers, not_numbers, not_numbers)
 def test_texts_are_sorted_after_numbers(number: str, one: str, other: str) -> None:
     assert key(number) < key(one)

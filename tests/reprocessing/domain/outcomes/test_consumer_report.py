@@ -77,6 +77,7 @@ def test_unstorable_characters_are_replaced_and_long_texts_are_cut() -> None:
     assert found.message.startswith("a\ufffdb\ufffdccc")
 
 
+@pytest.mark.soak
 @given(anything | nearly)
 @example({"\U00010000" * 40 + str(number): None for number in range(5)})
 def test_any_report_is_read_or_refused_without_quoting_it(said: Any) -> None:  # noqa: ANN401

@@ -283,6 +283,7 @@ NAMES = re.compile("[A-Za-z_.:, ]*")
 ODD = st.text(max_size=300) | st.text(alphabet=string.printable + "\u202e\ud800", max_size=300)
 
 
+@pytest.mark.soak
 @given(
     st.binary(max_size=400) | st.text(max_size=300).map(lambda text: text.encode(errors="replace")),
     st.dictionaries(st.sampled_from(["exception-type", "ErrorCode", "ErrorMessage", "x"]), ODD, max_size=4),
@@ -317,6 +318,7 @@ def test_no_value_of_a_body_or_an_attribute_is_in_a_title(secret: str) -> None:
         assert secret not in failure_cause(some).title
 
 
+@pytest.mark.soak
 def test_every_odd_message_has_a_cause_whose_title_quotes_only_names() -> None:
     wrong = []
     for odd in CORPUS.values():

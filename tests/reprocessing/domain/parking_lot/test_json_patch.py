@@ -166,6 +166,7 @@ def test_many_operations_on_a_huge_list_end_at_the_work_that_is_allowed() -> Non
     assert time.monotonic() - begun < 5
 
 
+@pytest.mark.soak
 def test_a_list_with_more_members_than_are_split_is_refused() -> None:
     body = json.dumps([0] * 100_001)
     assert _patched(body, _op("add", "/-", 1)) == "an object or list on the way has more than 100,000 members"
@@ -183,6 +184,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.soak
 @given(
     st.dictionaries(st.text(max_size=4), JSON, min_size=1, max_size=4), JSON, st.sampled_from([None, 1, 2]), st.data()
 )

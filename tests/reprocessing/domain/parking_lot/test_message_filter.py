@@ -38,6 +38,7 @@ def sieves(draw: st.DrawFn) -> MessageFilter:
     )  # fmt: skip
 
 
+@pytest.mark.soak
 @given(sieves())
 @settings(max_examples=60)
 def test_a_filter_is_read_back_from_its_stored_form_and_its_address(sieve: MessageFilter) -> None:

@@ -49,6 +49,7 @@ def test_the_order_in_which_shapes_are_read_changes_nothing() -> None:
     assert len({str(sorted(joined([], *order).items())) for order in permutations(some)}) == 1
 
 
+@pytest.mark.soak
 @given(
     st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1).map(lambda keys: " ".join(sorted(keys))), unique=True)
 )

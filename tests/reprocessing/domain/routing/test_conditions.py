@@ -52,6 +52,7 @@ _ASKED = st.one_of(
 _CONDITION = st.builds(lambda field, asked: Condition(field, *asked), _FIELD, _ASKED)
 
 
+@pytest.mark.soak
 @given(_CONDITION)
 @example(Condition(Field(FieldKind.BODY, "a[?b == 'x in y']"), Operator.IN, ("z", "in")))
 @example(Condition(Field(FieldKind.TENANT), Operator.IN, ('"' * VALUE_LENGTH,) * VALUES))

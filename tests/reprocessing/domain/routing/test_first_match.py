@@ -146,6 +146,7 @@ _LETTERS = st.builds(
 )
 
 
+@pytest.mark.soak
 @given(_RULES, st.lists(_LETTERS, max_size=4))
 def test_the_index_answers_as_evaluating_each_rule_does(rules: list[Rule], letters: list[MessageFields]) -> None:
     for facts in letters:

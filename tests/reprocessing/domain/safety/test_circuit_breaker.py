@@ -68,6 +68,7 @@ def test_a_window_is_as_long_as_the_threshold() -> None:
     assert why_breaker_opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 messages in a row failed"
 
 
+@pytest.mark.soak
 @given(st.sets(st.integers(0, 2_999), min_size=5, max_size=5), st.sampled_from([False, None]))
 def test_five_failures_among_thousands_open_the_breaker_only_in_a_row(places: set[int], rest: bool | None) -> None:
     sends: list[bool | None] = [place in places or rest for place in range(3_000)]

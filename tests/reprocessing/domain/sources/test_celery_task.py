@@ -121,6 +121,7 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_a_decompression_bomb_is_unpacked_only_up_to_the_limit(compression: str) -> None:
     bomb = base64.b64encode(COMPRESSIONS[compression](b" " * (64 << 20))).decode()

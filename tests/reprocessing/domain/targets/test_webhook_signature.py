@@ -7,6 +7,7 @@ import hashlib
 import hmac
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def test_the_published_example_has_its_published_signature() -> None:
     }
 
 
+@pytest.mark.soak
 @given(st.binary(min_size=1), st.text("abc-0123", min_size=1), st.binary())
 def test_only_the_same_key_id_and_body_give_the_same_signature(key: bytes, message_id: str, body: bytes) -> None:
     made = signed(key, message_id, body)

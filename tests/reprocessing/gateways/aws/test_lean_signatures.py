@@ -7,6 +7,7 @@ from typing import Any, cast
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
+import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
@@ -19,6 +20,7 @@ SHOWN = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, 
 SPACED = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=80)
 
 
+@pytest.mark.soak
 @given(
     body=st.binary(max_size=2_000), key=SHOWN, secret=st.text(min_size=1, max_size=60).filter(str.isprintable),
     token=st.none() | SHOWN, agent=SPACED, region=st.sampled_from(["eu-west-1", "us-gov-west-1"]),

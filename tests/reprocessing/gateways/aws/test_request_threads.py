@@ -95,6 +95,7 @@ if child:
 """
 
 
+@pytest.mark.soak
 def test_a_forked_child_has_threads_of_its_own_and_both_processes_end() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], timeout=30, check=False, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

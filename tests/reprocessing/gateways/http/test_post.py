@@ -97,10 +97,10 @@ def test_a_used_connection_that_was_closed_meanwhile_is_not_used() -> None:
     ("script", "outcome"),
     [
         (breaks_off, CLOSED),
-        (answers(b"HTTP/1.1 200 OK\r\nContent-Le", closes=True), Unknown("the connection broke within its answer")),
+        (answers(b"HTTP/1.1 200 OK\r\nContent-Le", closes=True), Unknown("the connection broke during its answer")),
         (
             answers(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", closes=True),
-            Unknown("the connection broke within its answer"),
+            Unknown("the connection broke during its answer"),
         ),
         (answers(b"HTTP/1.1 100 Continue\r\n\r\n", closes=True), CLOSED),
         (answers(b"HTTP/1.0 200 OK\r\n\r\n" + SECRET.encode(), closes=True), Taken()),
@@ -204,6 +204,7 @@ def test_nothing_of_a_letter_is_kept_or_logged(
         assert {one.queued.post.body for one in posts._idle} == {b""}
 
 
+@pytest.mark.soak
 def test_posts_that_are_forgotten_close_what_they_had_open() -> None:
     with standing_in() as there:
         posts = Posts(listed(f"127.0.0.1:{there.port}"))

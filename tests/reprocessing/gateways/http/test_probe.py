@@ -77,7 +77,7 @@ def test_no_redirect_is_followed_nor_well(number: int) -> None:
         with serving(answering(status(number, there))) as server:
             for expected in (None, number):
                 found = ask(server, expected=expected)
-                why = f"it answered {number}, a redirect, and none is followed; ask the address it leads to"
+                why = f"it answered {number}, a redirect, which is not followed; use the URL to which it leads"
                 assert found == Unhealthy(why)
         assert metadata.asked == []
 

@@ -251,6 +251,7 @@ def test_eight_workers_stay_below_the_rate_and_use_it(
     assert of_the_rate > used
 
 
+@pytest.mark.soak
 def test_flushes_one_after_another_bring_no_burst(server: Server, rates: Rates) -> None:
     crowd = Crowd(server.url, 400, 400)
     fill(rates, rate=400, burst=400)

@@ -54,6 +54,7 @@ def test_an_answer_without_a_date_tells_no_time(address: QueueAddress) -> None:
     assert clock(address) is None
 
 
+@pytest.mark.soak
 def test_the_date_of_an_answer_is_sqs_s_clock() -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_SQS", moto.url)

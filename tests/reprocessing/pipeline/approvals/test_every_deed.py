@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from django.core.management import get_commands
 
 from reprocessing.admin.parking_lot.decision import DecisionKind
@@ -98,6 +99,7 @@ def _functions(path: Path) -> Iterator[tuple[str, str]]:
 _CALLS = ("guard.check(", "guard.refuse_unseen(", "guard.refuse_above", "raise ApprovalNeeded")
 
 
+@pytest.mark.soak
 def test_the_guard_is_called_by_exactly_these_functions() -> None:
     found: dict[str, set[str]] = {}
     for path in [*APP.glob("store/**/*.py"), *APP.glob("pipeline/**/*.py"), *APP.glob("admin/**/*.py")]:

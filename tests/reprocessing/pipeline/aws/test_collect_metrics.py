@@ -6,8 +6,8 @@ import pytest
 
 from reprocessing.domain.aws import metric_names
 from reprocessing.domain.aws.metric_names import METRICS, Metric
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Breaker, DeadLetterQueue, Heartbeat, Source, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.aws import collect_metrics
 from reprocessing.store.aws import metrics
 from reprocessing.store.capture import capture_lease

@@ -97,6 +97,7 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
     assert bench.states() == {"a": "parked", "b": "delivered"}
 
 
+@pytest.mark.soak
 def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
     moved_outside(bench)
@@ -107,6 +108,7 @@ def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     assert (_goes_on(bench, run), Letter.objects.count()) == (["a"], 1)
 
 
+@pytest.mark.soak
 def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
     moved_outside(bench)

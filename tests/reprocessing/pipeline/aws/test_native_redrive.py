@@ -217,6 +217,7 @@ def test_cancelling_what_is_over_says_what_became_of_it(bench: Workbench) -> Non
     assert done == NothingToCancel("AWS says COMPLETED: 1 messages moved.")
 
 
+@pytest.mark.soak
 def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench = _captured(clock, "a", "b")
     public = set(Letter.objects.values_list("public_id", flat=True))
@@ -264,6 +265,7 @@ def objections(bench: Workbench) -> list[str]:
     return sorted(Letter.objects.filter(dlq=bench.dlq).values_list("blocked_reason", flat=True))
 
 
+@pytest.mark.soak
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:
     bench = _captured(clock, "a")
     moved_outside(bench)

@@ -132,6 +132,7 @@ def test_a_return_reopens_a_letter_that_was_delivered() -> None:
     assert bench.left() == 0
 
 
+@pytest.mark.soak
 def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
     bench = redriven("letter", absence={"window": 0})
     (sent,) = bench.delivered()
@@ -264,6 +265,7 @@ def test_without_redrive_ids_a_possible_return_is_parked(clock: Clock) -> None:
     assert sorted(Letter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
 
 
+@pytest.mark.soak
 def test_a_redrive_id_on_another_body_is_a_new_letter() -> None:
     bench = Workbench()
     sent = _delivered_and_back(bench)
@@ -376,6 +378,7 @@ def test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted() -> None:
     assert dict(DlqCopy.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
 
 
+@pytest.mark.soak
 def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = redriven("back")
     bench.bury("known")

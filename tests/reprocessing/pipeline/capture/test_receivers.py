@@ -160,6 +160,7 @@ def test_a_fifo_capture_ends_when_every_group_is_received() -> None:
     assert (captured.letters, captured.drained, bench.left()) == (24, True, 0)
 
 
+@pytest.mark.soak
 def test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fifo=True, fields=BY_GROUP)
     bench.bury_all(*map(str, range(12)), key="g")

@@ -8,8 +8,8 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import DeadLetterQueue, Source, Target
-from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.maintenance.doctor import configuration
 
 pytestmark = pytest.mark.django_db

@@ -244,6 +244,7 @@ def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: 
     assert ("PostgreSQL was restored from a backup" in page, "Let it go on" in page) == (True, False)
 
 
+@pytest.mark.soak
 def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost() -> None:
     bench = enqueued("letter", conf=SHORT)
     (sent,) = sent_and_forgotten(bench)
@@ -257,6 +258,7 @@ def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost
     assert bench.states() == {"letter": "delivered"}
 
 
+@pytest.mark.soak
 def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now() -> None:
     bench = Workbench(conf=SHORT, fields=KEYED)
     bury_keyed(bench, "a2")

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DAY = timedelta(days=1)
 
 
+@pytest.mark.soak
 def test_a_delivered_letter_is_purged_after_its_history_and_its_lane_still_knows_what_is_stale(clock: Clock) -> None:
     bench = Workbench(fields=KEYED)
     bury_keyed(bench, "a2")

@@ -50,6 +50,7 @@ def _logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == recover.__name__]
 
 
+@pytest.mark.soak
 def test_a_parking_queue_that_does_not_exist_keeps_no_other_dlq_from_its_sweep(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_parking_queue_that_does_not_exist_keeps_no_other_dlq_from_its_sweep(
     assert [text.partition(":")[0] for text in _logged(caplog)] == [first.name]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("fault", [RuntimeError("nobody thought of it"), DatabaseError("a deadlock")])
 def test_a_sweep_of_one_dlq_that_fails_is_logged_once_and_the_others_are_swept(
     fault: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

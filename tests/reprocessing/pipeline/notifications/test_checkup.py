@@ -129,6 +129,7 @@ def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     assert [times for _, times, _ in told("doctor_worse")] == [1] * 7
 
 
+@pytest.mark.soak
 def test_a_real_look_tells_of_a_queue_that_is_gone_and_calls_aws_a_bounded_number_of_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -128,6 +128,7 @@ def test_an_incident_is_sent_once_and_its_end_once(clock: Clock, webhook: Server
     assert not notifications.is_due(ops)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("kind", "gap"), [(NEW_GROUP, 61), (BREAKER, 11)], ids=["ordinary", "urgent"])
 def test_twenty_texts_an_hour_and_the_rest_in_one(
     clock: Clock, webhook: Server, ops: Conf, kind: EventKind, gap: int

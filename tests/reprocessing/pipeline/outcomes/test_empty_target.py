@@ -181,6 +181,7 @@ def test_an_attempt_of_unknown_outcome_waits_for_its_window(clock: Clock) -> Non
     assert (bench.states(), Attempt.objects.get().closed_at) == ({"letter": "parked"}, None)
 
 
+@pytest.mark.soak
 def test_a_message_in_flight_for_longer_than_the_window_is_awaited(clock: Clock) -> None:
     bench = redriven("letter", absence={"window": 30})
     (out,) = bench.sqs.receive_message(QueueUrl=bench.source_url, VisibilityTimeout=600, MessageAttributeNames=["All"])[

@@ -155,6 +155,7 @@ def test_a_redrive_id_names_an_attempt_without_a_message_id() -> None:
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
+@pytest.mark.soak
 def test_a_redrive_id_without_a_number_names_no_later_attempt() -> None:
     bench = enqueued("letter", target_fields={"proof": "acknowledged", "window": 60})
     assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Recorded(accepted=1)

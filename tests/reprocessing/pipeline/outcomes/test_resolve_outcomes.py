@@ -134,6 +134,7 @@ def test_an_observed_dlq_proves_nothing() -> None:
     assert evidence.presumable_attempts(count_lag=LAG, limit=10) == []
 
 
+@pytest.mark.soak
 def test_a_target_with_messages_is_no_evidence(clock: Clock) -> None:
     bench, _ = _awaiting()  # nobody has received it from its queue
     clock.advance(LAG + WINDOW + 1)
@@ -214,6 +215,7 @@ def _each_look_takes(
     return asked
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("fault", [QueueUnreachable("no answer"), RuntimeError("nobody thought of it")])
 def test_a_look_is_noted_though_another_target_does_not_answer(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
@@ -287,6 +289,7 @@ def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None
     assert [(bench.promote(), TargetCheck.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
 
 
+@pytest.mark.soak
 def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = _two_targets(monkeypatch)
     asked, throws = _each_look_takes(0, monkeypatch), iter([0.9, 0.1])
@@ -294,6 +297,7 @@ def test_the_dice_decide_which_target_is_asked_first(monkeypatch: pytest.MonkeyP
     assert asked == [second.target.url, first.target.url]
 
 
+@pytest.mark.soak
 def test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered(clock: Clock) -> None:
     bench = _failed_after_the_first_look(clock)  # its consumer has gone
     clock.advance(WINDOW + 1)

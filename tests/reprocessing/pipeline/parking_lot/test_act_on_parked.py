@@ -26,6 +26,7 @@ def bench() -> Workbench:
     return parked("letter")
 
 
+@pytest.mark.soak
 def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None:
     bench = parked("letter", fields={"max_attempts": 2})
     assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").done == (bench.letter().pk,)
@@ -122,6 +123,7 @@ def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guess
     assert (bench.letter().source, bench.letter().target) == (here, bench.target)
 
 
+@pytest.mark.soak
 def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_bytes() -> None:
     bench = enqueued(*"abc", fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     Letter.objects.update(size=9 << 20)
@@ -172,6 +174,7 @@ def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> N
     assert bench.letter().reason == "quarantined"
 
 
+@pytest.mark.soak
 def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
     bench, first, second = _twins()
     act_on_parked.discard([first], by="anna", reason="of no use")

@@ -81,6 +81,7 @@ def test_an_edit_without_replay_stays_parked_is_no_failure_and_the_next_edit_fol
     assert [bytes(revision.body) for revision in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
 
 
+@pytest.mark.soak
 def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> None:
     bench = redriven(BODY, fields={"max_attempts": 1})
     (first,) = bench.delivered()
@@ -136,6 +137,7 @@ def test_a_new_key_is_a_claim_of_its_own_and_the_old_one_stays() -> None:
     assert (bench.letter().idempotency_key, Revision.objects.get().idempotency_key) == (key, key)
 
 
+@pytest.mark.soak
 def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_before(clock: Clock) -> None:
     bench = Workbench(fifo=True, fields={"max_attempts": 1})
     bench.enqueue(BODY, key="a")
@@ -148,6 +150,7 @@ def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_be
     assert bench.delivered_bodies() == [BODY, MENDED.decode()]
 
 
+@pytest.mark.soak
 def test_rules_are_asked_about_what_will_be_sent() -> None:
     rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
     rule_changes.save_rule("ones", rule, by="anna", reason="a test")

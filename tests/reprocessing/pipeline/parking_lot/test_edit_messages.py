@@ -280,6 +280,7 @@ def test_it_is_aborted_between_two_batches_and_keeps_no_patch() -> None:
     assert (_told(operation), "patch" in operation.arguments) == (("aborted", 5, 2, 0), False)
 
 
+@pytest.mark.soak
 def test_a_batch_has_as_many_statements_for_many_messages_as_for_few(
     monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

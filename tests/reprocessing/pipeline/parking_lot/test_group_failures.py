@@ -78,10 +78,12 @@ def test_800_webhooks_of_60_types_are_60_groups_though_no_message_says_its_type(
     assert backwards == groups
 
 
+@pytest.mark.soak
 def test_webhooks_that_arrive_in_small_batches_are_still_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(grouped(webhooks(800, seed=4), batch=50, monkeypatch=monkeypatch)) <= 75
 
 
+@pytest.mark.soak
 def test_webhooks_with_a_type_are_grouped_by_it_and_real_errors_by_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     found = list(webhooks(300, seed=5, typed=True))
     failed = [

@@ -151,6 +151,7 @@ def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.Monk
     assert all(why.startswith("the other target is FIFO") for why in operation.refusals.values())
 
 
+@pytest.mark.soak
 def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, post: Post
 ) -> None:
@@ -232,6 +233,7 @@ def test_it_is_aborted_between_two_batches_and_what_was_done_stays_done() -> Non
     assert Letter.objects.filter(state="parked").count() == 3
 
 
+@pytest.mark.soak
 def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
     here, there = dlq("here"), dlq("there")
     kinds = ((here, "stale", "a"), (here, "refused", "a"), (there, "stale", "b"), (there, "stale", None))

@@ -58,6 +58,7 @@ def test_it_is_masked_whole_if_the_dlq_masks_fields(encrypted: Rings) -> None:
     assert (told(letter), told(letter, is_revealed=True)) == ("Busy: [masked]", f"Busy: {SAID}")
 
 
+@pytest.mark.soak
 def test_a_page_has_it_only_with_the_payload(encrypted: Rings) -> None:
     letter, ann = refused(), person("ann", *LOOKS, "view_payload")
     covered = ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()

@@ -146,6 +146,7 @@ def test_the_text_of_a_report_is_stored_sealed() -> None:
     assert [reason.message for reason in delivery_status.reasons_of(letter)] == [CANARY]
 
 
+@pytest.mark.soak
 def test_failure_groups_are_the_same_with_encryption(rings: Rings) -> None:
     titles = []
     for keys in ((), (OLD,)):

@@ -81,6 +81,7 @@ def _everywhere(text: str) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.soak
 def test_after_an_erasure_no_table_has_the_value() -> None:
     bench = _bench()
     assert len(_everywhere(PERSON)) > 5
@@ -93,6 +94,7 @@ def test_after_an_erasure_no_table_has_the_value() -> None:
     assert set(Letter.objects.values_list("state", flat=True)) == {"delivered", "discarded"}
 
 
+@pytest.mark.soak
 def test_the_certificate_has_counts_and_times_but_not_the_value() -> None:
     _bench()
     done = _erase()
@@ -105,6 +107,7 @@ def test_the_certificate_has_counts_and_times_but_not_the_value() -> None:
     assert AuditEntry.objects.filter(act="erased", letter__isnull=False, after__erasure=done.erasure).count() == 3
 
 
+@pytest.mark.soak
 def test_messages_in_progress_are_left_and_a_second_call_finishes() -> None:
     bench = _bench()
     bench.enlist()
@@ -180,6 +183,7 @@ def test_a_value_of_digits_is_erased_from_texts_and_numbers_stay() -> None:
     assert done.counts["history of audit_entry"] == 1
 
 
+@pytest.mark.soak
 def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_groups_and_answers_of_the_api() -> None:
     bench = _bench()
     another = Letter.objects.exclude(ordering_key=PERSON).get()
@@ -209,6 +213,7 @@ def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_
     assert (row.reason, row.decision_reason) == ("[erased] asked for it", "I called [erased]")
 
 
+@pytest.mark.soak
 def test_a_text_that_people_searched_for_is_erased_from_encrypted_filters(encrypted: Rings) -> None:
     bench = _bench()
     sieve = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")

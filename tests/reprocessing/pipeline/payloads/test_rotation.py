@@ -54,6 +54,7 @@ def test_a_rotation_that_was_killed_continues_where_it_ended(rings: Rings) -> No
     assert _rotated() == every - 2
 
 
+@pytest.mark.soak
 def test_messages_are_captured_and_sent_between_the_steps_of_a_rotation(rings: Rings) -> None:
     bench, others = enqueued("1"), [enqueued("x") for _ in range(2)]
     rings(NEW, OLD)

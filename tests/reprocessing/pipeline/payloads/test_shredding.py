@@ -47,6 +47,7 @@ def test_a_dlq_with_messages_in_progress_is_not_shredded() -> None:
     assert bench.delivered_bodies() == ["1"]
 
 
+@pytest.mark.soak
 def test_messages_are_captured_with_a_new_key_after_shredding() -> None:
     bench = Workbench()
     bench.bury("1")
@@ -82,6 +83,7 @@ def test_a_single_message_is_shredded_and_others_stay() -> None:
     assert bench.delivered_bodies() == ["2"]
 
 
+@pytest.mark.soak
 def test_a_shredded_message_that_comes_back_is_parked_without_its_content(rings: Rings) -> None:
     bench = Workbench()
     bench.redrive("canary")
@@ -94,6 +96,7 @@ def test_a_shredded_message_that_comes_back_is_parked_without_its_content(rings:
     assert (letter.state, letter.reason, Payload.objects.count()) == ("parked", "refused", 0)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("first", ["retention", "shredding"])
 def test_the_body_of_a_shredded_message_is_not_stored_again_after_its_retention(rings: Rings, first: str) -> None:
     bench = Workbench()

@@ -78,6 +78,7 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(key_hash=sha256(b"e1").digest()).state
 
 
+@pytest.mark.soak
 def test_a_later_failure_keeps_the_key(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock, max_attempts=3)
     _once_more(bench, failure)
@@ -85,6 +86,7 @@ def test_a_later_failure_keeps_the_key(clock: Clock, failure: tuple[Tell, str]) 
     assert (ends, _first(bench), _key(bench)) == (["unknown", failure[1]], "waiting", "held")
 
 
+@pytest.mark.soak
 def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock)
     _once_more(bench, failure)
@@ -97,6 +99,7 @@ def test_after_the_last_attempt_the_next_letter_waits_for_both_copies(clock: Clo
     assert bench.delivered_bodies() == ["2"]
 
 
+@pytest.mark.soak
 def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock, failure: tuple[Tell, str]) -> None:
     bench = _unheard(clock)
     bench.replay_unheard()
@@ -122,6 +125,7 @@ def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
+@pytest.mark.soak
 def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
     other = bench.another_target()
@@ -144,6 +148,7 @@ def _twins(bench: Workbench) -> list[str]:
     return [f"{letter.state} {letter.reason}".strip() for letter in found]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
 def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
     bench = _unheard(clock, max_attempts=3, stale="deliver")
@@ -193,6 +198,7 @@ def test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale(clock: Clo
     assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
 
 
+@pytest.mark.soak
 @EACH_WAY
 def test_a_late_released_letter_leaves_the_order_as_it_was(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields=KEYED)

@@ -185,6 +185,7 @@ def test_a_message_without_room_for_the_mark_keeps_its_own_context(exported: InM
     assert len(exported.get_finished_spans()) == 1
 
 
+@pytest.mark.soak
 def test_by_default_a_traced_message_has_the_attributes_that_it_has_untraced(exported: InMemorySpanExporter) -> None:
     sent = []
     for conf in (BRISK, TRACED):
@@ -196,6 +197,7 @@ def test_by_default_a_traced_message_has_the_attributes_that_it_has_untraced(exp
     assert len(exported.get_finished_spans()) == 1
 
 
+@pytest.mark.soak
 def test_a_request_to_an_endpoint_carries_the_context_and_ends_with_its_answer(
     exported: InMemorySpanExporter, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +257,7 @@ def test_a_collector_that_hangs_delays_no_message_and_fills_no_memory(
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.soak
 def test_tracing_that_fails_fails_no_message_and_is_logged_once_a_turn(
     exported: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -141,6 +141,7 @@ def _one_after_another(bench: Workbench, *bodies: str) -> None:
         bench.redrive(body, idem="k")
 
 
+@pytest.mark.soak
 @through_postgres
 def test_an_equal_key_with_another_body_is_a_conflict() -> None:
     bench = Workbench(fields=BY_KEY)

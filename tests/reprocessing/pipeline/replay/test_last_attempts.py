@@ -66,6 +66,7 @@ def test_a_spared_attempt_leaves_another_one(clock: Clock) -> None:
     assert [outcome for _, outcome, _ in bench.history()] == ["unknown", None]
 
 
+@pytest.mark.soak
 def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
@@ -83,6 +84,7 @@ def test_the_next_letter_waits_while_the_copy_may_come_back(clock: Clock, end: E
     assert _first(bench) == "parked attempts_spent"
 
 
+@pytest.mark.soak
 def test_the_next_letter_waits_until_the_dlq_is_captured(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
@@ -142,6 +144,7 @@ def test_a_released_letter_waits_for_its_copy(clock: Clock) -> None:
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
 
+@pytest.mark.soak
 def test_a_discard_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
     bench = _bench(idempotency_key="attribute:n")
     _unheard(bench, clock)
@@ -197,6 +200,7 @@ def _send_elsewhere(bench: Workbench, letter: Letter) -> None:
     act_on_parked.release([letter.pk], target=other.pk, by="ann", reason="mended")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_after_the_letter_got_another_key_or_target(
     clock: Clock, done: Callable[[Workbench, Letter], None]
@@ -210,6 +214,7 @@ def test_a_twin_goes_after_the_letter_got_another_key_or_target(
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
 def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     clock: Clock, done: Callable[[Workbench, Letter], None]
@@ -224,6 +229,7 @@ def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
 
+@pytest.mark.soak
 def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
     bench, letter = _twins(clock)
     act_on_parked.discard([letter.pk], by="ann", reason="old")
@@ -325,6 +331,7 @@ def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
     assert _first(bench) == "parked quarantined"
 
 
+@pytest.mark.soak
 def test_a_letter_released_after_its_window_ends_at_once(clock: Clock) -> None:
     bench = _bench()
     _unheard(bench, clock)

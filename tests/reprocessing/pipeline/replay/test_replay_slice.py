@@ -39,6 +39,7 @@ def test_a_repeated_letter_has_the_same_identity(clock: Clock) -> None:
     assert {mark["IdempotencyKey"]["StringValue"] for mark in marks} == {bench.letter().message_id}
 
 
+@pytest.mark.soak
 def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None:
     bench = enqueued(
         "letter", fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
@@ -49,6 +50,7 @@ def test_a_fifo_target_drops_the_repeat_of_a_killed_worker(clock: Clock) -> None
     assert bench.delivered_bodies() == ["letter"]
 
 
+@pytest.mark.soak
 def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clock) -> None:
     bench = enqueued("letter", fields={"max_attempts": 3})
     for _ in range(3):
@@ -89,6 +91,7 @@ def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.soak
 def test_a_worker_that_lost_its_lane_writes_only_its_evidence(clock: Clock) -> None:
     bench = enqueued("letter")
 
@@ -258,6 +261,7 @@ def test_nothing_is_sent_if_it_is_stopped_observed_or_not_running(obstacle: str)
     assert bench.letter().state == "waiting"
 
 
+@pytest.mark.soak
 def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     bench, other = Workbench(), Workbench()
     bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)

@@ -46,6 +46,7 @@ def test_a_request_that_hangs_delays_no_other_lane(endpoint: Endpoint) -> None:
     assert "0-1" not in endpoint.begun
 
 
+@pytest.mark.soak
 def test_a_target_that_hangs_leaves_room_for_another(endpoint: Endpoint) -> None:
     conf = replace(BRISK, open_requests=5)
     hanging = bench_with(keys=8, letters=1, name="hangs ", conf=conf)
@@ -72,6 +73,7 @@ def test_a_request_without_outcome_is_given_up(endpoint: Endpoint, monkeypatch: 
     assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
+@pytest.mark.soak
 def test_a_request_that_outlasts_its_turn_is_settled_when_it_ends(endpoint: Endpoint) -> None:
     bench = bench_with(keys=1, letters=2)
     hangs = True
@@ -104,6 +106,7 @@ def test_a_retry_after_is_respected(endpoint: Endpoint) -> None:
     assert timedelta(seconds=80) < due(bench) - lanes.database_now() <= timedelta(seconds=90)
 
 
+@pytest.mark.soak
 def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=100, letters=1)
     commits: list[int] = []
@@ -113,6 +116,7 @@ def test_a_hundred_answers_are_recorded_in_few_commits(endpoint: Endpoint, monke
     assert len(commits) <= 10
 
 
+@pytest.mark.soak
 def test_an_outcome_that_was_not_recorded_is_unknown_after_the_lease(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +142,7 @@ def fails_once(where: object, name: str, error: Exception) -> None:
     patch.setattr(where, name, broken)
 
 
+@pytest.mark.soak
 def test_leases_are_renewed_over_a_new_connection(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
@@ -159,6 +164,7 @@ def test_an_outcome_that_a_turn_could_not_record_is_recorded_after_it(endpoint: 
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
+@pytest.mark.soak
 def test_a_late_outcome_is_recorded_over_a_new_connection(endpoint: Endpoint) -> None:
     bench = hanging(endpoint)
     fails_once(settle, "attempts", OperationalError())
@@ -167,6 +173,7 @@ def test_a_late_outcome_is_recorded_over_a_new_connection(endpoint: Endpoint) ->
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
+@pytest.mark.soak
 def test_late_outcomes_are_recorded_though_deleting_fails(endpoint: Endpoint) -> None:
     bench = hanging(endpoint, keys=2)
     fails_once(delete_copies, "delete_from_dlqs", ValueError())
@@ -201,6 +208,7 @@ def test_leases_are_renewed_while_sqs_deletes_slowly(
     assert seen[0]
 
 
+@pytest.mark.soak
 def test_a_target_has_its_share_of_open_requests_over_all_turns(endpoint: Endpoint, clock: Clock) -> None:
     bench = bench_with(keys=10, letters=1, conf=replace(BRISK, open_requests=5, lease=timedelta(minutes=1)))
     endpoint.answer = lambda _: None

@@ -128,6 +128,7 @@ def _is_discarded_by_a_rule(bench: Workbench, clock: Clock) -> None:
     bench.replay()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("leaves", [_is_discarded, _is_discarded_by_a_rule])
 def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock, leaves: Leave) -> None:
     bench = _bench()
@@ -150,6 +151,7 @@ def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
     assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
 
 
+@pytest.mark.soak
 def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -> None:
     bench = _bench()
     _send(bench)

@@ -290,7 +290,7 @@ def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptu
         ask(found[:2])
         ask(found[2:], RuleBook.load())
     said = [record.getMessage() for record in caplog.records]
-    what = "Rule odd could not be evaluated for 2 of 2 letters, which are held."
+    what = "Rule odd could not be evaluated for 2 of 2 messages, which are held."
     assert said == [
         (
             f"{what} Correct it (manage.py add_rule odd --reason WHY shows it), or disable it "

@@ -79,6 +79,7 @@ def _at_turn(number: int, does: Callable[[], object]) -> Callable[[], bool]:
     return stop
 
 
+@pytest.mark.soak
 def test_it_takes_them_in_several_transactions_and_no_letter_overtakes_another(bench: Workbench) -> None:
     turns = 0
     while (fed := _enlist(bench, lambda: True)).left:
@@ -199,6 +200,7 @@ def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused(
     assert bench.states() == {"a1": "waiting", "a2": "waiting"}
 
 
+@pytest.mark.soak
 def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
     bench = _bench(waves=True)
     assert _enlist(bench, _at_turn(1, lambda: _replay_all(bench))).letters == 7
@@ -222,6 +224,7 @@ def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_st
     assert Letter.objects.filter(run=run).count() == 7
 
 
+@pytest.mark.soak
 def test_a_turn_without_time_takes_one_instalment_and_leaves_the_rest_to_the_next(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def _drained(bench: Workbench, limit: int | None = None) -> Run:
     return run
 
 
+@pytest.mark.soak
 def test_a_drain_needs_neither_worker_nor_beat_and_checks_the_health_of_its_target() -> None:
     bench = Workbench()
     health_checks.add_check(bench.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
@@ -68,6 +69,7 @@ def test_a_drain_assigns_the_letters_it_leaves_to_failure_groups() -> None:
     assert (left.reason, left.group and left.group.cause) == ("no_ordering_key", "body")
 
 
+@pytest.mark.soak
 def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     bench, other = parked("letter"), Workbench()
     health_checks.add_check(other.target.pk, CheckQuestion(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
@@ -78,6 +80,7 @@ def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     assert (bench.letter().state, other.delivered_bodies()) == ("delivered", ["letter"])
 
 
+@pytest.mark.soak
 def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:
     bench, theirs = Workbench(), Workbench()
     for one in (bench, theirs):
@@ -89,6 +92,7 @@ def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:
     assert (len(bench.delivered()), list(looked_at)) == (1, [bench.target.pk])
 
 
+@pytest.mark.soak
 def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> None:
     bench = Workbench()
     health_checks.add_check(
@@ -108,6 +112,7 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
     assert (bench.states(), bench.history(), bench.delivered()) == ({"letter": "waiting"}, [], [])
 
 
+@pytest.mark.soak
 def test_a_run_that_is_repeated_changes_nothing_and_takes_no_later_letter() -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -120,6 +125,7 @@ def test_a_run_that_is_repeated_changes_nothing_and_takes_no_later_letter() -> N
     assert bench.states() == {"letter": "delivered", "later": "captured"}
 
 
+@pytest.mark.soak
 def test_another_selection_under_the_same_id_is_refused() -> None:
     bench, other = Workbench(), Workbench()
     bench.bury("letter")

@@ -72,6 +72,7 @@ def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
     assert bench.letter(payload__body=b"b").run_id == run.pk
 
 
+@pytest.mark.soak
 def test_a_letter_that_came_back_to_a_finished_drain_goes_on_when_its_dlq_becomes_automatic() -> None:
     bench = redriven("letter")
     progress.finish_runs()

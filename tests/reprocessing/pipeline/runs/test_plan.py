@@ -74,6 +74,7 @@ def test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once(bench: Wo
     assert (bench.states()["a1"], bodies_sent()) == ("delivered", ["a2", "a3", "a1"])
 
 
+@pytest.mark.soak
 def test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_again(bench: Workbench) -> None:
     _redrive(bench, "a3")
     for late in ("a1", "a2"):

@@ -107,6 +107,7 @@ def _is(silent: int) -> str:
     return Letter.objects.get(pk=silent).state
 
 
+@pytest.mark.soak
 def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="mended")
@@ -119,6 +120,7 @@ def test_a_wave_goes_on_with_a_released_silent_letter(clock: Clock) -> None:
     assert (_is(silent), bench.states()["next"]) == ("delivered", "awaiting")
 
 
+@pytest.mark.soak
 def test_a_letter_released_for_tomorrow_delays_no_wave(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
     act_on_parked.release([silent], by="ann", reason="not today", due=lanes.database_now() + timedelta(seconds=DAY))
@@ -131,6 +133,7 @@ def test_a_letter_released_for_tomorrow_delays_no_wave(clock: Clock) -> None:
     assert (_is(silent), Attempt.objects.filter(wave__size=100).count()) == ("awaiting", 1)
 
 
+@pytest.mark.soak
 def test_a_letter_that_a_rule_delays_delays_no_wave(clock: Clock) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0, "mode": "automatic"})
     bench.bury("slow", tenant="slow")

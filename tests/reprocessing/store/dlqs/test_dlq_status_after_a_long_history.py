@@ -32,6 +32,7 @@ SELECT %(dlq)s, message_id, id, 'gone', 'handle', redrive_now(), redrive_now() F
 """
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "read",
     [

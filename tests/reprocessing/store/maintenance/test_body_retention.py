@@ -91,6 +91,7 @@ def test_the_edits_of_a_letter_are_deleted_with_its_body(clock: Clock) -> None:
     assert (_delete(stock), _has_body(letter), Revision.objects.count()) == (1, False, 0)
 
 
+@pytest.mark.soak
 def test_letters_without_a_body_are_not_read_again(clock: Clock) -> None:
     with nothing_is_vacuumed():
         stock = _stock()

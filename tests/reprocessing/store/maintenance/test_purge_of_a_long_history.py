@@ -26,6 +26,7 @@ SELECT gen_random_uuid(), %s, 'kept-' || n, 'delivered', 'hash', 9, redrive_now(
 """
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
 def test_a_purge_that_finds_nothing_reads_no_kept_letter(*, known: bool) -> None:
     with nothing_is_vacuumed():

@@ -74,6 +74,7 @@ def test_a_pause_and_its_announcement_are_committed_together(monkeypatch: pytest
     assert Run.objects.get().state == "running"
 
 
+@pytest.mark.soak
 def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Clock) -> None:
     bench = automatic(20, give_up_after=600)
 
@@ -91,6 +92,7 @@ def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Cl
     assert [times for _, times, _ in told("run_stopped")] == [1]
 
 
+@pytest.mark.soak
 def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Clock) -> None:
     bench = automatic(12, waves=False)
     for _ in range(5):

@@ -47,6 +47,7 @@ def _most(found: list[Explained]) -> int:
     return max(one.buffers for one in found)
 
 
+@pytest.mark.soak
 def test_a_group_of_many_parts_is_read_in_bounded_steps() -> None:
     stock = Stock()
     values = {"dlq": stock.dlq.pk, "source": stock.source.pk, "target": stock.target.pk}

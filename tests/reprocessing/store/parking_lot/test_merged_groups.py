@@ -83,6 +83,7 @@ def test_shapes_of_two_dlqs_are_not_compared() -> None:
     assert not FailureGroup.objects.exclude(merged_into=None).exists()
 
 
+@pytest.mark.soak
 def test_two_workers_that_see_similar_new_shapes_make_one_group() -> None:
     stock = Stock()
     stock.another_letter()

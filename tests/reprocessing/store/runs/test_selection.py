@@ -169,6 +169,7 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
     return chosen
 
 
+@pytest.mark.soak
 @given(st.lists(st.sampled_from("abc"), max_size=9), st.sets(st.integers(0, 8)))
 @settings(
     max_examples=25, deadline=None,

@@ -368,6 +368,7 @@ def test_a_failed_retry_does_not_count_as_settled_for_a_ramp(clock: Clock) -> No
     assert bench.breaker.ramp_reason == "the rate stays: 1 of 2 messages failed"
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_a_ramp_at_the_whole_rate_is_not_idle_while_messages_are_settled(clock: Clock) -> None:
     bench = Bench(ramp=1, ramp_at=now())

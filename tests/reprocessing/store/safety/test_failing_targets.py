@@ -145,6 +145,7 @@ def test_time_without_attempts_does_not_count() -> None:
     assert _follows() == "tried on"
 
 
+@pytest.mark.soak
 def test_a_target_that_was_tried_all_the_time_since_a_pause_is_given_up() -> None:
     history = _dead("")
     _failed(history, history.letter, 47 * HOUR, *(n * HOUR / 4 for n in range(100, -1, -1)))

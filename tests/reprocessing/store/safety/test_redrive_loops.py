@@ -35,6 +35,7 @@ def _looping() -> History:
     return history
 
 
+@pytest.mark.soak
 def test_a_dlq_that_refills_with_delivered_messages_pauses_its_run() -> None:
     _looping()
     assert len(pause_looping_runs()) == 1

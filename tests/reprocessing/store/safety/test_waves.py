@@ -177,6 +177,7 @@ def test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for(stock
     assert stock.judged() == [(1, None, None)]
 
 
+@pytest.mark.soak
 def test_the_last_wave_stops_when_too_many_of_the_last_hundred_failed(last: Waves) -> None:
     last.go(["accepted"] * 60 + ["refused"] * 20 + ["accepted"] * 20)
     assert last.look() == []
@@ -228,6 +229,7 @@ def test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed(standing: Wa
     assert _states() == {None: "open", "vip": "closed"}
 
 
+@pytest.mark.soak
 def test_failures_after_which_the_breaker_opened_do_not_stop_the_last_wave(last: Waves) -> None:
     last.go(["refused"] * 30, counts_as_failure=True)
     Breaker.objects.update(state="open", retry_at=database_now(), rest=30, epoch=1)
@@ -237,6 +239,7 @@ def test_failures_after_which_the_breaker_opened_do_not_stop_the_last_wave(last:
     assert len(last.look()) == 1
 
 
+@pytest.mark.soak
 def test_attempts_after_the_newest_settled_one_are_not_counted_yet(last: Waves) -> None:
     last.go(["refused"] * 5 + ["accepted"] * 14 + [None] * 60)
     assert last.look() == []
@@ -271,6 +274,7 @@ def test_simultaneous_looks_stop_a_run_once(last: Waves) -> None:
     assert AuditEntry.objects.filter(run=last.run, act="paused").count() == 1
 
 
+@pytest.mark.soak
 def test_a_look_waits_for_an_intent_and_counts_what_that_sent(last: Waves) -> None:
     last.go(["refused"] * 20)
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.sandbox.sqs.world import Client, Server
 
 
@@ -40,6 +42,7 @@ def test_a_drop_closes_the_connection_and_does_nothing(server: Server, client: C
     assert client.call("ReceiveMessage", QueueUrl=url) == {}
 
 
+@pytest.mark.soak
 def test_a_delayed_call_is_done_and_answered_later(server: Server, client: Client, url: str) -> None:
     plan(client, kind="delay", action="SendMessage", milliseconds=500, jitter=100)
     with server.connect() as delayed:

@@ -65,6 +65,7 @@ def test_time_that_was_told_to_pass_has_passed(tmp_path: Path) -> None:
         assert client.control("POST", "clock", {"advance": 0})["now"] >= before
 
 
+@pytest.mark.soak
 def test_what_a_waiting_receive_took_and_what_faults_changed_is_kept(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)) as server, server.connect() as client, server.connect() as waiter:
         client.call("CreateQueue", QueueName="q")

@@ -62,6 +62,7 @@ def test_a_snapshot_is_the_state_and_so_is_the_snapshot_of_it(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal-00000004", "lock", "snapshot-00000004"]
 
 
+@pytest.mark.soak
 def test_a_torn_last_record_is_dropped_wherever_it_is_torn(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path)
     url = world.queue("q")
@@ -191,6 +192,7 @@ def test_a_death_while_starting_over_loses_nothing_wherever_it_comes(tmp_path: P
         assert names == ([] if number == 3 else ["q"])
 
 
+@pytest.mark.soak
 def test_a_journal_that_has_grown_is_replaced_by_a_snapshot(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path)
     url = world.queue("q")

@@ -50,6 +50,7 @@ def test_a_snapshot_of_somebody_else_cannot_run_anything(tmp_path: Path) -> None
     assert not trace.exists()
 
 
+@pytest.mark.soak
 def test_every_flipped_byte_of_a_snapshot_is_noticed(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path)
     world.send(world.queue("q"), "x")

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from reprocessing.models import AuditEntry, Letter
-from reprocessing.store.maintenance import roles
+from reprocessing.store.rights import roles
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.admin.site.test_matrix import DEEDS, EDITOR
 

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db

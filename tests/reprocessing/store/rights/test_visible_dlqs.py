@@ -6,9 +6,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Breaker, BulkAction, DeadLetterQueue, Letter, RateClass, Rule, Source, Target
-from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs, has_teams, visible_dlqs
-from reprocessing.store.maintenance import roles
 from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.rights import roles
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs, has_teams, visible_dlqs
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ import pytest
 from django.template import Template
 from django.test import Client
 
-from redrive_service.warm_up import prepare_pages
+from redrive_service.server import prepare_pages
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ from reprocessing.models.letter import ParkedLetter
 Row = TypeVar("Row", bound=Model)
 Ids = tuple[int, ...]
 
-#: The permission to see all DLQs, also those without a team, and to change rows that several DLQs share.
+#: The permission to see all DLQs, with or without a team, and to change rows that several DLQs share.
 ALL_DLQS: Final = "reprocessing.view_all_dlqs"
 
 
@@ -100,7 +100,7 @@ def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
 
 
 def dlqs_of_token(token: ApiToken) -> VisibleDlqs:
-    """Return the DLQs that an API token sees: those of its user, or those of its teams."""
+    """Return the DLQs that an API token sees: the DLQs of its user, or of its teams."""
     return _dlqs_of(token.teams.values("pk")) if token.user is None else visible_dlqs(token.user)
 
 
@@ -146,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports about messages of visible DLQs: by redrive id, message id, or message id in the target."""
+    """Select the reports that name a letter of a visible DLQ: by redrive id, or by message id in DLQ or target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))
@@ -189,7 +189,7 @@ def _audit_entries(ids: Ids) -> Q:
 
 
 def _unshared_targets(ids: Ids) -> Q:
-    """Select the targets that neither another DLQ uses nor a rule that applies to all DLQs."""
+    """Select the targets that only these DLQs use: no other DLQ uses them, and no rule for all DLQs."""
     sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))

@@ -1,4 +1,4 @@
-"""Define the four roles, and create them as Django groups with exactly these permissions. Members are kept.
+"""Define the four roles, and create them as Django groups with their exact permissions. Members are kept.
 
 As long as no DLQ belongs to a team, each role may see all DLQs.
 """
@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from reprocessing.store.dlqs import visible_dlqs
+from reprocessing.store.rights import visible_dlqs
 
 _APP: Final = "reprocessing"
 _PAYLOADS: Final = "view_payload"
@@ -55,7 +55,7 @@ ROLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """How a role's group differs from the role: permissions that the group lacks, and those that it has in addition.
+    """How a role's group differs from the role: the permissions that it lacks, and its permissions beyond the role's.
 
     `new`: the group does not exist.
     """
@@ -72,7 +72,7 @@ class RoleDifference:
 
 
 def role_differences() -> list[RoleDifference]:
-    """Return for each role how the permissions of its group differ from those of the role."""
+    """Return, for each role, how the permissions of its group differ from the role's permissions."""
     return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 
@@ -87,7 +87,10 @@ def update_groups() -> list[RoleDifference]:
 
 
 def end_view_of_all_dlqs() -> None:
-    """Take the permission to see all DLQs from the roles, because the first DLQ gets a team."""
+    """Remove the permission to see all DLQs from all four roles.
+
+    Call it when a DLQ gets a team and no DLQ had a team before: from then on, people see the DLQs of their own teams.
+    """
     every = Permission.objects.filter(codename=_ALL_DLQS, content_type__app_label=_APP)
     held = Group.permissions.through.objects.filter(group__name__in=[role.group for role in ROLES])
     held.filter(permission__in=every).delete()
