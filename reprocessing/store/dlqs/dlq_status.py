@@ -113,8 +113,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
 """
 
 # Copies of captured letters that SQS's count of visible messages includes: they are visible again, or were received
-# after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are counted in two ranges
-# of their index, without reading the copies.
+# after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are counted in two
+# ranges of their index, without reading the copies.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
