@@ -46,12 +46,12 @@ def measure() -> float:
     from reprocessing.domain.replay.verdicts import Taken  # noqa: PLC0415  # as above
     from reprocessing.models import DeadLetterQueue, Target  # noqa: PLC0415
     from reprocessing.pipeline.replay import settle  # noqa: PLC0415
-    from reprocessing.store.ordering import lanes  # noqa: PLC0415
+    from reprocessing.store.ordering import lane_state, lanes  # noqa: PLC0415
     from reprocessing.store.replay.intent import intend  # noqa: PLC0415
 
     leased = lanes.lease("benchmark", limit=GROUP, lease=60)
     ids, fences = [lane.lane_id for lane in leased], [lane.fence for lane in leased]
-    heads = lanes.advance(ids, fences, keep=True, lease=60)
+    heads = lane_state.advance(ids, fences, keep=True, lease=60)
     began = time.perf_counter()
     intended = intend(
         [head.lane_id for head in heads], [head.fence for head in heads], [head.letter_id or 0 for head in heads],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from reprocessing.conf import ALERT_LIMITS
+from reprocessing.domain.configuration.setting_problems import ALERT_LIMITS
 from reprocessing.domain.notifications.destination import Unusable, is_name, read_destination
 from reprocessing.domain.safety.url_policy import AllowList
 from reprocessing.domain.targets import signing_secret

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from redrive_service.environment.variables import Variables
-from reprocessing.conf import COLOURS, LONGEST_PLACE
+from reprocessing.domain.configuration.setting_problems import COLOURS, LONGEST_PLACE
 
 Mode = Literal["production", "sandbox"]
 _NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # as in AWS's PutMetricData, but at most 40 characters

@@ -7,16 +7,13 @@ from reprocessing.models.audit import (
     ApprovalState,
     AuditAct,
     AuditEntry,
-    Erasure,
-    PayloadKey,
     UnapprovedDeed,
 )
 from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
-from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
 from reprocessing.models.lane import Lane
-from reprocessing.models.letter import Letter, Payload, Revision
+from reprocessing.models.letter import Letter
 from reprocessing.models.notification import DlqSample, Incident, Notification, NotificationPhase, NotificationRoute
 from reprocessing.models.parking_lot import (
     BulkAction,
@@ -28,6 +25,7 @@ from reprocessing.models.parking_lot import (
     SavedFilter,
     SearchEntry,
 )
+from reprocessing.models.payload import DlqCopy, DlqCopyState, Erasure, Payload, PayloadKey, Revision
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, RunMinute, Wave
 from reprocessing.models.safety import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
@@ -12,7 +12,7 @@ from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.replay.backoff import Backoff
+from reprocessing.domain.replay.backoff import Backoff, OwnBackoff
 from reprocessing.domain.search.search_fields import MAX_FIELDS
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
@@ -66,17 +66,6 @@ class StalePolicy(models.TextChoices):
     DELIVER = "deliver", "deliver it late"
 
 
-class OwnBackoff(Protocol):
-    """The backoff of a letter from its rule, or its rule's rate class: base (s), cap (s), jitter; all None: not set."""
-
-    @property
-    def backoff_base(self) -> float | None: ...  # noqa: D102
-    @property
-    def backoff_cap(self) -> float | None: ...  # noqa: D102
-    @property
-    def backoff_jitter(self) -> str | None: ...  # noqa: D102
-
-
 #: Condition of database constraints: a stop has time, person and reason; without a stop, all three are empty.
 STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
     Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
@@ -96,8 +85,7 @@ class DeadLetterQueue(models.Model):
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
         approval_above: a deed about more messages than this needs a second person; 0: every deed does; null: the limit
             for all DLQs (`ApprovalDefault`) decides.
-        masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
-            (domain.payloads.mask_rules).
+        masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked.
         search_fields: fields by whose values people find messages, each as NAME=SELECTOR (domain.search.search_fields).
         search_version: is raised when the values must be indexed again. A capture that read an earlier version reads
             the settings again before it writes letters.
@@ -110,8 +98,7 @@ class DeadLetterQueue(models.Model):
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
-        aws_redrive_asked_at: when the service last asked AWS about its redrive.
-        aws_redrive_answered_at: when AWS last answered.
+        aws_redrive_asked_at: when the service last asked AWS about its redrive; `aws_redrive_answered_at`: its answer.
         aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
         leased_until: until when one worker may capture the DLQ; `fence`: the number of the lease, one more each time.

@@ -1,4 +1,4 @@
-"""A captured message (`Letter`), its bytes (`Payload`), which never change, and its edits (`Revision`)."""
+"""A captured message and its state (`Letter`), and the letters that are parked (`ParkedLetter`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.models.lane import Lane
 from reprocessing.models.parking_lot import FailureGroup
 from reprocessing.models.rule import ACTIONS, Rule
 from reprocessing.models.run import Run
-from reprocessing.models.safety import PERSON_AND_REASON, RateClass
+from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 
 LETTER_STATES = [(state.value, state.value) for state in LetterState]
@@ -227,27 +227,6 @@ class Letter(models.Model):
         return f"{self.message_id} ({self.state})"
 
 
-class Payload(models.Model):
-    """The bytes of a letter as received: body, `attributes` (packed), and SQS's own attributes (`system`).
-
-    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A
-    trigger forbids changes, except that the bytes are sealed with another key.
-    """
-
-    letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
-    body = models.BinaryField()
-    attributes = models.BinaryField()
-    system = models.JSONField()
-
-    class Meta:
-        db_table = "redrive_payload"
-        default_permissions = ()  # nobody changes payloads; a letter's page shows them
-        permissions = [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")]
-
-    def __str__(self) -> str:
-        return f"payload of {self.letter_id}"
-
-
 class ParkedLetters(models.Manager["ParkedLetter"]):
     """A manager of parked letters only."""
 
@@ -264,39 +243,3 @@ class ParkedLetter(Letter):
     class Meta:
         proxy = True
         default_permissions = ("view", "release", "discard", "edit", "assign")
-
-
-class Revision(models.Model):
-    """One edit of one letter. A trigger forbids changes, except that the bytes are sealed with another key.
-
-    `body`, `attributes` (packed by `domain.message.envelope`): the bytes that are sent, not the captured bytes.
-    `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
-    """
-
-    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="revisions", db_index=False)
-    no = models.IntegerField()
-    body = models.BinaryField()
-    attributes = models.BinaryField()
-    body_hash = models.BinaryField()
-    previous_body_hash = models.BinaryField()
-    size = models.IntegerField()
-    idempotency_key = models.TextField(null=True, blank=True)
-    by = models.TextField()
-    reason = models.TextField()
-    at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        db_table = "redrive_revision"
-        default_permissions = ()
-        constraints = [
-            models.UniqueConstraint(fields=["letter", "no"], name="unique_revision_number_per_letter"),
-            models.CheckConstraint(condition=Q(no__gte=1), name="revision_number_at_least_1"),
-            models.CheckConstraint(condition=PERSON_AND_REASON, name="revision_has_person_and_reason"),
-        ]
-        indexes = [
-            models.Index("body_hash", name="revisions_by_body_hash"),
-            models.Index("previous_body_hash", name="revisions_by_previous_hash"),
-        ]
-
-    def __str__(self) -> str:
-        return f"revision {self.no} of {self.letter_id}"

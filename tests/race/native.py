@@ -7,7 +7,7 @@ from typing import Any
 
 from reprocessing.gateways.sqs import Begun
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives, native_redrive
 from reprocessing.pipeline.aws.native_redrive import RedriveUnknown, Refusal
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
@@ -44,7 +44,7 @@ def let_it_end_unseen(bench: Workbench) -> None:
 def let_it_end(bench: Workbench) -> None:
     """Wait until AWS is done, and have the service see that."""
     let_it_end_unseen(bench)
-    native_redrive.read_redrives(bench.dlq)
+    follow_redrives.read_redrives(bench.dlq)
 
 
 def moved_outside(bench: Workbench) -> None:

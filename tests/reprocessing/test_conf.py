@@ -47,35 +47,11 @@ def test_secrets_and_destinations_are_known_by_name_and_never_shown() -> None:
     assert ("sss" in repr(seen), "hunter2" in repr(seen)) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"OUTBOUND_HOSTS": "status.example.com"}, "it must be a list of hosts"),
-        ({"OUTBOUND_HOSTS": [1]}, "it must be a list of hosts"),
-        ({"OUTBOUND_HOSTS": ["ok.example", "https://a.example.com"]}, "OUTBOUND_HOSTS: entry 2: it is not a network; "),
-        ({"COLOUR": "pink"}, "COLOUR is 'pink'; it must be one of red, amber, green, blue, violet, grey."),
-        ({"COLOUR": 1}, "COLOUR is 1; it must be one of"),
-        ({"PLACE": "x" * 41}, "it must be a printable text of at most 40 characters"),
-        ({"PLACE": None}, "PLACE is None; it must be a printable text"),
-        ({"OWN_QUEUES": "https://sqs/1/a"}, "it must be a list of queue URLs"),
-        ({"OWN_QUEUES": ["redrive-control"]}, "it must be a list of queue URLs"),
-        ({"SECRETS": ["s" * 24]}, "must be a mapping of names to texts"),
-        ({"SECRETS": {"orders": "s" * 23}}, "orders is shorter than 24 bytes"),
-        ({"SECRETS": {"orders": 5}}, "must be a mapping of names to texts"),
-        ({"SECRETS": {"s" * 65: "s" * 24}}, "the name of a secret takes 1 to 64"),
-        ({"SECRETS": {"orders": "whsec_sss"}}, "orders begins with whsec_, but the rest is not base64"),
-        ({"DESTINATIONS": {"ops": "syslog://hunter2"}}, "DESTINATIONS: ops: its schema is not allowed"),
-        ({"DESTINATIONS": {"Ops!": URL}}, "DESTINATIONS has 'Ops!'; a name is lower case"),
-        ({"DESTINATIONS": [URL]}, "DESTINATIONS must be a mapping of names to URLs"),
-        ({"PUBLIC_URL": "ftp://x"}, "PUBLIC_URL is 'ftp://x'; it must be a URL without a path"),
-        ({"PRICE_FIFO": -1}, "PRICE_FIFO is -1; it must be a number from 0 to 1,000"),
-    ],
-)
-def test_what_cannot_be_used_is_named_and_no_secret_is_shown(given: dict[str, object], said: str) -> None:
+def test_a_destination_that_cannot_be_used_is_named_without_its_secret() -> None:
     with pytest.raises(InvalidSettings) as refusal:
-        conf.read_settings(given)
-    assert said in str(refusal.value)
-    assert ("sss" in str(refusal.value), "hunter2" in str(refusal.value)) == (False, False)
+        conf.read_settings({"DESTINATIONS": {"ops": "syslog://hunter2"}})
+    assert "DESTINATIONS: ops: its schema is not allowed" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
 
 
 def test_everything_that_is_wrong_is_named_at_once() -> None:

@@ -32,8 +32,8 @@ from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
-from reprocessing.store.parking_lot import failure_groups
-from reprocessing.store.parking_lot.failure_groups import LargestGroup
+from reprocessing.store.parking_lot import failure_group_review
+from reprocessing.store.parking_lot.failure_group_review import LargestGroup
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs import open_runs
 from reprocessing.store.runs.open_runs import OpenRun
@@ -81,7 +81,7 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
     runs = tuple(run for run in open_now if not _is_at_rest(run))
     ways = pending_outcomes.of_targets(watch.id, count_lag=lag, seen=seen)
     breakers = read_rows.visible_breakers(seen, [way.target_id for way in ways])
-    causes = failure_groups.largest_groups(_WORST, seen=VisibleDlqs((watch.id,))) if sees_groups else []
+    causes = failure_group_review.largest_groups(_WORST, seen=VisibleDlqs((watch.id,))) if sees_groups else []
     in_sight = dlq_status.visible_copies(watch.id, visibility=settings.receive_visibility, count_lag=lag)
     return DlqCard(
         watch=watch, address=reverse("admin:reprocessing_deadletterqueue_change", args=[watch.id]),

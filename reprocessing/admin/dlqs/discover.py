@@ -23,7 +23,7 @@ from reprocessing import conf
 from reprocessing.admin.dlqs.dlq_form_page import ADD
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.preview_form import digest
+from reprocessing.admin.site.preview import digest
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.site.visible_rows import is_id, require_all
 from reprocessing.domain.dlqs.expiry_risk import Risk

@@ -19,7 +19,8 @@ from reprocessing.admin.dlqs.dlq_url_form import UrlForm
 from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.preview_form import FormPage, Preview, value_text
+from reprocessing.admin.site.preview import Preview, value_text
+from reprocessing.admin.site.preview_form import FormPage
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.configuration.export_text import export_part
@@ -28,7 +29,7 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination
 from reprocessing.pipeline.dlqs.examine.reasons import REPORTED
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.store.dlqs import automatic_redrive, dlq_proposal, registration
 from reprocessing.store.proposed_changes import Difference
 
 _LIST: Final = "admin:reprocessing_deadletterqueue_changelist"
@@ -82,7 +83,7 @@ def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
     lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
-    changes = registration.differences(found.proposal)
+    changes = dlq_proposal.differences(found.proposal)
     return Preview(
         about={sight.row.pk: None} if sight.row and lifts else {},
         payload=found,
@@ -146,7 +147,7 @@ def _defaults(begin: dict[str, str]) -> dict[str, Any]:
 
 def _settings(row: DeadLetterQueue) -> dict[str, Any]:
     found = {name: getattr(row, name) for name in COLUMNS}
-    every = row.interval and int(registration.interval_seconds(row.interval))
+    every = row.interval and int(dlq_proposal.interval_seconds(row.interval))
     cron = row.crontab
     return {
         **found,

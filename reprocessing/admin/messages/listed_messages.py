@@ -19,12 +19,12 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import cached_property
 
-from reprocessing.admin.site.readonly_admin import REACH, KeysetList
+from reprocessing.admin.site.keyset_list import REACH, KeysetList
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter
 from reprocessing.store.maintenance import counters
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.search import filter_conditions
 
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
@@ -67,7 +67,7 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
         return ListPosition()
     try:
         asked = QueryDict(query)
-        with message_filters.patiently(_PATIENCE):
+        with filter_conditions.patiently(_PATIENCE):
             before, after = find(asked)
     except _NO_LIST:
         return ListPosition()

@@ -34,7 +34,8 @@ from reprocessing.admin.messages.readable_bytes import duration, readable, short
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
-from reprocessing.admin.site.readonly_admin import REACH, Page, ReadOnlyAdmin
+from reprocessing.admin.site.keyset_list import REACH
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter

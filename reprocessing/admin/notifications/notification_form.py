@@ -11,7 +11,8 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
+from reprocessing.admin.site.preview import Preview
+from reprocessing.admin.site.preview_form import FormPage, PreviewForm
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity

@@ -21,7 +21,8 @@ from reprocessing.admin.parking_lot.decision import DecisionKind
 from reprocessing.admin.search.search_rights import may_read_filter
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
+from reprocessing.admin.site.keyset_list import keyset_page
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes

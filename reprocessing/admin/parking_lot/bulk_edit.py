@@ -37,7 +37,7 @@ from reprocessing.models import BulkAction, BulkActionKind, Letter
 from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.payloads import viewed_content
 
 #: The permissions that an edit of many messages needs.
@@ -176,14 +176,14 @@ def _start(at: _Page, patch: JsonPatch, said: dict[str, Any]) -> HttpResponse:
 
 
 def _form(at: _Page, form: BulkEditForm) -> HttpResponse:
-    n = message_filters.count_letters(at.sieve)
+    n = filtered_letters.count_letters(at.sieve)
     context = _context(at, "Edit parked messages", n) | {"form": form, "picked": _packed(at)}
     return TemplateResponse(at.request, "reprocessing/admin/bulk_edit.html", context)
 
 
 def _preview(at: _Page, patch: JsonPatch, said: dict[str, Any], form: EditConfirmForm | None = None) -> HttpResponse:
     request = at.request
-    n = message_filters.count_letters(at.sieve)
+    n = filtered_letters.count_letters(at.sieve)
     try:
         found = edit_examples.check(at.sieve, BulkEdit(patch))
     except PayloadUnreadable as error:
@@ -206,7 +206,7 @@ def _preview(at: _Page, patch: JsonPatch, said: dict[str, Any], form: EditConfir
 def _context(at: _Page, title: str, n: int) -> dict[str, Any]:
     sentence = at.sieve.sentence(message_list.names_of(at.request, at.sieve), single=n == 1)
     return admin.site.each_context(at.request) | {
-        "title": title, "count": n, "counted": message_filters.counted(n), "sentence": sentence, "back": at.back,
+        "title": title, "count": n, "counted": filtered_letters.counted(n), "sentence": sentence, "back": at.back,
         "query": at.query, "whole": not at.letters,
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import preview_edit
 from reprocessing.pipeline.parking_lot.edit_messages import Patched
 from reprocessing.pipeline.parking_lot.preview_edit import EditPreview
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.payloads import viewed_content
 
 #: Max messages that a page checks, and the seconds after which it stops.
@@ -35,7 +35,7 @@ def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
         PayloadUnreadable: a key of encrypted payloads is not available now.
         InvalidFilter: the search took too long.
     """
-    letters = message_filters.newest_ids(sieve, limit=CHECKED)
+    letters = filtered_letters.newest_ids(sieve, limit=CHECKED)
     return preview_edit.preview(letters, wanted, conf.current().marks, seconds=SECONDS, samples=EXAMPLES)
 
 

@@ -29,9 +29,10 @@ from reprocessing.domain.payloads import masking
 from reprocessing.domain.payloads.mask_rules import MaskRules
 from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import export, message_filters
+from reprocessing.store.parking_lot import export, filtered_letters
 from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
 from reprocessing.store.payloads import viewed_content
+from reprocessing.store.search import filter_conditions
 
 #: Characters that make a spreadsheet evaluate a cell as a formula, if the cell begins with them.
 _FORMULA: Final = (
@@ -96,7 +97,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
     try:
         sieve = message_list.allowed(form.cleaned_data["query"], request)
         _insist_on_rows(request, sieve)
-        message_filters.require_exhaustive(sieve)
+        filter_conditions.require_exhaustive(sieve)
     except InvalidFilter as error:
         form.add_error("query", str(error))
         return _asks(request, form)
@@ -123,7 +124,7 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
     refusal, sieve, count = "", MessageFilter(), 0
     try:
         sieve = message_list.allowed(filter_of_query(str(form["query"].value() or "")), request)
-        count = message_filters.count_letters(sieve)
+        count = filtered_letters.count_letters(sieve)
     except InvalidFilter as error:
         refusal = str(error)
     context = {
@@ -132,7 +133,7 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
         "form": form,
         "refusal": refusal,
         "sentence": sieve.sentence(message_list.names_of(request, sieve), single=count == 1),
-        "counted": message_filters.counted(count),
+        "counted": filtered_letters.counted(count),
         "back": message_list.address_of(sieve),
     }
     return TemplateResponse(request, "reprocessing/admin/export.html", context)

@@ -28,7 +28,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, FailureGroup, Letter
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import failure_group_pages, failure_groups, merged_groups
+from reprocessing.store.parking_lot import failure_group_pages, failure_group_review, merged_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
 #: Max messages and max audit entries on the page of a group.
@@ -232,7 +232,7 @@ class Groups(ReadOnlyAdmin):
 
 def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
     fields = {name: given[name] for name in ("note", "to", "seen_status", "seen_note", "seen_to", "reason")}
-    return failure_groups.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
+    return failure_group_review.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
 
 
 def _as_it_is(group: GroupRow) -> dict[str, str]:

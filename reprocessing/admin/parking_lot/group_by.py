@@ -26,7 +26,7 @@ from reprocessing.domain.message.identity import Selector
 from reprocessing.domain.parking_lot.field_value import FieldValue, NoValue, read_field
 from reprocessing.domain.parking_lot.message_filter import LONGEST, MessageFilter
 from reprocessing.models import AuditAct, AuditEntry
-from reprocessing.store.parking_lot import field_values, message_filters
+from reprocessing.store.parking_lot import field_values, filtered_letters
 from reprocessing.store.parking_lot.field_values import ValueGroup, ValueGroups
 from reprocessing.store.payloads import viewed_content
 
@@ -82,8 +82,8 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _grouped(request: HttpRequest, sieve: MessageFilter, field: Selector) -> dict[str, Any]:
     """Return the groups as values for the template. The audit log records who saw them."""
-    count = message_filters.count_letters(sieve)
-    found = field_values.group_letters(field, message_filters.newest_ids(sieve, limit=READ), seconds=SECONDS)
+    count = filtered_letters.count_letters(sieve)
+    found = field_values.group_letters(field, filtered_letters.newest_ids(sieve, limit=READ), seconds=SECONDS)
     AuditEntry.objects.create(
         act=AuditAct.REVEALED, dlq_id=sieve.dlq, by=request.user.get_username(),
         reason=f"Grouped messages by {field}.", after={"filter": sieve.recorded(), "letters": found.read},
@@ -91,7 +91,7 @@ def _grouped(request: HttpRequest, sieve: MessageFilter, field: Selector) -> dic
     may_search = sieve.selector is None and may_search_bodies(request, sieve)
     return {
         "field": visible(str(field)), "found": found, "is_part": found.read < count,
-        "counted": message_filters.counted(count), "count": count,
+        "counted": filtered_letters.counted(count), "count": count,
         "lines": [_line(one, found, sieve, field, may_search=may_search) for one in found.groups[:SHOWN]],
         "others": max(0, len(found.groups) - SHOWN),
         "is_masked": viewed_content.masks_fields(sieve.dlq),

@@ -33,8 +33,8 @@ from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, Mes
 from reprocessing.domain.search.search_text import SearchText, write_search
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule, Run, Source, Target
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.parking_lot.filtered_letters import ListedLetter, PageStart
 
 #: Max messages on one page.
 SHOWN: Final = 50
@@ -63,7 +63,7 @@ def neighbours(request: HttpRequest, letter: Letter, query: QueryDict) -> Neighb
     sieve = _filter_of(request, query)
     if sieve.text is not None or letter.finished_at is None:
         return None, None
-    return message_filters.neighbours(sieve, (letter.finished_at, letter.pk))
+    return filtered_letters.neighbours(sieve, (letter.finished_at, letter.pk))
 
 
 def _filter_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
@@ -127,7 +127,7 @@ def page(request: HttpRequest) -> HttpResponse:
         if "search" in request.GET:  # submitted form: redirect to the filter's URL
             searched = search_of(request, request.GET["search"], within=sieve)
             return HttpResponseRedirect(address_of(searched.sieve))
-        looked = message_filters.letter_page(sieve, below=below, limit=SHOWN + 1)
+        looked = filtered_letters.letter_page(sieve, below=below, limit=SHOWN + 1)
         found, count = looked.letters, looked.n
     except InvalidFilter as error:
         refusal = str(error)
@@ -139,7 +139,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "declared": names(sorted({field.name for one in settings_seen(request, sieve) for field in one.fields})),
         "lines": [_line(letter, lanes.database_now(), request.GET) for letter in found[:SHOWN]],
         "count": count,
-        "counted": message_filters.counted(count),
+        "counted": filtered_letters.counted(count),
         "next": _next(request, found),
         "first": address_of(sieve) if below else "",
         **_asked(request, sieve, count),
@@ -218,7 +218,7 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
     """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
     own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
-    own |= {"died_after", "died_before", "parked_after", "parked_before"}
+    own |= {"sent_after", "sent_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 

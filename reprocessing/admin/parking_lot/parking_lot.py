@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 from uuid import uuid4
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -17,27 +16,22 @@ from django.views.decorators.http import require_POST
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
-from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.parking_lot import bulk_edit, export_page, group_by, message_list
+from reprocessing.admin.parking_lot import affected_messages, bulk_edit, export_page, group_by, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
-from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
+from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages
 from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
-from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
-from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
-from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.safety import stops
 
-_SAMPLE = 20
+_NAMED: Final = 20  #: max skipped messages that are named after a decision
 _DONE: Final = {
     DecisionKind.RELEASE: "released", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
@@ -124,14 +118,14 @@ class ParkingLot(MessagesAdmin):
             if not asked["letters"] and "scope" in request.POST:
                 messages.warning(request, "Nothing was done: select messages, or choose all that match the filter.")
                 return HttpResponseRedirect(_back(query))
-            asked["assigned"] = assignees(_seen_or_404(request, asked["letters"]))
+            asked["assigned"] = assignees(affected_messages.seen_or_404(request, asked["letters"]))
         asked["opened"] = lanes.database_now().isoformat()
         return self._page(request, deed, DecisionForm(request, deed, how, initial=asked))
 
     def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Act on the messages of the form that did not change after the page was made."""
         found = form.cleaned_data
-        _require_visible(request, found["letters"])
+        affected_messages.require_visible(request, found["letters"])
         by = request.user.get_username()
         reviewed = decide(
             deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
@@ -146,7 +140,7 @@ class ParkingLot(MessagesAdmin):
         found = form.cleaned_data
         token = found["token"]
         try:
-            sieve = _insist(request, deed, found["query"])
+            sieve = affected_messages.decidable(request, deed, found["query"])
             is_new = bulk_actions.create(
                 token, BulkActionKind(deed.value), sieve, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"],
@@ -163,7 +157,7 @@ class ParkingLot(MessagesAdmin):
                 "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
         elif deed is DecisionKind.RELEASE:
-            _warn(request, {kind.dlq for kind in message_filters.counts_by_reason(sieve)})
+            _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(sieve)})
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
     def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
@@ -171,7 +165,11 @@ class ParkingLot(MessagesAdmin):
         kind = deed.state.value
         if whole and form.is_bound:
             form.reopen()
-        about = _of_a_filter(request, deed, form) if whole else _of_letters(request, deed, form)
+        about = (
+            affected_messages.of_filter(request, deed, form)
+            if whole
+            else affected_messages.of_letters(request, deed, form)
+        )
         notice = requested.notice(request, about.pop("about", {})) if deed.needs_approval else ""
         context = self.admin_site.each_context(request) | {
             "deed": deed.value,
@@ -189,83 +187,6 @@ class ParkingLot(MessagesAdmin):
             **about,
         }
         return TemplateResponse(request, "reprocessing/admin/decision.html", context)
-
-
-def _of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about the form's messages that have the required state: number, reasons, examples."""
-    seen = _seen_or_404(request, str(form["letters"].value() or ""))
-    found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
-    there = list(found.order_by("pk"))
-    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
-    return {
-        "counted": f"{len(there):,}",
-        "count": len(there),
-        "about": Counter(letter.dlq_id for letter in there),
-        "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
-        "strays": sum(
-            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
-        ),
-        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in there[:_SAMPLE]],
-        "unshown": max(0, len(there) - _SAMPLE),
-    }
-
-
-def _seen_or_404(request: HttpRequest, letters: str) -> list[int]:
-    """Return the ids of the messages that a hidden field names; an empty list if the field cannot be read.
-
-    Raises:
-        Http404: this person does not see one of the messages.
-    """
-    try:
-        seen = list(unpack_messages(letters))
-    except ValidationError:
-        return []
-    _require_visible(request, seen)
-    return seen
-
-
-def _require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
-    """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
-    there = Letter.objects.filter(pk__in=list(letters))
-    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
-        raise Http404
-
-
-def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
-    try:
-        sieve = _insist(request, deed, filter_of_query(str(form["query"].value() or "")))
-        kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)
-    except InvalidFilter as error:
-        return {"refusal": str(error), "count": 0, "counted": "0"}
-    n = sum(kind.n for kind in kinds)
-    return {
-        "count": n,
-        "counted": message_filters.counted(n),
-        "about": frozen.count_by_dlq(sieve) if deed.needs_approval and limits.is_any_limited() else {},
-        "bounded": message_filters.MAX_COUNT if n > message_filters.MAX_COUNT else 0,
-        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
-        "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
-        "strays": sum(kind.strays for kind in kinds),
-        "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
-        "unshown": max(0, n - len(sample)),
-    }
-
-
-def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> MessageFilter:
-    """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
-
-    Raises:
-        InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
-        PermissionDenied: the filter searches payloads, and this person may not see them.
-    """
-    sieve = message_list.allowed(asked, request)
-    start_bulk_action.require_decidable(BulkActionKind(deed.value), sieve)
-    return sieve
-
-
-def _why(state: str, reason: str) -> str:
-    return ParkedReason(reason).sentence if reason else state
 
 
 def _back(query: str) -> str:
@@ -301,7 +222,7 @@ def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewe
         messages.success(request, done)
     else:
         messages.warning(request, "Nothing was done.")
-    refused = dict(list(reviewed.refused.items())[:_SAMPLE])
+    refused = dict(list(reviewed.refused.items())[:_NAMED])
     names = dict(Letter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
     moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
     last = {move.letter_id: move for move in moves.order_by("at", "id")}
@@ -312,5 +233,5 @@ def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewe
             else ""
         )
         messages.warning(request, f"Message {names.get(letter, letter)} was skipped: {why.removesuffix('.')}.{who}")
-    if len(reviewed.refused) > _SAMPLE:
-        messages.warning(request, f"{len(reviewed.refused) - _SAMPLE:,} more messages were skipped.")
+    if len(reviewed.refused) > _NAMED:
+        messages.warning(request, f"{len(reviewed.refused) - _NAMED:,} more messages were skipped.")

@@ -19,7 +19,8 @@ from reprocessing.admin.rules.rule_effect import DAYS
 from reprocessing.admin.rules.rule_form import RuleForm, last_change
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.preview_form import FormPage, Preview
+from reprocessing.admin.site.preview import Preview
+from reprocessing.admin.site.preview_form import FormPage
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import DeadLetterQueue, Rule
 from reprocessing.pipeline.routing import route

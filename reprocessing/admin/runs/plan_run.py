@@ -41,8 +41,8 @@ class RunForm(forms.Form):
         help_text="The name of a queue, or the ARN of the Lambda function, SNS subscription or EventBridge rule "
         "whose messages failed.",
     )  # fmt: skip
-    died_after = utc_datetime("Sent at or after (UTC)")
-    died_before = utc_datetime("Sent before (UTC)")
+    sent_after = utc_datetime("Sent at or after (UTC)")
+    sent_before = utc_datetime("Sent before (UTC)")
     key = forms.CharField(required=False, strip=False, max_length=_LONGEST_TEXT, label="Ordering key")
     message_ids = forms.CharField(
         required=False, label="Message ids", widget=forms.Textarea(attrs={"rows": 3}),
@@ -89,8 +89,8 @@ class RunForm(forms.Form):
     def _problems(self, dlq: DeadLetterQueue, wish: Selection) -> Iterator[tuple[str, str]]:
         if why := request_plan.why_not(dlq):
             yield "dlq", why
-        if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
-            yield "died_before", "This is not after the date in “Sent at or after”. Exchange the two dates."
+        if wish.sent_after and wish.sent_before and wish.sent_after >= wish.sent_before:
+            yield "sent_before", "This is not after the date in “Sent at or after”. Exchange the two dates."
         if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
             yield "source", why
         if self.cleaned_data["order"] == EARLY and dlq.when_parked == ParkedHead.HOLD:
@@ -106,8 +106,8 @@ class RunForm(forms.Form):
         return Selection(
             limit=given["limit"],
             source=given["source"] or None,
-            died_after=given["died_after"],
-            died_before=given["died_before"],
+            sent_after=given["sent_after"],
+            sent_before=given["sent_before"],
             key=given["key"] or None,
             message_ids=tuple(sorted(set(ids))),
         )
@@ -117,8 +117,8 @@ def initial_from(run: Run) -> dict[str, Any]:
     """Return the initial values of a form that plans a copy of this run: its selection, options and reason."""
     wish = Selection.read(run.selection)
     return {
-        "dlq": run.dlq_id, "limit": wish.limit, "source": wish.source, "died_after": wish.died_after,
-        "died_before": wish.died_before, "key": wish.key, "message_ids": "\n".join(wish.message_ids),
+        "dlq": run.dlq_id, "limit": wish.limit, "source": wish.source, "sent_after": wish.sent_after,
+        "sent_before": wish.sent_before, "key": wish.key, "message_ids": "\n".join(wish.message_ids),
         "reason": run.reason, **values_of(forecast_plan.choice_of(run)),
     }  # fmt: skip
 

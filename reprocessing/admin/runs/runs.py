@@ -17,7 +17,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from reprocessing.admin.runs import choose_plan, plan_run, run_actions, run_page, run_rows
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.site import visible_rows
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_page
+from reprocessing.admin.site.keyset_list import keyset_page
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState

@@ -22,7 +22,7 @@ from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page
 from reprocessing.domain.errors import RestoreUnresolved
 from reprocessing.models import DeadLetterQueue, Lane
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.store.safety import stops
 from reprocessing.store.safety.stops import Stop
 
@@ -178,7 +178,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
         if stop.new:
             return Done(there, f"{name} is stopped: nothing is sent until somebody resumes it.")
         return NotDone(f'{stop.by} stopped it before you ("{stop.reason}"). That stop stays.')
-    native_redrive.check_before_resuming(kind.dlq(key))
+    follow_redrives.check_before_resuming(kind.dlq(key))
     try:
         gone = kind.resume(key, by=by, reason=reason, seen=_moment(given["seen"]))
     except RestoreUnresolved as error:

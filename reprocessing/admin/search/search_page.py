@@ -25,8 +25,8 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.search import found_letters
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.search import filter_conditions, found_letters
 from reprocessing.store.search.found_letters import FoundLetter, FoundPage
 
 #: Max messages on one page.
@@ -81,7 +81,7 @@ def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
 
 def _scan(sieve: MessageFilter) -> str:
     done = found_letters.scanned(sieve)
-    if message_filters.is_exhaustive(sieve):
+    if filter_conditions.is_exhaustive(sieve):
         return f"This was a scan of the bodies of all {done.n:,} messages that match the rest of the search."
     back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
     return (
@@ -114,7 +114,7 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
         "scan": result.scan,
         "instead": f'No message has this id, key or value. Searched bodies for "{search.sieve.named}" instead.'
         if is_scan else "",
-        "counted": message_filters.counted(found.n),
+        "counted": filtered_letters.counted(found.n),
         "count": found.n,
         "states": list(_states(request, text, result)),
         "lines": [_line(request, letter, now) for letter in found.letters[:SHOWN]],
@@ -136,7 +136,7 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
         more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""
         yield {
             "words": words,
-            "n": message_filters.counted(count.n),
+            "n": filtered_letters.counted(count.n),
             "address": address or more,
             "is_desk": bool(address),
         }

@@ -16,7 +16,7 @@ from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.search.search_fields import list_problem
 from reprocessing.models.dlq import Jitter
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import dlq_proposal
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
 #: The word that a person enters into a number field to remove the limit.
@@ -154,7 +154,7 @@ class CrontabField(forms.CharField):
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:
-                registration.crontab_schedule(given).clean_fields()
+                dlq_proposal.crontab_schedule(given).clean_fields()
         except (ValidationError, ValueError) as error:
             raise ValidationError("Not a valid schedule. Example: */5 * * * *") from error
         return given

@@ -6,8 +6,6 @@ preview is shown.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -21,15 +19,14 @@ from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.dlqs.finding_links import named_fields, with_links
-from reprocessing.admin.site import labels
 from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.admin.site.form_sections import Section, SectionedForm, sections_of
+from reprocessing.admin.site.preview import Preview, digest
 from reprocessing.admin.site.visible_rows import without_hidden_names
-from reprocessing.domain.approvals.deed import ApprovalNeeded, Messages
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import AuditEntry
-from reprocessing.pipeline.dlqs.examine import Finding, Severity
-from reprocessing.store.proposed_changes import Difference
+from reprocessing.pipeline.dlqs.examine import Severity
 
 _WRITE: Final = "write"
 
@@ -68,88 +65,6 @@ class PreviewForm(SectionedForm):
     def last(self) -> str:
         """Return a sentence about who changed the row last, and why."""
         return signature(self.row.reviews.order_by("-pk").first())
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The changes that a save would make, and the problems that checks of the entered values found.
-
-    Attributes:
-        payload: the value that `FormPage.write` saves.
-        changes: the fields that a save would change.
-        findings: problems; some forbid saving.
-        passed: a sentence about each check that found no problem.
-        new: whether the row does not exist yet.
-        version: version of other data on which the preview depends, for example of all rules.
-        facts: labels and values that the page shows.
-        preview: further effects of a save, for the template `FormPage.preview`.
-        about: number of messages by DLQ, by which the need of a second person is decided; empty: none is needed.
-        why: returns why a value is proposed; None: the page shows no reasons.
-        reported: the reason of values that are only read, and not proposed; the page shows them apart.
-        proposed: by field of the form, the value that is saved if the field is empty, as text.
-        yaml: the new values as a part of a configuration file; empty: the page does not show it.
-    """
-
-    payload: Any
-    changes: list[Difference]
-    findings: list[Finding] = field(default_factory=list)
-    passed: tuple[str, ...] = ()
-    new: bool = False
-    version: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
-    preview: Any = None
-    about: Messages = field(default_factory=dict)
-    why: Callable[[Difference], str] | None = None
-    reported: str = ""
-    proposed: Mapping[str, str] = field(default_factory=dict)
-    yaml: str = ""
-
-    @property
-    def has_reasons(self) -> bool:
-        """Return whether the page shows why each value is proposed."""
-        return self.why is not None
-
-    @property
-    def is_refused(self) -> bool:
-        """Return whether one of the problems forbids saving."""
-        return any(finding.severity is Severity.REFUSE for finding in self.findings)
-
-    @property
-    def shown(self) -> list[tuple[str, str, str, str]]:
-        """Return the changes as texts: object, label of the field, value before, and value after."""
-        return [
-            (change.label, labels.column(change.field), value_text(change.before), value_text(change.after))
-            for change in self.changes
-        ]
-
-    @property
-    def proposals(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
-        """Return the proposed values by object: label of the field, value, and why."""
-        found: dict[str, list[tuple[str, str, str]]] = {}
-        for change in self.changes:
-            if not self._is_read(change):
-                row = (labels.column(change.field), value_text(change.after), self.why(change) if self.why else "")
-                found.setdefault(change.label, []).append(row)
-        return list(found.items())
-
-    @property
-    def read_values(self) -> list[tuple[str, str, str]]:
-        """Return the values that are only read: object, label of the field, and value."""
-        return [
-            (change.label, labels.column(change.field), value_text(change.after))
-            for change in self.changes
-            if self._is_read(change) and value_text(change.after)
-        ]
-
-    def _is_read(self, change: Difference) -> bool:
-        why = self.why(change) if self.why else ""
-        return why == self.reported or not (why or value_text(change.after))
-
-    @property
-    def seen(self) -> str:
-        """Return a digest of the changes that this preview shows."""
-        changes = [[change.name, change.field, change.before, change.after] for change in self.changes]
-        return digest([self.version, changes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,26 +109,6 @@ def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 def signature(review: AuditEntry | None) -> str:
     """Return a text that says who made a change, and why. `review`: the change's audit entry; None: "user unknown."."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
-
-
-def digest(what: object) -> str:
-    """Return a hash of a value as text; equal values have equal hashes."""
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def value_text(value: object) -> str:
-    """Return the value of a setting as a text for people; empty: there is none."""
-    match value:
-        case None | "":
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return " and ".join(map(str, value))
-        case float():
-            return f"{value:g}"
-        case _:
-            return str(value)
 
 
 def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
@@ -280,7 +175,7 @@ def _shown(
 
 
 def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
-    """Return the sections of the form. Those whose fields a warning or an error names are open."""
+    """Return the sections of the form. A section is open if a warning or an error names one of its fields."""
     findings = [finding for finding in look.findings if finding.severity is not Severity.NOTE] if look else []
     troubled = {name for found in findings for name in named_fields(f"{found.what} {found.cure}", form.fields)}
     return sections_of(form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None)

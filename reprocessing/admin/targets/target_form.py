@@ -12,7 +12,8 @@ from reprocessing import conf
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole_number
-from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
+from reprocessing.admin.site.preview import Preview
+from reprocessing.admin.site.preview_form import FormPage, PreviewForm
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.domain.errors import InvalidAnswers, InvalidTarget
 from reprocessing.domain.message import arn

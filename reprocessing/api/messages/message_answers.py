@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer
-from reprocessing.store.parking_lot.message_filters import ListedLetter
+from reprocessing.store.parking_lot.filtered_letters import ListedLetter
 
 
 class MessageView(Answer):

@@ -50,8 +50,8 @@ class MessageQuery(Request):
         [], description="NAME:VALUE of a search field, or NAME:VALUE* for values that begin with it; all must hold",
         max_length=MAX_CONDITIONS,
     )  # fmt: skip
-    died_after: _Words | None = Field(None, description="failed at this time or later")
-    died_before: _Words | None = Field(None, description="failed before this time")
+    sent_after: _Words | None = Field(None, description="first sent at this time or later")
+    sent_before: _Words | None = Field(None, description="first sent before this time")
     parked_after: _Words | None = Field(None, description="parked or finished at this time or later")
     parked_before: _Words | None = Field(None, description="parked or finished before this time")
     assigned: _Words | None = Field(None, description="assigned to the user with this name; - for assigned to nobody")

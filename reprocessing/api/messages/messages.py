@@ -37,7 +37,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.replay.attempt_detail import without_quotes
 from reprocessing.models import Letter
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.parking_lot import message_filters, open_messages
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.search import open_messages
 
 router: Final = Router()
 _TAG: Final = "Messages"
@@ -69,7 +70,7 @@ def list_messages(request: HttpRequest, query: Query[PagedMessages]) -> MessageP
     asked = MessageQuery(**query.model_dump(exclude={"limit", "after"}))
     sieve, below = read_filter(asked, caller_of(request)), paging.read_place(query.after)
     finished = _is_finished(sieve)
-    look = message_filters.letter_page if finished else open_messages.open_page
+    look = filtered_letters.letter_page if finished else open_messages.open_page
     found = look(sieve, below=below, limit=query.limit + 1)
     following = None
     if len(found.letters) > query.limit:

@@ -39,7 +39,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState
 from reprocessing.pipeline.parking_lot import preview_edit, release_target, start_bulk_action
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.payloads import viewed_content
 from reprocessing.store.search import stored_filters
 
@@ -87,9 +87,9 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     seen_at = bulk.seen_at or lanes.database_now()
     counts = [
         CountView(dlq=count.dlq, state=count.state, reason=count.reason or None, messages=count.n)
-        for count in message_filters.counts_by_reason(sieve)
+        for count in filtered_letters.counts_by_reason(sieve)
     ]
-    told = f"{message_filters.counted(sum(count.messages for count in counts))} messages match."
+    told = f"{filtered_letters.counted(sum(count.messages for count in counts))} messages match."
     if not acts(request, confirm=bulk.confirm):
         says = [told, *_fitting(sieve, arguments)] if kind is BulkActionKind.EDIT else [told]
         return BulkAnswer(dry_run=True, changed=False, says=says, seen_at=seen_at, counts=counts, bulk_action=None)
@@ -159,7 +159,7 @@ def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
 
 def _fitting(sieve: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
     """Yield sentences about how many of the newest messages the patch fits, and why it does not fit others."""
-    letters = message_filters.newest_ids(sieve, limit=_CHECKED)
+    letters = filtered_letters.newest_ids(sieve, limit=_CHECKED)
     wanted, names = BulkEdit.read(arguments), conf.current().marks
     found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)
     yield f"The patch fits {found.fits:,} of the {found.checked:,} newest messages."

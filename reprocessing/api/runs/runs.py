@@ -140,12 +140,12 @@ def _run(request: HttpRequest, name: str) -> Run:
 
 
 def _selection(dlq: DeadLetterQueue, plan: PlanRequest) -> Selection:
-    if plan.died_after and plan.died_before and plan.died_after >= plan.died_before:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "`died_after` is not before `died_before`. Swap the two times.")
+    if plan.sent_after and plan.sent_before and plan.sent_after >= plan.sent_before:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "`sent_after` is not before `sent_before`. Swap the two times.")
     if plan.source is not None and (why := request_plan.unknown_source(dlq, plan.source)):
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
     return Selection(
-        limit=plan.limit, source=plan.source, died_after=plan.died_after, died_before=plan.died_before, key=plan.key,
+        limit=plan.limit, source=plan.source, sent_after=plan.sent_after, sent_before=plan.sent_before, key=plan.key,
         message_ids=tuple(sorted(set(plan.message_ids))),
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from reprocessing.api.site.fields import Change
 from reprocessing.api.site.guard import acts
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.store.safety import stops
 
 router: Final = Router()
@@ -88,7 +88,7 @@ def _resume(request: HttpRequest, dlq: int | None, name: str, change: Change) ->
     if not acts(request, confirm=change.confirm):
         says = [f"{name} would be resumed. {told}", *_still(dlq)]
         return StopAnswer(dry_run=True, changed=False, says=says, stopped=StopView.of(was))
-    native_redrive.check_before_resuming(dlq)
+    follow_redrives.check_before_resuming(dlq)
     gone = stops.resume(dlq, by=caller_of(request).by, reason=change.reason, seen=was.since)
     says = [f"{name} is resumed. {told}"] if gone else [f"Somebody else resumed or stopped {name} meanwhile."]
     now = StopView.of(stops.stop_of(dlq))

@@ -1,1 +1,1 @@
-"""Read configuration files, and compare their settings with the stored settings."""
+"""Read configuration files, compare them with the stored settings, and check the values of settings.REDRIVE."""

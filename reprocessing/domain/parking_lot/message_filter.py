@@ -44,7 +44,7 @@ class MessageFilter:
         key: the ordering key.
         named: a message id, redrive id, ordering key, or value of any search field.
         fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
-        died_after, died_before: the message was first sent at `died_after` or later, and before `died_before`.
+        sent_after, sent_before: the message was first sent at `sent_after` or later, and before `sent_before`.
         finished_after, finished_before: the same for the time when the letter got its present state.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
@@ -62,8 +62,8 @@ class MessageFilter:
     target: int | None = None
     key: str | None = None
     named: str | None = None
-    died_after: datetime | None = None
-    died_before: datetime | None = None
+    sent_after: datetime | None = None
+    sent_before: datetime | None = None
     finished_after: datetime | None = None
     finished_before: datetime | None = None
     assigned: str | None = None
@@ -182,7 +182,7 @@ class MessageFilter:
                 yield f'{words} "{text}"'
         yield from (f"whose {condition.words}" for condition in self.conditions)
         times = (
-            ("that failed at {} or later", self.died_after), ("that failed before {}", self.died_before),
+            ("first sent at {} or later", self.sent_after), ("first sent before {}", self.sent_before),
             ("in this state since {} or later", self.finished_after),
             ("in this state since before {}", self.finished_before),
         )  # fmt: skip
@@ -195,8 +195,9 @@ class MessageFilter:
 
 def _consistent(sieve: MessageFilter) -> MessageFilter:
     for after, before, what in (
-        (sieve.died_after, sieve.died_before, "failed"), (sieve.finished_after, sieve.finished_before, "was parked"),
-    ):  # fmt: skip
+        (sieve.sent_after, sieve.sent_before, "was first sent"),
+        (sieve.finished_after, sieve.finished_before, "was parked"),
+    ):
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
     if sieve.value is not None and sieve.selector is None:
@@ -258,13 +259,13 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
 
 
 _IDS: Final = ("dlqs", "letters")  # conditions that are lists of ids; an empty list matches nothing
-_MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
+_MOMENTS: Final = ("sent_after", "sent_before", "finished_after", "finished_before")
 #: Names of conditions in URLs, each with the attribute of `MessageFilter` and the parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
     "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
     "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),
     "source": ("source", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
-    "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
+    "sent_after": ("sent_after", _moment), "sent_before": ("sent_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
     "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
     "field": ("fields", _fields), "selector": ("selector", _selector), "value": ("value", _one),

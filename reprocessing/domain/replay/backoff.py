@@ -1,10 +1,10 @@
-"""Compute the backoff after a failed attempt."""
+"""Compute the backoff: how long a letter waits after a failed attempt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, Protocol
 
 Jitter = Literal["full", "none"]
 _DOUBLINGS = 64  # max doublings: more would exceed the longest timedelta
@@ -28,3 +28,17 @@ class Backoff:
         """
         whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
         return min(self.cap, self.base * whole) * (chance if self.jitter == "full" else 1.0)
+
+
+class OwnBackoff(Protocol):
+    """The backoff that a letter has from its rule, or from its rule's rate class: base (s), cap (s) and jitter.
+
+    If all three are None, the letter has the backoff of its DLQ.
+    """
+
+    @property
+    def backoff_base(self) -> float | None: ...  # noqa: D102
+    @property
+    def backoff_cap(self) -> float | None: ...  # noqa: D102
+    @property
+    def backoff_jitter(self) -> str | None: ...  # noqa: D102

@@ -15,15 +15,15 @@ class Selection:
     Attributes:
         limit: the most letters to select, from the oldest lanes first.
         source: the name or ARN of the source queue.
-        died_after, died_before: the message was first sent at `died_after` or later, and before `died_before`.
+        sent_after, sent_before: the message was first sent at `sent_after` or later, and before `sent_before`.
         key: the ordering key.
         message_ids: the ids that the messages had in the DLQ.
     """
 
     limit: int | None = None
     source: str | None = None
-    died_after: datetime | None = None
-    died_before: datetime | None = None
+    sent_after: datetime | None = None
+    sent_before: datetime | None = None
     key: str | None = None
     message_ids: tuple[str, ...] = ()
 
@@ -31,8 +31,8 @@ class Selection:
         """Return the selection as a JSON object for the row of a run. `dlq` is the DLQ's name."""
         more = {
             "source": self.source,
-            "died_after": self.died_after and self.died_after.isoformat(),
-            "died_before": self.died_before and self.died_before.isoformat(),
+            "sent_after": self.sent_after and self.sent_after.isoformat(),
+            "sent_before": self.sent_before and self.sent_before.isoformat(),
             "key": self.key,
             "message_ids": list(self.message_ids) or None,
         }
@@ -41,12 +41,12 @@ class Selection:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Selection:
         """Return the selection of a JSON object that `stored` returned."""
-        after, before = stored.get("died_after"), stored.get("died_before")
+        after, before = stored.get("sent_after"), stored.get("sent_before")
         return cls(
             limit=stored.get("limit"),
             source=stored.get("source"),
-            died_after=datetime.fromisoformat(after) if after else None,
-            died_before=datetime.fromisoformat(before) if before else None,
+            sent_after=datetime.fromisoformat(after) if after else None,
+            sent_before=datetime.fromisoformat(before) if before else None,
             key=stored.get("key"),
             message_ids=tuple(stored.get("message_ids") or ()),
         )
@@ -54,8 +54,8 @@ class Selection:
     def __str__(self) -> str:
         said = [
             f"that failed in {self.source}" if self.source else "",
-            f"that failed at {self.died_after.isoformat()} or later" if self.died_after else "",
-            f"that failed before {self.died_before.isoformat()}" if self.died_before else "",
+            f"first sent at {self.sent_after.isoformat()} or later" if self.sent_after else "",
+            f"first sent before {self.sent_before.isoformat()}" if self.sent_before else "",
             f"with the ordering key {self.key}" if self.key is not None else "",
             f"named by message id ({len(self.message_ids)})" if self.message_ids else "",
         ]

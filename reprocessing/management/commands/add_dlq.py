@@ -26,7 +26,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.store.dlqs import automatic_redrive, dlq_proposal, registration
 from reprocessing.store.dlqs.registration import Registered
 
 #: Columns of a DLQ that command-line options set.
@@ -66,7 +66,7 @@ class Command(Console):
         if wanted.url is None and not DeadLetterQueue.objects.filter(name=wanted.name).exists():
             raise CommandError(f"{wanted.name} has not been added yet, so its URL is needed. Add: --url URL")
         found = examine.dlq(wanted, conf.current())
-        done = Registered(new=found.observed.row is None, differences=registration.differences(found.proposal))
+        done = Registered(new=found.observed.row is None, differences=dlq_proposal.differences(found.proposal))
         acted = options["confirm"] and not found.is_refused
         if acted:
             done = registration.register(found.proposal, by=options["by"], reason=options["reason"])

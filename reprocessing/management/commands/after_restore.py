@@ -15,7 +15,7 @@ from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models.system import RestoreDecision
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.maintenance import detect_restore, reconcile
 from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.ordering import lanes
@@ -169,7 +169,7 @@ class Command(Console):
     def release(self, options: dict[str, Any]) -> None:
         found = restore_hold.current_hold()
         if options["confirm"]:
-            native_redrive.check_before_resuming(None)
+            follow_redrives.check_before_resuming(None)
             found = restore_hold.end_hold(by=options["by"], reason=options["reason"], early=options["early"])
         elif found:
             restore_hold.refuse_release(early=options["early"])

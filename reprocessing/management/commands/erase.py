@@ -15,7 +15,7 @@ from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.payloads import erase
 from reprocessing.pipeline.payloads.erase import Erased, Found
 
-_NAMES = ("key", "text", "field", "q", "dlq", "died_after", "died_before")
+_NAMES = ("key", "text", "field", "q", "dlq", "sent_after", "sent_before")
 
 
 def condition(text: str) -> tuple[str, str]:
@@ -45,7 +45,7 @@ class Command(Console):
             help="condition that messages must match; repeatable: messages must match all. NAME is a filter of the "
             "admin: key (ordering key), text (text in the body), field (value of a search field: "
             "field=order_id:4711), q (message id, redrive id, ordering key or value of any search field), dlq (name "
-            "of the DLQ), died_after, died_before (time of the failure)",
+            "of the DLQ), sent_after, sent_before (time when it was first sent)",
         )  # fmt: skip
         add_change_options(parser)
 

@@ -16,7 +16,7 @@ from reprocessing.management.command_line import command
 from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.output import native_redrive_output
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives, native_redrive
 from reprocessing.pipeline.aws.native_redrive import Cancelling, NothingToCancel, RedriveUnknown, Refusal
 from reprocessing.store.aws import aws_redrive_handover, aws_redrives
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
@@ -72,7 +72,7 @@ class Command(Console):
     def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
-        native_redrive.read_redrives(dlq)  # also records the end of an earlier native redrive
+        follow_redrives.read_redrives(dlq)  # also records the end of an earlier native redrive
         found = aws_redrive_handover.handover_blockers(dlq.pk)
         seen = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
@@ -126,7 +126,7 @@ class Command(Console):
             self.say(said)
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        listed = native_redrive.read_redrives(dlq)
+        listed = follow_redrives.read_redrives(dlq)
         own = aws_redrives.current(dlq.pk)
         if options["json"]:
             said = own and {"since": own.at, "by": own.by, "reason": own.reason, "to": own.to or None}

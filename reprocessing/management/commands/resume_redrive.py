@@ -11,7 +11,7 @@ from reprocessing.management.commands.stop_redrive import add_dlq_or_all, dlq_in
 from reprocessing.management.console import Console
 from reprocessing.management.shared.stop_text import since_text
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
 
@@ -37,7 +37,7 @@ class Command(Console):
             stops.refuse_while_held()
         was = stops.stop_of(key)
         if options["confirm"]:
-            native_redrive.check_before_resuming(key)
+            follow_redrives.check_before_resuming(key)
             was = stops.resume(key, by=options["by"], reason=options["reason"])
         still = still_stopped(dlq)
         if options["json"]:

@@ -9,7 +9,7 @@ from reprocessing.management.shared.run_command import RunCommand, run_progress
 from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.run_transitions import RunBefore
@@ -29,7 +29,7 @@ class Command(RunCommand):
     allowed_states = (RunState.PAUSED,)
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
-        native_redrive.check_before_resuming(run.dlq_id)
+        follow_redrives.check_before_resuming(run.dlq_id)
         return run_transitions.resume(run.pk, by=options["by"], reason=options["reason"])
 
     def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:

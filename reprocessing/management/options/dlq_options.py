@@ -17,7 +17,7 @@ from reprocessing.management.options.target_policy_options import add_role
 from reprocessing.management.shared.rule_command import add_backoff
 from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import MAX_SECONDS
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import dlq_proposal
 
 
 def add_queues(parser: CommandParser) -> None:
@@ -231,7 +231,7 @@ def search_field(text: str) -> str:
 def crontab(text: str) -> str:
     """Read a schedule: the five fields of a crontab. Refuse a schedule that never occurs, such as 30 February."""
     try:
-        schedule = registration.crontab_schedule(text)
+        schedule = dlq_proposal.crontab_schedule(text)
         schedule.clean_fields()
     except (ValidationError, ValueError) as error:
         raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error

@@ -25,13 +25,13 @@ def add_selection(parser: CommandParser) -> None:
         "--source", type=not_empty, metavar="NAME", help="select messages that failed in this source queue"
     )
     chosen.add_argument(
-        "--died-after",
+        "--sent-after",
         type=iso_time,
         metavar="TIME",
-        help="select messages that failed at or after this time (ISO 8601)",
+        help="select messages first sent at or after this time (ISO 8601)",
     )
     chosen.add_argument(
-        "--died-before", type=iso_time, metavar="TIME", help="select messages that failed before this time (ISO 8601)"
+        "--sent-before", type=iso_time, metavar="TIME", help="select messages first sent before this time (ISO 8601)"
     )
     chosen.add_argument("--key", type=not_empty, metavar="KEY", help="select messages with this ordering key")
     chosen.add_argument(
@@ -50,13 +50,13 @@ def read_selection(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection |
     wish = Selection(
         limit=options["limit"],
         source=options["source"],
-        died_after=options["died_after"],
-        died_before=options["died_before"],
+        sent_after=options["sent_after"],
+        sent_before=options["sent_before"],
         key=options["key"],
         message_ids=tuple(sorted(set(options["message_id"] or ()))),
     )
-    if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
-        raise CommandError("No message can match: --died-after is not before --died-before. Swap them.")
+    if wish.sent_after and wish.sent_before and wish.sent_after >= wish.sent_before:
+        raise CommandError("No message can match: --sent-after is not before --sent-before. Swap them.")
     if wish.source is not None:
         known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
         if not any(wish.source in {arn, resource_name(arn)} for arn in known):

@@ -31,7 +31,7 @@ from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.maintenance import detect_restore
 from reprocessing.pipeline.runs import drain, other_runs
 from reprocessing.pipeline.runs.drain import DrainContext
@@ -120,7 +120,7 @@ def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
         CommandError: a native redrive is running.
     """
     try:
-        native_redrive.read_redrives(dlq)
+        follow_redrives.read_redrives(dlq)
     except QueueUnreachable as error:
         telling.line(f"It is not known whether a native redrive is running: {error}")
     if moved := aws_redrives.current(dlq.pk):

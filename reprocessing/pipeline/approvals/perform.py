@@ -16,7 +16,7 @@ from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Run
 from reprocessing.models.parking_lot import BulkActionKind
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.configuration import apply, frozen_plan
 from reprocessing.pipeline.configuration.plan import Plan
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
@@ -85,9 +85,9 @@ def _prepare_run(deed: Deed) -> None:
         return
     with suppress(QueueUnreachable):
         if deed.kind is DeedKind.START_RUN:
-            native_redrive.read_redrives(run.dlq)
+            follow_redrives.read_redrives(run.dlq)
         else:
-            native_redrive.check_before_resuming(run.dlq_id)
+            follow_redrives.check_before_resuming(run.dlq_id)
     if deed.kind is DeedKind.START_RUN:
         leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
 

@@ -35,7 +35,7 @@ from reprocessing.store.capture import (
 from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
 from reprocessing.store.capture.received_copies import MarkedCopy, NewLetter, ReturnedCopy
 from reprocessing.store.capture.returned_messages import ReturnedMessage
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.outage_attempts import spare_late
@@ -167,7 +167,7 @@ class _Capture:
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.
         self._at = renewed.at
         self._until = self._at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
-        self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
+        self._moved = renewed.may_have_moved and moved_by_aws.has_moved_letters(self._dlq.pk)
         copies = {arrival.message_id: arrival for arrival in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()
@@ -211,7 +211,7 @@ class _Capture:
             restored_bodies.restore_bodies(bodies, until=self._until)
             held = returned_messages.record(self._dlq.pk, back, until=self._until)
             spare_late([letter.attempt_id for letter in back])
-            lanes.advance(ids, [None] * len(ids))
+            lane_state.advance(ids, [None] * len(ids))
             return held
 
         held = rows.in_transaction(record)
@@ -235,7 +235,7 @@ class _Capture:
             lanes.lock(ids, [None] * len(ids))
             restored_bodies.restore_bodies(bodies, until=self._until)
             returns_without_attempt.record(self._dlq.pk, found, handles, until=self._until)
-            lanes.advance(ids, [None] * len(ids))
+            lane_state.advance(ids, [None] * len(ids))
 
         rows.in_transaction(record)
         logger.warning(

@@ -27,7 +27,8 @@ from reprocessing.store.approvals import default_limit, guard
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.configuration import apply_lock, managed, removals, state
 from reprocessing.store.dlqs import registration, source_queues
-from reprocessing.store.dlqs.registration import DlqProposal, Registered
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
+from reprocessing.store.dlqs.registration import Registered
 from reprocessing.store.notifications import routes
 from reprocessing.store.routing import rule_changes, rules
 from reprocessing.store.safety import health_checks

@@ -15,7 +15,7 @@ from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import dlq_proposal, registration
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.proposed_changes import Difference
 
@@ -82,7 +82,7 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
         for finding in found.findings
         if finding.severity is examine.Severity.REFUSE
     ]
-    changes = tuple(registration.differences(found.proposal))
+    changes = tuple(dlq_proposal.differences(found.proposal))
     return Adoption(queue, name, found, changes, " ".join(refusals))
 
 

@@ -15,9 +15,9 @@ from reprocessing.gateways.aws.request_pace import RequestPace
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models.discovery import DiscoveryStage
 from reprocessing.pipeline.dlqs.read_scope import QueuePage, ScopeReader
-from reprocessing.store.dlqs import discovered_queues, discovery_scopes
-from reprocessing.store.dlqs.discovered_queues import ScanPage
+from reprocessing.store.dlqs import discovery_scopes, scanned_queues
 from reprocessing.store.dlqs.discovery_scopes import OpenScan
+from reprocessing.store.dlqs.scanned_queues import ScanPage
 from reprocessing.store.ordering.lanes import database_now
 
 #: How many queues are read and stored at once, as one page.
@@ -124,7 +124,7 @@ class _Scan:
         except QueueUnreachable as error:
             self._store(QueuePage(unread=[str(error)]), DiscoveryStage.FUNCTIONS, kind=SourceKind.QUEUE)
             return
-        known = {queue.arn for queue in discovered_queues.queues_read(self._begun)}
+        known = {queue.arn for queue in scanned_queues.queues_read(self._begun)}
         left = [queue for queue in listed if queue.arn not in known]
         for first in range(0, len(left), PAGE):
             self._report(Progress(DiscoveryStage.QUEUES, len(listed) - len(left) + first, len(listed)))
@@ -132,7 +132,7 @@ class _Scan:
             yield
         page = QueuePage()
         if not self._begun.scope.is_filtered and any(
-            queue.is_unread for queue in discovered_queues.queues_read(self._begun)
+            queue.is_unread for queue in scanned_queues.queues_read(self._begun)
         ):  # the redrive policies of these queues are not known, but SQS lists the sources of a DLQ
             page = self._reader.listed_sources(listed)
         self._store(page, DiscoveryStage.FUNCTIONS)
@@ -155,21 +155,19 @@ class _Scan:
 
     def _read_named_queues(self) -> None:
         self._report(Progress(DiscoveryStage.NAMED))
-        if unlisted := discovered_queues.unlisted_dlqs(self._begun):
+        if unlisted := scanned_queues.unlisted_dlqs(self._begun):
             self._store(self._reader.read_named(unlisted), DiscoveryStage.NAMED)
-        read = discovered_queues.queues_read(self._begun)
+        read = scanned_queues.queues_read(self._begun)
         queues = {queue.arn: queue.url for queue in read if queue.is_dlq and queue.has_messages}
         try:
-            discovered_queues.store_ages(self._reader.oldest_ages(queues, database_now()) if queues else {})
+            scanned_queues.store_ages(self._reader.oldest_ages(queues, database_now()) if queues else {})
         except CloudWatchUnreachable as error:
             self._store(QueuePage(unread=[f"The ages of messages are not known. {error}"]), DiscoveryStage.NAMED)
 
     def _complete(self) -> None:
         unread = {kind for kind, _ in self._unread}
         kinds = [kind for kind in SourceKind if kind.value not in unread]
-        if not discovered_queues.complete(
-            self._begun, read_kinds=kinds, every=self._conf.discover_every.total_seconds()
-        ):
+        if not scanned_queues.complete(self._begun, read_kinds=kinds, every=self._conf.discover_every.total_seconds()):
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
@@ -177,7 +175,7 @@ class _Scan:
         sources = [source for source in page.sources if source.source_arn not in self._own]
         if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}
-            candidates |= {queue.arn for queue in discovered_queues.queues_read(self._begun)}
+            candidates |= {queue.arn for queue in scanned_queues.queues_read(self._begun)}
             sources = [source for source in sources if source.dlq_arn in candidates]
         known = {sentence for _, sentence in self._unread}
         new = [
@@ -186,7 +184,7 @@ class _Scan:
         unread = new if kind else new[: max(_MOST_UNREAD - len(self._unread), 0)]
         self._unread += unread
         stored = ScanPage(queues=page.queues, sources=sources, stage=stage, marker=marker, unread=unread)
-        if not discovered_queues.store_page(self._begun, stored):
+        if not scanned_queues.store_page(self._begun, stored):
             raise _LeaseLost
 
     def _renew(self) -> None:

@@ -11,7 +11,7 @@ from reprocessing.conf import Conf
 from reprocessing.domain.errors import PayloadUnreadable, QueueUnreachable
 from reprocessing.gateways.sqs import QueueAddress, extend
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.parking_lot import group_failures, parking_queue
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
@@ -56,7 +56,7 @@ def sweep_all(*, conf: Conf) -> None:
             if not connection.is_usable():
                 raise
             logger.exception("%s: the sweep failed.", dlq.name, extra={"dlq": dlq.name})
-    native_redrive.sweep()
+    follow_redrives.sweep()
     try:
         reindex.reindex_dlqs(seconds=_REINDEX_FOR)
     except PayloadUnreadable as error:  # the next sweep tries again

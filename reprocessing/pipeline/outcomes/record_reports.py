@@ -11,7 +11,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.outcomes import acknowledgements, reports
 from reprocessing.store.outcomes.acknowledgements import ReportedAttempt
 from reprocessing.store.outcomes.reports import ReportMatch
@@ -128,5 +128,5 @@ def _apply(about: Sequence[ReportedAttempt], dice: Dice) -> list[Deletable]:
     )
     spare_late([attempt.attempt_id for attempt in about])
     ids = sorted({attempt.lane_id for attempt in about})
-    lanes.advance(ids, [None] * len(ids))
+    lane_state.advance(ids, [None] * len(ids))
     return deletable

@@ -22,7 +22,7 @@ from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.maintenance import restore_hold
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.outcomes import acknowledgements, evidence
 from reprocessing.store.outcomes.evidence import OpenAttempt, TargetLook, WatchedTarget
 from reprocessing.store.replay.settlement import Deletable, presume_delivered
@@ -112,7 +112,7 @@ def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[D
     def record() -> list[Deletable]:
         lanes.lock(ids, [None] * len(ids))
         deletable = close([attempt.attempt_id for attempt in found])
-        lanes.advance(ids, [None] * len(ids))
+        lane_state.advance(ids, [None] * len(ids))
         return deletable
 
     delete_copies.delete_from_dlqs(rows.in_transaction(record))

@@ -20,7 +20,7 @@ from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
-from reprocessing.store.ordering import lanes, placement
+from reprocessing.store.ordering import lane_state, lanes, placement
 from reprocessing.store.parking_lot import assignment, decisions, restore_discarded
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
@@ -181,7 +181,7 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
                 released_into_runs.record_release(
                     [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
                 )
-            lanes.advance(touched, [None] * len(touched))
+            lane_state.advance(touched, [None] * len(touched))
         return _reviewed(letters, asked)
 
     return rows.in_transaction(decide)

@@ -18,9 +18,9 @@ from uuid import UUID, uuid5
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.domain.parking_lot import edit_policy, json_patch
+from reprocessing.domain.parking_lot import edit_policy, patched_body
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
-from reprocessing.domain.parking_lot.json_patch import Unfit
+from reprocessing.domain.parking_lot.patched_body import Unfit
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
@@ -97,7 +97,7 @@ class Patcher:
         body, attributes = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
         if why := edit_policy.why_no_body(body, attributes):
             return Unfit(why)
-        after = json_patch.apply(self._wanted.patch, body)
+        after = patched_body.apply(self._wanted.patch, body)
         if isinstance(after, Unfit):
             return after
         to = Alteration(after, attributes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
-from reprocessing.domain.parking_lot.json_patch import Unfit
+from reprocessing.domain.parking_lot.patched_body import Unfit
 from reprocessing.pipeline.parking_lot.edit_messages import Patched, Patcher
 
 

@@ -11,7 +11,7 @@ from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkActionKind
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.search import filter_conditions
 
 #: The state that messages must have, for each kind of bulk action.
 STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionKind.RESTORE: LetterState.DISCARDED}
@@ -25,4 +25,4 @@ def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
     """
     if sieve.states != (STATES[kind].value,):
         raise InvalidFilter(f"This is only for {STATES[kind].value} messages. Select messages in the list of these.")
-    message_filters.require_exhaustive(sieve)
+    filter_conditions.require_exhaustive(sieve)

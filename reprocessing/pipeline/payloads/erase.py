@@ -19,8 +19,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Letter
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
-from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.payloads import content, erasure
+from reprocessing.store.search import filter_conditions
 
 #: Most letters in one transaction.
 BATCH: Final = 200
@@ -116,8 +116,8 @@ def _by_dlq(sieve: MessageFilter) -> dict[int, int | None]:
 
 
 def _letters(sieve: MessageFilter) -> Iterator[list[int]]:
-    statement = _IDS.format(where=message_filters.where_clause(sieve, whole=True))
-    values = message_filters.sql_parameters(sieve) | {"above": 0, "limit": BATCH}
+    statement = _IDS.format(where=filter_conditions.where_clause(sieve, whole=True))
+    values = filter_conditions.sql_parameters(sieve) | {"above": 0, "limit": BATCH}
     while ids := rows.column(int, statement, values):
         yield ids
         values["above"] = ids[-1]

@@ -66,20 +66,20 @@ def judge_heads(
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # few tries first: the first is the canary
-        breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
-        place = standing.lane_id, standing.fence
+    for lane in sorted(some, key=lambda lane: lane.tries or 0):  # few tries first: the first is the canary
+        breaker, target, letter = lane.breaker_id or 0, lane.target_id or 0, lane.letter_id or 0
+        place = lane.lane_id, lane.fence
         verdict = judge_head(
-            standing, send_limits.get(breaker), room=left[target], canary_out=breaker in canaries,
+            lane, send_limits.get(breaker), room=left[target], canary_out=breaker in canaries,
             failures=failures.get(letter),
         )  # fmt: skip
         match verdict:
             case Go():
                 left[target] -= 1
                 canaries.add(breaker)
-                judged.going.append(standing)
+                judged.going.append(lane)
             case Wait():
-                judged.waiting.append((standing, verdict))
+                judged.waiting.append((lane, verdict))
                 if target and left[target] <= 0:
                     judged.full.add(breaker)
             case Skip(original):
@@ -88,14 +88,14 @@ def judge_heads(
                 judged.closings[place] = LetterClosing(letter, LetterState.PARKED, reason=reason, detail=detail)
             case OpenBreaker(why):
                 judged.opening[breaker] = why
-                judged.waiting.append((standing, Wait(UNTIL_OTHERS_SETTLE, why)))
+                judged.waiting.append((lane, Wait(UNTIL_OTHERS_SETTLE, why)))
             case _ as never:
                 assert_never(never)
     return judged
 
 
 def judge_head(
-    standing: LaneState, limit: SendLimit | None, *, room: int, canary_out: bool = False,
+    lane: LaneState, limit: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
     """Return the decision (verdict) about the head of one lane.
@@ -104,29 +104,29 @@ def judge_head(
     canary already. `failures`: the last failures of a head that has no attempts left. This function does not check
     whether the run is running and sends are not stopped: the lease checks it before, and the intent afterwards.
     """
-    early = _moved(standing) or _held_back(limit, canary_out=canary_out) or _twin(standing)
+    early = _moved(lane) or _held_back(limit, canary_out=canary_out) or _twin(lane)
     if early is not None:
         return early
-    if is_spent(standing) and (spent := _spent(failures, on_trial=limit is not None and limit.on_trial)):
+    if is_spent(lane) and (spent := _spent(failures, on_trial=limit is not None and limit.on_trial)):
         return spent
-    if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
+    if lane.stale and lane.never_sent and not lane.released and lane.stale_policy == "park":
         return Park(ParkedReason.STALE)
-    ceiling = standing.receive_limit
-    if ceiling is not None and not standing.released and (standing.receives or 0) > ceiling:
-        return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{standing.receives} receives")
+    ceiling = lane.receive_limit
+    if ceiling is not None and not lane.released and (lane.receives or 0) > ceiling:
+        return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{lane.receives} receives")
     if room <= 0:
         return Wait(TARGET_IS_FULL, "the target has as many messages without an outcome as allowed")
     return Go()
 
 
-def is_spent(standing: LaneState) -> bool:
+def is_spent(lane: LaneState) -> bool:
     """Return whether a lane's head has no attempts left."""
-    return (standing.attempts or 0) >= (standing.max_attempts or 1)
+    return (lane.attempts or 0) >= (lane.max_attempts or 1)
 
 
-def is_sent_for_spared_attempts(standing: LaneState) -> bool:
+def is_sent_for_spared_attempts(lane: LaneState) -> bool:
     """Return whether a lane's head has an attempt left only because attempts during an outage do not count (spared)."""
-    return not is_spent(standing) and (standing.tries or 0) >= (standing.max_attempts or 1)
+    return not is_spent(lane) and (lane.tries or 0) >= (lane.max_attempts or 1)
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
@@ -142,10 +142,10 @@ def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
             assert_never(cause)
 
 
-def _moved(standing: LaneState) -> Park | Wait | None:
-    if standing.gone is None:
+def _moved(lane: LaneState) -> Park | Wait | None:
+    if lane.gone is None:
         return None
-    return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
+    return Park(ParkedReason.MOVED_BY_AWS) if lane.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 
 
 def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
@@ -158,26 +158,26 @@ def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
-def _copy_of_twin(standing: LaneState) -> Wait | None:
+def _copy_of_twin(lane: LaneState) -> Wait | None:
     """Return how long a lane waits if its target may have a message with the same idempotency key; else None."""
-    if not standing.claim_rests:
+    if not lane.claim_rests:
         return None
-    after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
+    after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=lane.claim_rests)))
     return Wait(after, "the target may still have a copy of another message with the same idempotency key")
 
 
-def _twin(standing: LaneState) -> Verdict | None:
-    if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
+def _twin(lane: LaneState) -> Verdict | None:
+    if lane.claim_letter is None or lane.claim_letter == lane.letter_id:
         return None
-    match standing.claim_state:
+    match lane.claim_state:
         case ClaimState.HELD:
             why = "another message with the same idempotency key is being sent"
-            return _copy_of_twin(standing) or Wait(TWIN_UNDER_WAY, why)
-        case ClaimState.DELIVERED if standing.claim_same_body:
-            return Skip(duplicate_of=standing.claim_letter)
-        case ClaimState.DELIVERED if not standing.released:
+            return _copy_of_twin(lane) or Wait(TWIN_UNDER_WAY, why)
+        case ClaimState.DELIVERED if lane.claim_same_body:
+            return Skip(duplicate_of=lane.claim_letter)
+        case ClaimState.DELIVERED if not lane.released:
             return Park(ParkedReason.KEY_CONFLICT)
         case ClaimState.DISCARDED:
-            return _copy_of_twin(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
+            return _copy_of_twin(lane) if lane.released else Park(ParkedReason.TWIN_DISCARDED)
         case _:
             return None

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes, orphaned_lanes
+from reprocessing.store.ordering import lane_state, lanes, orphaned_lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.ordering.lanes import LeasedLane
 
@@ -40,13 +40,13 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
             leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
         own = [lane for lane in leased if not lane.inherited]
         ids, fences = [lane.lane_id for lane in own], [lane.fence for lane in own]
-        return leased, lanes.advance(ids, fences, keep=True, lease=seconds) if own else []
+        return leased, lane_state.advance(ids, fences, keep=True, lease=seconds) if own else []
 
-    leased, standings = rows.in_transaction(work)
+    leased, lane_states = rows.in_transaction(work)
     if inherited := [lane for lane in leased if lane.inherited]:
         _close(owner, inherited)
-        standings += find_heads(inherited, lease=lease)
-    return standings
+        lane_states += find_heads(inherited, lease=lease)
+    return lane_states
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
@@ -59,7 +59,7 @@ def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timed
 
     def work() -> list[LaneState]:
         lanes.lock(ids, fences)
-        return lanes.advance(ids, fences, keep=True, lease=lease.total_seconds())
+        return lane_state.advance(ids, fences, keep=True, lease=lease.total_seconds())
 
     return rows.in_transaction(work) if ids else []
 

@@ -17,7 +17,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.replay.verdicts import Wait
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models.target import Proof
-from reprocessing.pipeline.aws import native_redrive, record_metrics
+from reprocessing.pipeline.aws import follow_redrives, record_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
@@ -69,7 +69,7 @@ class Slice:
     stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the slice ends early
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
-    _standings: dict[int, LaneState] = field(default_factory=dict)
+    _lane_states: dict[int, LaneState] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # ids of breakers whose targets are full; their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
@@ -105,8 +105,8 @@ class Slice:
     def _fill(self) -> bool:
         few = self.conf.lanes_per_task
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
-        room = most - len(self._standings) - self._wire.open
-        if room > 0 and len(self._standings) <= few // 2:
+        room = most - len(self._lane_states) - self._wire.open
+        if room > 0 and len(self._lane_states) <= few // 2:
             self._ask_aws()
             taken = lease_lanes.lease_due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
@@ -115,27 +115,27 @@ class Slice:
             self.only = None
             self._has_worked |= bool(taken)
             self._remember(taken)
-        return bool(self._standings)
+        return bool(self._lane_states)
 
     def _ask_aws(self) -> None:
         if (now := time.monotonic()) >= self._asks_at:
-            native_redrive.check_before_leasing(self.runs)
+            follow_redrives.check_before_leasing(self.runs)
             self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
         left = max(0.0, end - time.monotonic())
         if self._wire.open:
-            usual = 0.0 if self._standings else GROUP_AGE
+            usual = 0.0 if self._lane_states else GROUP_AGE
             self._remember(self._wire.record_answers(min(left, usual if pause is None else pause)))
-        elif pause is not None and self._standings:
+        elif pause is not None and self._lane_states:
             time.sleep(min(pause, left))
 
-    def _remember(self, standings: Sequence[LaneState]) -> None:
-        for standing in standings:
-            if standing.phase == LanePhase.LEASED:
-                self._standings[standing.lane_id] = standing
+    def _remember(self, lane_states: Sequence[LaneState]) -> None:
+        for lane in lane_states:
+            if lane.phase == LanePhase.LEASED:
+                self._lane_states[lane.lane_id] = lane
             else:
-                self._standings.pop(standing.lane_id, None)
+                self._lane_states.pop(lane.lane_id, None)
 
     def _round(self) -> float | None:
         """Apply rules and gate to the heads, and send heads that pass; return the seconds to pause (None: no pause)."""
@@ -186,15 +186,15 @@ class Slice:
         """Apply the current rules to heads about which they have not decided yet; return the heads with a decision."""
         self._load_send_limits()
         self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
-        if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
+        if asked := [head for head in self._lane_states.values() if self._is_new(head)][: self.conf.intent_size]:
             turned = route.route_heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({head.lane_id for head in asked})
-            self._remember(turned.standings)
+            self._remember(turned.lane_states)
             self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
             self._looks_at = 0.0
             self._load_send_limits()  # loads the targets that rules chose
         most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
-        return [head for head in self._standings.values() if not self._is_new(head)][:most]
+        return [head for head in self._lane_states.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
         """Return whether rules changed after the last decision about this head; False if there never were rules."""
@@ -227,7 +227,7 @@ class Slice:
             circuit_breakers.open_after({(breaker, self._wire.send_limits[breaker].epoch)}, why=why)
 
     def _load_send_limits(self) -> None:
-        targets = {head.target_id for head in self._standings.values() if head.target_id}
+        targets = {head.target_id for head in self._lane_states.values() if head.target_id}
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
@@ -242,7 +242,7 @@ class Slice:
         By a rule, a head may get another target or rate class, and so another breaker.
         """
         limits = self._wire.send_limits
-        breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
+        breakers = {head.breaker_id for head in self._lane_states.values() if head.breaker_id}
         return breakers <= limits.keys() and targets <= {limit.target_id for limit in limits.values()}
 
     def _is_quiet(self, limit: SendLimit) -> bool:
@@ -261,7 +261,7 @@ class Slice:
             return
         settled = settle.heads(closings, lease=self.conf.lease.total_seconds())
         self._forget({lane for lane, _ in closings})
-        self._remember(settled.standings)
+        self._remember(settled.lane_states)
         self._wire.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
         self.report.duplicates += sum(closing.state is LetterState.DUPLICATE for closing in settled.closed)
         self.report.parked += sum(closing.state is LetterState.PARKED for closing in settled.closed)
@@ -283,14 +283,14 @@ class Slice:
 
     def _forget(self, gone: set[int]) -> None:
         for lane_id in gone:
-            self._standings.pop(lane_id, None)
+            self._lane_states.pop(lane_id, None)
 
     def _hand_back(self) -> None:
-        left = list(self._standings.values())
+        left = list(self._lane_states.values())
         if not left:
             return
         self.report.left = [head.lane_id for head in left]
-        self._standings.clear()
+        self._lane_states.clear()
         try:
             lanes.hand_back([HandedBack(head.lane_id, head.fence, breaker_id=head.breaker_id) for head in left])
         except DatabaseError as error:

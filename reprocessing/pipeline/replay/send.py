@@ -133,22 +133,22 @@ class Sender:
         """Wait up to `within` seconds for answers of slow targets, and record them; return lanes with next heads."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
-            standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
+            lane_states = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
         except DatabaseError:
             self._stream.take_back(ended)  # another thread records the outcomes over a new connection
             raise
         self._renew()
-        return standings
+        return lane_states
 
     def await_fast_answers(self) -> list[LaneState]:
         """Wait up to 1 s for answers of slow targets, and record them; return the lanes with the next heads.
 
         When a request has been answered, the next slice can use its connection.
         """
-        until, standings = time.monotonic() + END_WAIT, list[LaneState]()
+        until, lane_states = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
-            standings += self.record_answers(left)
-        return standings
+            lane_states += self.record_answers(left)
+        return lane_states
 
     def end(self) -> None:
         """End the sends of a slice. If requests are open, another thread waits for their answers, and records them."""
@@ -181,7 +181,7 @@ class Sender:
             self._trace(intended, outcomes)
         self._tell(intended, outcomes)
         self.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
-        return settled.standings
+        return settled.lane_states
 
     def _finish(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
         intended = [attempt for attempt, _ in ended]

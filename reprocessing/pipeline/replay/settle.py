@@ -13,7 +13,7 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import MAX_SECONDS, Advance, Proof
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.payloads import answer_texts
 from reprocessing.store.payloads.answer_texts import AnswerText
@@ -43,7 +43,7 @@ UNSENT_CAP = 60.0
 class Settled:
     """Lanes with their next heads, copies that may be deleted, and letters that were closed without being sent."""
 
-    standings: list[LaneState]
+    lane_states: list[LaneState]
     deletable: list[Deletable]
     closed: tuple[LetterClosing, ...] = ()
 
@@ -105,7 +105,7 @@ def _with_sealed_texts(
 def _next(
     ours: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], lease: float, *, keep: bool
 ) -> list[LaneState]:
-    return lanes.advance(
+    return lane_state.advance(
         [attempt.lane_id for attempt in ours], [attempt.fence for attempt in ours],
         passed=[attempt.sequence if _has_passed(outcomes.get(attempt.attempt_id)) else None for attempt in ours],
         keep=keep, lease=lease,
@@ -154,12 +154,14 @@ def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) ->
         later = put_off_letters([closing.letter_id for closing in ours.values()])
         closed = tuple(closing for closing in ours.values() if closing.letter_id not in later)
         deletable = close_letters(closed)
-        standings = lanes.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
+        lane_states = lane_state.advance(
+            [lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease
+        )
         if later:
             routing_decisions.record_reasons(
                 {lane: WAITS_FOR_COPY for (lane, _), closing in ours.items() if closing.letter_id in later}
             )
-        return Settled(standings, deletable, closed)
+        return Settled(lane_states, deletable, closed)
 
     return rows.in_transaction(record)
 

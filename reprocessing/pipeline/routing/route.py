@@ -20,7 +20,7 @@ from reprocessing.domain.routing.first_match import (
 )
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import (
     WAITS_FOR_COPY,
@@ -49,7 +49,7 @@ class RoutedLanes:
     Lanes whose lease is lost are left out.
     """
 
-    standings: list[LaneState]
+    lane_states: list[LaneState]
     deletable: list[Deletable]
 
 
@@ -94,7 +94,7 @@ class _Answer:
         return self.closing is not None or self.leaves
 
 
-def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
+def route_heads(lane_states: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
     """Apply the rules to the heads (first letters) of lanes that the caller has leased; return the lanes.
 
     Lanes whose head may be sent are leased for `lease` seconds more. Lanes are freed if their head is held or delayed,
@@ -105,13 +105,13 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
     Raises:
         django.db.Error: PostgreSQL failed; nothing is done.
     """
-    asked = [head for head in standings if head.letter_id is not None]
+    asked = [head for head in lane_states if head.letter_id is not None]
     lot = _Lot(
         [head.lane_id for head in asked], [head.fence for head in asked], [head.letter_id or 0 for head in asked],
         {head.dlq_id for head in asked if head.dlq_id is not None},
     )  # fmt: skip
     turned = _route(lot, book, lease=lease)
-    if any(lane.phase != LanePhase.LEASED for lane in turned.standings):
+    if any(lane.phase != LanePhase.LEASED for lane in turned.lane_states):
         _make_up_for_changes(lot, book)
     return turned
 
@@ -175,10 +175,10 @@ def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
         written = routing_decisions.write(decided, mine, version=book.version, owned=lot.owned)
         closings = [closing for answer in written if (closing := answers[answer.letter_id].closing) is not None]
         deletable = close_letters(closings) if closings else []
-        standings = lanes.advance(lot.lanes, lot.fences, keep=True, lease=lease)
+        lane_states = lane_state.advance(lot.lanes, lot.fences, keep=True, lease=lease)
         _note(lot, answers, {answer.letter_id for answer in written}, later)
         _count([answers[answer.letter_id] for answer in written if answer.new])
-        return RoutedLanes(standings, deletable)
+        return RoutedLanes(lane_states, deletable)
 
     return rows.in_transaction(record)
 

@@ -20,7 +20,7 @@ from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive, record_metrics
+from reprocessing.pipeline.aws import follow_redrives, record_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import plan
@@ -77,7 +77,7 @@ def _letters(
     visible = _note_depth(dlq)
     if visible == 0 and not _is_waited_for(dlq):
         return PollResult(skipped=True)
-    if native_redrive.is_moved_by_aws(dlq):
+    if follow_redrives.is_moved_by_aws(dlq):
         return PollResult(Captured(busy=True))
     gathered = PollResult(
         capture.letters(

@@ -9,7 +9,7 @@ from reprocessing.domain.errors import QueueUnreachable, RunIdInUse
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import schedule
@@ -41,7 +41,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
     """Return a sentence for people if AWS's own redrive moves the DLQ's messages; empty: it does not, or is unknown."""
     with suppress(QueueUnreachable):
-        native_redrive.read_redrives(dlq)
+        follow_redrives.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
     return f"{dlq.name}: {aws_redrives.describe(found)}" if found else ""
 

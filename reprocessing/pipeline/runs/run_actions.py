@@ -15,7 +15,7 @@ from reprocessing.domain.runs.plan_choice import Choice
 from reprocessing.models import AuditAct, Run
 from reprocessing.models.dlq import ParkedHead
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.runs import forecast_plan
 from reprocessing.store.aws import aws_redrives
@@ -188,10 +188,10 @@ def _prepare(run: Run, deed: RunAction) -> None:
     """
     if deed.name == "start":
         with suppress(QueueUnreachable):
-            native_redrive.read_redrives(run.dlq)
+            follow_redrives.read_redrives(run.dlq)
         leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
     elif deed.name == "resume":
-        native_redrive.check_before_resuming(run.dlq_id)
+        follow_redrives.check_before_resuming(run.dlq_id)
 
 
 def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:

@@ -17,9 +17,9 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import ApprovalDefault, DeadLetterQueue, Run
 from reprocessing.store import rows
 from reprocessing.store.configuration import state
-from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import run_transitions
+from reprocessing.store.search import filter_conditions
 
 # A person decides by these values of a letter, so a change of any of them changes the digest.
 _LETTERS: Final[LiteralString] = """
@@ -98,8 +98,8 @@ def _letters(deed: Deed) -> list[_Counted]:
 
 
 def _matching(sieve: MessageFilter) -> list[_Counted]:
-    where = message_filters.where_clause(sieve, whole=True)
-    return rows.fetch(_Counted, _LETTERS.format(where=where), message_filters.sql_parameters(sieve))
+    where = filter_conditions.where_clause(sieve, whole=True)
+    return rows.fetch(_Counted, _LETTERS.format(where=where), filter_conditions.sql_parameters(sieve))
 
 
 def _of_letters(found: list[_Counted]) -> Frozen:

@@ -29,10 +29,10 @@ class CaptureLease:
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease that was renewed at the time `at`. `has_let_go`: AWS's own redrive may have moved messages of the DLQ."""
+    """A lease that was renewed at the time `at`. `may_have_moved`: AWS's own redrive may have moved messages."""
 
     at: datetime
-    has_let_go: bool
+    may_have_moved: bool
 
 
 _LEASE = """
@@ -51,7 +51,7 @@ UPDATE redrive_dlq
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8),
        orphans_hidden_until = greatest(orphans_hidden_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
  WHERE id = %(dlq)b AND fence = %(fence)b
-RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
+RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS may_have_moved
 """
 
 # After a clean end, every received copy is committed. Messages that an earlier, killed capture received may still be

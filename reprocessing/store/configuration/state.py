@@ -20,7 +20,7 @@ from reprocessing.models import (
     Rule,
     Target,
 )
-from reprocessing.store.dlqs.registration import crontab_text, interval_seconds
+from reprocessing.store.dlqs.dlq_proposal import crontab_text, interval_seconds
 from reprocessing.store.targets.targets import BREAKER_FIELDS
 
 _KEY_OF_CHECK: Final = {kind: key for key, kind in CHECK_KEYS.items()}

@@ -12,7 +12,7 @@ from reprocessing.domain.maintenance.restore_doubt import Finding
 from reprocessing.models.system import RestoreDecision
 from reprocessing.store import rows
 from reprocessing.store.maintenance.restore_hold import MAX_VISIBILITY
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay import settlement
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
 
@@ -182,7 +182,7 @@ def record_decision(
     for letter in these:
         if letter.lane_id in passed and (word is RestoreDecision.DELIVERED or letter.state in {"sending", "awaiting"}):
             passed[letter.lane_id] = max(passed[letter.lane_id], letter.sequence or "", key=str.encode)
-    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[lane] or None for lane in lane_ids])
+    lane_state.advance(lane_ids, [None] * len(lane_ids), passed=[passed[lane] or None for lane in lane_ids])
     return len(these), deletable
 
 

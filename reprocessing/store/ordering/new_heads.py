@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state
 
 # The lane waits as long as a new lane: the source queue may still retry an earlier message of the key.
 _QUIET = """
@@ -25,5 +25,5 @@ def move_to_new_heads(ahead: Collection[int]) -> None:
     lanes, and no worker leases them.
     """
     if ahead:
-        moved = lanes.advance(sorted(ahead), [None] * len(ahead))
+        moved = lane_state.advance(sorted(ahead), [None] * len(ahead))
         rows.execute(_QUIET, {"heads": [lane.letter_id for lane in moved if lane.letter_id is not None]})

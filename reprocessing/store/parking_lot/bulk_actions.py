@@ -22,9 +22,8 @@ from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import BulkAction, BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, guard, limits
-from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.payloads import content
-from reprocessing.store.search import stored_filters
+from reprocessing.store.search import filter_conditions, stored_filters
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
@@ -174,8 +173,8 @@ def create(  # noqa: PLR0913  # each by its name
         ApprovalNeeded: a second person is needed.
         InvalidFilter: the filter's text search would not find all letters that it could match.
     """
-    message_filters.require_exhaustive(sieve)
-    asked = message_filters.sql_parameters(sieve) | {
+    filter_conditions.require_exhaustive(sieve)
+    asked = filter_conditions.sql_parameters(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(stored_filters.stored_filter(sieve)),
         "noted": _NOTED[act].value, "recorded": json.dumps(sieve.recorded()),
         "arguments": json.dumps(stored_arguments(arguments)), "by": by, "reason": reason, "opened": opened,
@@ -185,7 +184,7 @@ def create(  # noqa: PLR0913  # each by its name
         if BulkAction.objects.filter(token=token).exists():
             return False
         _pass(act, sieve, arguments, by=by, approval=approval)
-        return bool(rows.execute(_BEGIN.format(where=message_filters.where_clause(sieve, whole=True)), asked))
+        return bool(rows.execute(_BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked))
 
     return rows.in_transaction(work)
 
@@ -245,11 +244,11 @@ def next_letters(held: LeasedAction) -> list[int]:
     the filter has an assignee, letters that were assigned after the person saw them are left out.
     """
     sieve = stored_filters.read_filter(held.filter)
-    asked = message_filters.sql_parameters(sieve) | {
+    asked = filter_conditions.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
         "id": held.id,
     }  # fmt: skip
-    return rows.column(int, _NEXT.format(where=message_filters.where_clause(sieve, whole=True)), asked)
+    return rows.column(int, _NEXT.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
 
 
 def record_batch(  # noqa: PLR0913  # each by its name
@@ -279,5 +278,5 @@ def abort(operation: int, *, by: str, why: str) -> bool:
 
 def count_late(sieve: MessageFilter, *, asked_at: datetime) -> int:
     """Return how many letters match the filter but finished after `asked_at`; 1,001 means more than 1,000."""
-    asked = message_filters.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
-    return rows.value(int, _LATER.format(where=message_filters.where_clause(sieve)), asked)
+    asked = filter_conditions.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
+    return rows.value(int, _LATER.format(where=filter_conditions.where_clause(sieve)), asked)

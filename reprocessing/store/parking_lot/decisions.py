@@ -11,7 +11,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
@@ -237,7 +237,7 @@ def advance_held_lanes(dlq: int) -> None:
 
 def _go_on(some: list[int]) -> None:
     lanes.lock(some, [None] * len(some))
-    lanes.advance(some, [None] * len(some))
+    lane_state.advance(some, [None] * len(some))
 
 
 def record_decisions(  # noqa: PLR0913  # each by its name

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
-from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.payloads import content
+from reprocessing.store.search import filter_conditions
 
 #: Highest number of letters, and of their bytes, in one chunk; a larger letter is a chunk by itself.
 PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
@@ -99,12 +99,12 @@ def export_letters(
 
     `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """
-    asked = message_filters.sql_parameters(sieve) | {
+    asked = filter_conditions.sql_parameters(sieve) | {
         "max_letter_id": until.max_letter_id, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT,
         "bodies": bodies,
         "originals": bodies and originals, "largest": _LARGEST, "above": 0,
     }  # fmt: skip
-    statement = _PIECE.format(where=message_filters.where_clause(sieve, whole=True))
+    statement = _PIECE.format(where=filter_conditions.where_clause(sieve, whole=True))
     while found := rows.fetch(ExportedLetter, statement, asked):
         readable, problems = content.opened_or_why(found)
         opened = {letter.id: letter for letter in readable}

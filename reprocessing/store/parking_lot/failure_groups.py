@@ -1,4 +1,4 @@
-"""Put letters into failure groups by the cause of their failure, and set the status of a group."""
+"""Put letters into failure groups by the cause of their failure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.parking_lot.failure_fingerprint import FailureCause
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
-from reprocessing.models.audit import AuditAct
-from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store import rows
-from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.parking_lot import similar_groups
 from reprocessing.store.payloads import content
-from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: SQL: the latest failure report about a letter l. The report names the letter's message id, its redrive id, or the
@@ -144,35 +140,6 @@ WITH said AS (
 UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 """
 
-_SETTLE = """
-WITH settled AS (
-    UPDATE redrive_failure_group g
-       SET status = %(status)b, note = %(note)b, assigned_to = %(to)b,
-           status_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.status_by END,
-           settled_at = CASE WHEN %(moves)b THEN redrive_now() ELSE g.settled_at END
-     WHERE g.id = %(group)b AND g.status = %(seen_status)b AND g.note = %(seen_note)b AND g.assigned_to = %(seen_to)b
-    RETURNING g.id, g.dlq_id
-)
-INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
-SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
-       jsonb_build_object('status', %(seen_status)b::text, 'note', %(seen_note)b::text)
-           || CASE WHEN %(assigns)b THEN jsonb_build_object('assigned to', %(seen_to)b::text) ELSE '{}' END,
-       jsonb_build_object('status', %(status)b::text, 'note', %(note)b::text)
-           || CASE WHEN %(assigns)b THEN jsonb_build_object('assigned to', %(to)b::text) ELSE '{}' END
-  FROM settled
-"""
-
-_WORST = f"""
-SELECT g.id, g.dlq_id, coalesce(nullif(g.name, ''), g.title) AS title, t.first_at, t.last_at, t.n
-  FROM (SELECT coalesce(m.merged_into_id, m.id) AS id, sum(c.n)::bigint AS n, min(m.first_at) AS first_at,
-               max(m.last_at) AS last_at
-          FROM {COUNTS} c JOIN redrive_failure_group m ON m.id = c.group_id
-         WHERE c.state IN ('captured', 'parked') GROUP BY 1 HAVING sum(c.n) > 0) t
-  JOIN redrive_failure_group g ON g.id = t.id
- WHERE g.status = 'open' AND (%(dlqs)b::bigint[] IS NULL OR g.dlq_id = ANY(%(dlqs)b::bigint[]))
- ORDER BY t.n DESC, t.last_at DESC, g.id DESC LIMIT %(limit)b
-"""  # noqa: S608  # the inserted text is a constant
-
 
 @dataclass(frozen=True, slots=True)
 class UngroupedLetter:
@@ -197,18 +164,6 @@ class UngroupedLetter:
     answer: str | None
     type: str | None
     fingerprint: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class LargestGroup:
-    """An open failure group, and how many of its letters (`n`) are captured or parked."""
-
-    id: int
-    dlq_id: int
-    title: str
-    first_at: datetime
-    last_at: datetime
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,25 +228,3 @@ def record_release(letters: Collection[int]) -> None:
     Lock the letters before.
     """
     rows.execute(_REPLAYED, {"letters": list(letters)})
-
-
-def set_status(  # noqa: PLR0913  # each by its name
-    group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str,
-    to: str = "", seen_to: str = "",
-) -> bool:  # fmt: skip
-    """Set a failure group's status, note and assignee (`to`), with an audit log entry.
-
-    Return False, and change nothing, if one of the three differs from what the person saw (`seen_*`).
-    """
-    moves = status != seen_status
-    values = {
-        "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,
-        "moves": moves, "by": by, "reason": reason, "to": to, "seen_to": seen_to, "assigns": to != seen_to,
-        "act": (AuditAct.CHANGED if moves or to != seen_to else AuditAct.NOTED).value,
-    }  # fmt: skip
-    return rows.execute(_SETTLE, values) == 1
-
-
-def largest_groups(limit: int, *, seen: VisibleDlqs = EVERY_DLQ) -> list[LargestGroup]:
-    """Return up to `limit` open groups with the most captured or parked letters, of DLQs that a person sees."""
-    return rows.fetch(LargestGroup, _WORST, {"limit": limit, "dlqs": seen.array})

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
 from reprocessing.store.approvals.requests import void_edits
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state
 from reprocessing.store.parking_lot import decisions
 
 _BUSY: Final = frozenset({"waiting", "sending", "awaiting"})
@@ -125,5 +125,5 @@ def remove_content(
         "letters": ids, "states": [letter.state for letter in free], "act": act.value, "by": by, "reason": reason,
         "after": Jsonb(after or {}),
     })  # fmt: skip
-    lanes.advance(sorted(touched), [None] * len(touched))
+    lane_state.advance(sorted(touched), [None] * len(touched))
     return Removed(ids, busy, {"messages": len(ids)} | counts)

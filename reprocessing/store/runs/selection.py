@@ -152,6 +152,6 @@ def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[st
 
 def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
     return {
-        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "source": wish.source, "after": wish.died_after,
-        "before": wish.died_before, "key": wish.key, "ids": list(wish.message_ids) or None,
+        "dlq": dlq, "run": run, "through": None, "limit": wish.limit, "source": wish.source, "after": wish.sent_after,
+        "before": wish.sent_before, "key": wish.key, "ids": list(wish.message_ids) or None,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Final, LiteralString, assert_never
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.replay.settlement import Deletable, LetterClosing, close_letters, put_off_letters
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
@@ -187,5 +187,5 @@ def _park(failing: _Failing, why: str) -> list[Deletable]:
     if put_off_letters([letter_id], owned=False):
         return []
     deletable = close_letters([LetterClosing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
-    lanes.advance([lane_id], [None])
+    lane_state.advance([lane_id], [None])
     return deletable

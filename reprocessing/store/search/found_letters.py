@@ -8,8 +8,8 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.parking_lot.message_filters import MAX_COUNT
+from reprocessing.store.parking_lot.filtered_letters import MAX_COUNT
+from reprocessing.store.search import filter_conditions
 
 _COUNTS: Final[LiteralString] = """
 SELECT l.state, count(*) AS n
@@ -92,8 +92,8 @@ def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> Foun
     Raises:
         InvalidFilter: the search took longer than 5 seconds.
     """
-    with message_filters.patiently():
-        where, asked = message_filters.where_clause(sieve), message_filters.patient_parameters(sieve)
+    with filter_conditions.patiently():
+        where, asked = filter_conditions.where_clause(sieve), filter_conditions.patient_parameters(sieve)
         if sieve.text is not None:  # the bodies are scanned once, for the page and the counts
             where, asked = _AMONG, {"among": rows.column(int, _IDS.format(where=where), asked)}
         return _page(where, asked, below, limit)
@@ -104,17 +104,18 @@ def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
 
     Raises InvalidFilter if the search took longer than 5 seconds.
     """
-    with message_filters.patiently():
-        asked = message_filters.patient_parameters(sieve) | {"limit": limit}
-        return rows.column(int, _NEWEST.format(where=message_filters.where_clause(sieve)), asked)
+    with filter_conditions.patiently():
+        asked = filter_conditions.patient_parameters(sieve) | {"limit": limit}
+        return rows.column(int, _NEWEST.format(where=filter_conditions.where_clause(sieve)), asked)
 
 
 def scanned(sieve: MessageFilter) -> Scan:
     """Return among how many letters a filter's text is searched: the newest that match its other conditions."""
     rest = replace(sieve, text=None)
-    with message_filters.patiently():
-        where, order = message_filters.where_clause(rest), message_filters.newest_first(rest)
-        return rows.fetch(Scan, _SCANNED.format(where=where, order=order), message_filters.patient_parameters(rest))[0]
+    with filter_conditions.patiently():
+        where, order = filter_conditions.where_clause(rest), filter_conditions.newest_first(rest)
+        asked = filter_conditions.patient_parameters(rest)
+        return rows.fetch(Scan, _SCANNED.format(where=where, order=order), asked)[0]
 
 
 _AMONG: Final[LiteralString] = "l.id = ANY(%(among)b::bigint[])"

@@ -17,7 +17,8 @@ django.setup()
 
 from django.conf import settings  # noqa: E402  the apps must be ready
 
-from reprocessing import conf, tasks  # noqa: E402
+from reprocessing import tasks  # noqa: E402
+from reprocessing.domain.configuration import setting_problems  # noqa: E402
 from reprocessing.domain.safety import failure_cause  # noqa: E402
 from reprocessing.pipeline.capture import capture  # noqa: E402
 from tests.proof.failpoints.cells import named  # noqa: E402
@@ -26,7 +27,7 @@ from tests.proof.failpoints.trial import LEASE, SETTINGS, Outcome, Trial  # noqa
 
 def shorten() -> None:
     """Leases, chunks and pauses of a few seconds, and of a few letters: a cell is small."""
-    conf._LIMITS["receive_visibility"] = (1, 43_200)
+    setting_problems.LIMITS["receive_visibility"] = (1, 43_200)
     settings.REDRIVE = {**settings.REDRIVE, **SETTINGS}
     capture.LEASE, capture.CHUNK = float(LEASE), 10
     tasks.RECOVER_EVERY = 0.5

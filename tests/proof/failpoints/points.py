@@ -131,15 +131,15 @@ POINTS: Final = (
         shapes=HELD, in_database=True,
     ),
     Point(
-        name="return recorded, lane not told", where="reprocessing.store.ordering.lanes:advance", within=_TAKING_BACK,
-        in_database=True,
+        name="return recorded, lane not told", where="reprocessing.store.ordering.lane_state:advance",
+        within=_TAKING_BACK, in_database=True,
     ),
     Point(
         name="return committed, breaker not told",
         where="reprocessing.pipeline.replay.after_settlement:look_at_outcomes", within=_TAKING_BACK,
     ),
     Point(
-        name="inside the promotion's transaction", where="reprocessing.store.ordering.lanes:advance",
+        name="inside the promotion's transaction", where="reprocessing.store.ordering.lane_state:advance",
         within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE, most=2, in_database=True,
     ),
     Point(
@@ -168,7 +168,7 @@ POINTS: Final = (
     ),
     Point(
         name="inside the transaction that parks what has no attempts left",
-        where="reprocessing.store.ordering.lanes:advance", within="reprocessing.pipeline.replay.settle:heads",
+        where="reprocessing.store.ordering.lane_state:advance", within="reprocessing.pipeline.replay.settle:heads",
         shapes=POISON, in_database=True,
     ),
 )  # fmt: skip

@@ -60,7 +60,7 @@ class Turn:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(send_batches, "letters", halt)
             for _ in range(8):  # closed heads make room for the next
-                if not self.slice._standings:
+                if not self.slice._lane_states:
                     return False
                 try:
                     self.slice._round()
@@ -79,8 +79,8 @@ class Turn:
         self.slice._remember(wire._settle(self.intended, self.outcomes))
         wire.delete_copies()
         self.intended, self.outcomes, self.has_sent = (), {}, False
-        return self._has(bool(self.slice._standings))
+        return self._has(bool(self.slice._lane_states))
 
     def _has(self, something: bool) -> bool:
-        self.leases = {one.lane_id: one.fence for one in self.slice._standings.values()}
+        self.leases = {one.lane_id: one.fence for one in self.slice._lane_states.values()}
         return something

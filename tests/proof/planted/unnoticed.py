@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.proof.planted.bug import quoted
 
 UNNOTICED = quoted("""
-@reprocessing/store/ordering/lanes.py
+@reprocessing/store/ordering/lane_state.py
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 # Nothing: the lane awaits while an attempt holds it, whatever its head is.
 heads-skip-what-awaits: test_a_lane_sends_one_letter_at_a_time

@@ -16,7 +16,7 @@ from reprocessing.domain.safety.token_bucket import Bucket, capacity
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.sqs import QueueAddress, batch_requests, receive, received_handles
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.receivers import EMPTY_POLLS, Poll
 from reprocessing.pipeline.outcomes import resolve_outcomes
@@ -131,5 +131,5 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
         patch.setattr(batch_requests, "run_in_parallel", one_by_one)
         patch.setattr(received_handles, "run_in_parallel", one_by_one)
         patch.setattr(resolve_outcomes, "run_as_completed", in_their_order)
-        patch.setattr(native_redrive, "run_as_completed", in_their_order)
+        patch.setattr(follow_redrives, "run_as_completed", in_their_order)
         yield

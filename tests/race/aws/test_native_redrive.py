@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from reprocessing.gateways.sqs import Begun
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives, native_redrive
 from reprocessing.pipeline.aws.native_redrive import NothingToCancel
 from reprocessing.pipeline.runs.drain import plan_run
 from reprocessing.store.aws import aws_redrives
@@ -99,14 +99,14 @@ def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[
         with elsewhere() as begin:
             begin(meanwhile).result(30)
 
-    happens_after(monkeypatch, native_redrive, "move_tasks", act, once=True)
+    happens_after(monkeypatch, follow_redrives, "move_tasks", act, once=True)
 
 
 ASKS: dict[str, Callable[[Workbench], object]] = {
     "who begins another": start,
-    "who looks": lambda bench: native_redrive.read_redrives(bench.dlq),
+    "who looks": lambda bench: follow_redrives.read_redrives(bench.dlq),
     "a capture": lambda bench: bench.capture().captured.busy or pytest.fail("it captures beside AWS"),
-    "who looks at many": lambda bench: native_redrive._look_at([bench.dlq.pk]),
+    "who looks at many": lambda bench: follow_redrives._look_at([bench.dlq.pk]),
 }
 
 
@@ -128,11 +128,11 @@ def test_an_answer_about_an_ended_redrive_ends_no_later_one(monkeypatch: pytest.
     bury(bench, 30)
 
     def meanwhile() -> None:
-        native_redrive.read_redrives(bench.dlq)
+        follow_redrives.read_redrives(bench.dlq)
         start(bench, per_second=1)
 
     freezes_with_the_list(monkeypatch, meanwhile)
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert (is_aws_s(bench), tasks(bench)) == (True, ["RUNNING", "COMPLETED"])
 
 
@@ -142,8 +142,8 @@ def test_a_redrive_that_had_not_begun_when_aws_was_asked_is_not_given_up(
     bench.bury("letter")
 
     def looks() -> None:
-        freezes_with_the_list(monkeypatch, lambda: clock.advance(native_redrive.LISTED_WITHIN + 1))
-        native_redrive.read_redrives(bench.dlq)
+        freezes_with_the_list(monkeypatch, lambda: clock.advance(follow_redrives.LISTED_WITHIN + 1))
+        follow_redrives.read_redrives(bench.dlq)
 
     happens_before(monkeypatch, native_redrive, "begin_move", looks)
     assert isinstance(start(bench), Begun)

@@ -6,7 +6,7 @@ import pytest
 
 from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import IntendedSend
 from tests.race.abreast import overtaken
@@ -57,7 +57,7 @@ def _a_later_one_is_the_head() -> tuple[Workbench, LeasedLane]:
     assert bench.states() == {"0": "delivered", "1": "waiting"}
     bench.come_back(bench.delivered()[0])
     (lane,) = lanes.lease("me", limit=1, lease=8)
-    lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    lane_state.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
     return bench, lane
 
 

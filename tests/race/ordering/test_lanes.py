@@ -14,7 +14,7 @@ from reprocessing.models import Attempt, Lane, Letter
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import settle
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lanes import HandedBack, LeasedLane
 from reprocessing.store.outcomes.evidence import OpenAttempt
 from reprocessing.store.replay.settlement import LetterClosing, presume_delivered
@@ -74,7 +74,7 @@ def test_a_lane_that_stays_leased_is_renewed_once_a_quarter_of_the_lease_has_pas
     (mine,) = lanes.lease("first", limit=1, lease=8)
     clock.advance(passed)
     before = lanes.database_now()
-    lanes.advance([mine.lane_id], [mine.fence], keep=True, lease=8)
+    lane_state.advance([mine.lane_id], [mine.fence], keep=True, lease=8)
     due = Lane.objects.get().due_at
     assert due is not None
     assert round((due - before).total_seconds()) == left
@@ -88,7 +88,7 @@ def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock:
     assert lanes.renew([mine.lane_id], [mine.fence], lease=80) == set()
     lanes.hand_back([HandedBack(mine.lane_id, mine.fence, why="mine")])
     assert lanes.lock([mine.lane_id], [mine.fence]) == set()
-    assert lanes.advance([mine.lane_id], [mine.fence], passed=["9"], keep=True, lease=80) == []
+    assert lane_state.advance([mine.lane_id], [mine.fence], passed=["9"], keep=True, lease=80) == []
     assert Lane.objects.values().get() == before
     assert lanes.lock([theirs.lane_id], [theirs.fence]) == {theirs.lane_id}
 
@@ -98,7 +98,7 @@ def test_an_owner_without_its_fence_closes_no_head(clock: Clock) -> None:
     mine, _ = _lost(clock)
     closing = LetterClosing(bench.letter().pk, LetterState.DISCARDED)
     settled = settle.heads({(mine.lane_id, mine.fence): closing}, lease=8)
-    assert (settled.standings, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
+    assert (settled.lane_states, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
 
 
 def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:
@@ -106,7 +106,7 @@ def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:
     (lane,) = lanes.lease("first", limit=1, lease=8)
     clock.advance(7)
     assert intend_head(lane) == []
-    lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    lane_state.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
     assert len(intend_head(lane)) == 1
 
 
@@ -122,7 +122,7 @@ def test_only_the_owner_moves_a_leased_lane() -> None:
     lettered(1)
     (lane,) = lanes.lease("first", limit=1, lease=8)
     before = Lane.objects.values().get()
-    lanes.advance([lane.lane_id], [None])
+    lane_state.advance([lane.lane_id], [None])
     assert Lane.objects.values().get() == before
 
 

@@ -8,7 +8,7 @@ from reprocessing.models import AuditEntry, FailureGroup, FailureGroupStatus
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import failure_groups
+from reprocessing.store.parking_lot import failure_group_review, failure_groups
 from tests.race.abreast import behind, elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.interposed import happens_before
@@ -59,7 +59,7 @@ def test_a_group_that_recurs_while_it_is_resolved_is_open_again() -> None:
 
     def resolve() -> object:
         seen = {"seen_status": "open", "seen_note": ""}
-        return failure_groups.set_status(
+        return failure_group_review.set_status(
             group.pk, status=FailureGroupStatus.RESOLVED, note="", by="ann", reason="done", **seen
         )
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from reprocessing.models import Attempt, Breaker, Claim, HealthCheck, Lane, Letter, Run, Wave
-from reprocessing.store.ordering import lanes, orphaned_lanes
+from reprocessing.store.ordering import lane_state, lanes, orphaned_lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.race.abreast import behind, together
@@ -36,7 +36,7 @@ def _owned(each: int) -> list[list[LaneState]]:
     for number in range(WORKERS):
         leased = lanes.lease(f"w{number}", limit=each, lease=60)
         ids, fences = [lane.lane_id for lane in leased], [lane.fence for lane in leased]
-        found.append(lanes.advance(ids, fences, keep=True, lease=60))
+        found.append(lane_state.advance(ids, fences, keep=True, lease=60))
     return found
 
 
@@ -106,7 +106,9 @@ def test_while_the_breaker_rests_nothing_is_sent_and_no_attempt_is_counted(clock
 def test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at(clock: Clock) -> None:
     lettered(3)
     leased = lanes.lease("first", limit=3, lease=8)
-    heads = lanes.advance([lane.lane_id for lane in leased], [lane.fence for lane in leased])  # handed back, looked at
+    heads = lane_state.advance(
+        [lane.lane_id for lane in leased], [lane.fence for lane in leased]
+    )  # handed back, looked at
     assert {head.breaker_id for head in heads} == {Breaker.objects.get().pk}
     _rest()
     assert (lanes.lease("second", limit=3, lease=8), lanes.hint(limit=3, lifetime=5)) == ([], [])
@@ -172,7 +174,7 @@ def test_a_silent_first_attempt_lets_no_other_letter_of_its_lane_into_a_full_wav
         state="waiting", planned=True, sequence="", body_hash=later.body_hash, size=1,
         first_sent_at=later.first_sent_at,
     )  # fmt: skip
-    (head,) = lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    (head,) = lane_state.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
     assert (head.letter_id != later.pk, head.phase) == (True, "ready")
 
 

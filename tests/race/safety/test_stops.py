@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
-from reprocessing.store.ordering import lane_counts, lanes
+from reprocessing.store.ordering import lane_counts, lane_state, lanes
 from reprocessing.store.replay import task_hints
 from reprocessing.store.runs import progress, run_transitions
 from reprocessing.store.safety import stops
@@ -35,7 +35,7 @@ def test_lanes_of_a_stopped_dlq_are_not_leased_hinted_at_or_kept() -> None:
     bench = lettered(2)
     (lane,) = lanes.lease("me", limit=1, lease=8)
     stops.stop(bench.dlq.pk, by="anna", reason="the consumer is broken")
-    (standing,) = lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    (standing,) = lane_state.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
     assert (standing.phase, {found.phase for found in Lane.objects.all()}) == ("ready", {"ready"})
     assert (lanes.lease("me", limit=2, lease=8), lanes.hint(limit=2, lifetime=5)) == ([], [])
     stops.resume(bench.dlq.pk, by="anna", reason="mended")
@@ -79,7 +79,7 @@ def test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after(bench:
     (leased,) = lanes.lease("me", limit=1, lease=8, only=[bench.lane(key="a").pk])
     _stop(bench)
     assert intend_head(leased) == []
-    (standing,) = lanes.advance([leased.lane_id], [leased.fence], keep=True, lease=8)
+    (standing,) = lane_state.advance([leased.lane_id], [leased.fence], keep=True, lease=8)
     assert (standing.phase, Letter.objects.get(lane=leased.lane_id).state) == ("ready", "waiting")
 
 

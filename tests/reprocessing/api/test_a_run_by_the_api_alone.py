@@ -89,7 +89,7 @@ def test_a_run_that_cannot_be_planned_says_why(clock: Clock) -> None:
     bench = Workbench()
     caller, dlq = program(), bench.dlq.name
     assert "has no such source queue. Its source queues: " in problem(caller.post("/runs", dlq=dlq, source="x"), 422)
-    both = {"died_after": "2026-03-02T00:00:00Z", "died_before": "2026-03-01T00:00:00Z"}
+    both = {"sent_after": "2026-03-02T00:00:00Z", "sent_before": "2026-03-01T00:00:00Z"}
     assert "Swap the two times" in problem(caller.post("/runs", dlq=dlq, **both), 422)
     told(caller.post("/runs", dlq=dlq, run="monday", confirm=True))
     other = caller.post("/runs", dlq=dlq, run="monday", limit=1, confirm=True)

@@ -88,7 +88,7 @@ def test_a_list_takes_the_filter_of_the_parking_lot() -> None:
     ("query", "why"),
     [
         ({"dlq": "mails"}, "The filter names a DLQ that does not exist, or that this token does not see."),
-        ({"died_after": "soon"}, "The filter died_after takes a time such as 2026-03-01T08:00 (UTC), not 'soon'."),
+        ({"sent_after": "soon"}, "The filter sent_after takes a time such as 2026-03-01T08:00 (UTC), not 'soon'."),
         ({"state": ["parked", "waiting"]}, "A list has finished or unfinished messages, not both. Send two requests."),
         ({"after": "x"}, "`after` is not valid. Send `next` of the page before, or leave it out."),
         ({"limit": 0}, "Nothing was done: query.limit is not valid: Input should be greater than or equal to 1."),
@@ -104,7 +104,7 @@ def test_a_filter_that_means_nothing_is_refused(query: dict[str, Any], why: str)
     assert problem(program().get("/messages", **query), 422).startswith(why)
 
 
-@pytest.mark.parametrize("name", ["key", "q", "text", "assigned", "died_after", "parked_before"])
+@pytest.mark.parametrize("name", ["key", "q", "text", "assigned", "sent_after", "parked_before"])
 def test_a_blank_condition_is_refused_since_it_would_match_everything(name: str) -> None:
     caller, blank = program(), {"dlq": "orders", name: " "}
     parked(dlq("orders"), key="k1")

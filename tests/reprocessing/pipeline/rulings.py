@@ -8,7 +8,7 @@ from typing import Any
 from reprocessing.models import Rule
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RoutedLanes, RuleBook
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Workbench
@@ -36,11 +36,11 @@ def change_the_rules() -> None:
 
 def leased() -> list[LaneState]:
     found = lanes.lease(uuid.uuid4().hex, limit=1_000, lease=LEASE)
-    return lanes.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
+    return lane_state.advance([lane.lane_id for lane in found], [lane.fence for lane in found], keep=True, lease=LEASE)
 
 
-def ask(standings: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:
-    return route.route_heads(standings, book or RuleBook.load(), lease=LEASE)
+def ask(lane_states: list[LaneState], book: RuleBook | None = None) -> RoutedLanes:
+    return route.route_heads(lane_states, book or RuleBook.load(), lease=LEASE)
 
 
 def ask_all(bench: Workbench, *bodies: str, **attributes: str) -> RoutedLanes:

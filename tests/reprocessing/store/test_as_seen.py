@@ -4,8 +4,8 @@ import pytest
 
 from reprocessing.domain.errors import DlqAlreadyRegistered, InvalidTarget
 from reprocessing.models import AuditEntry, DeadLetterQueue, Target
-from reprocessing.store.dlqs import registration
-from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.dlqs import dlq_proposal, registration
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 from reprocessing.store.targets import targets
 
 pytestmark = pytest.mark.django_db
@@ -17,12 +17,12 @@ ADDED = {"url": "http://127.0.0.1:9/0/orders", "arn": ARN, "region": "us-east-1"
 def test_a_dlq_is_written_only_as_it_was_seen_to_change() -> None:
     registration.register(DlqProposal(name="orders", dlq=ADDED), by="ann", reason="a test")
     wish = DlqProposal(name="orders", dlq={"max_attempts": 5})
-    seen = registration.differences(wish)
+    seen = dlq_proposal.differences(wish)
     DeadLetterQueue.objects.update(max_attempts=4)
     with pytest.raises(DlqAlreadyRegistered, match="somebody else has changed it since you looked"):
         registration.register(wish, by="ann", reason="a test", seen=seen)
     assert (DeadLetterQueue.objects.get().max_attempts, AuditEntry.objects.count()) == (4, 1)
-    registration.register(wish, by="ann", reason="a test", seen=registration.differences(wish))
+    registration.register(wish, by="ann", reason="a test", seen=dlq_proposal.differences(wish))
     assert DeadLetterQueue.objects.get().max_attempts == 5
 
 

@@ -20,8 +20,8 @@ from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
 from reprocessing.pipeline.dlqs.examine.queue_attributes import queue_address
 from reprocessing.pipeline.dlqs.examine.reasons import Reasons
 from reprocessing.pipeline.dlqs.examine.targets import TargetCase, find_target, queue_target, target
-from reprocessing.store.dlqs import registration
-from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.dlqs import dlq_proposal
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 from reprocessing.store.proposed_changes import Difference
 
 __all__ = [
@@ -74,7 +74,7 @@ class Examination:
 
     def why(self, change: Difference) -> str:
         """Return why a value is proposed, and what follows from it; empty: no reason is known."""
-        named = str(change.after) if change.field == registration.SOURCE else change.field
+        named = str(change.after) if change.field == dlq_proposal.SOURCE else change.field
         return self.reasons.get((change.label, named), "")
 
     @property

@@ -12,7 +12,7 @@ from reprocessing.models import Reporter
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs.examine.gathered import Observed
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
-from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 
 
 class Severity(StrEnum):

@@ -82,7 +82,7 @@ class Wanted:
         sources: URLs of source queues that SQS does not name, or ARNs of other sources (a function, a rule).
         to: the target of messages of `sources`, or of all sources if `sources` is empty; None: no target was given.
         takes_back: messages go back to their source, even if another target is stored for the source.
-        dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
+        dlq: values by the names of the row's fields (see dlq_proposal.DlqProposal); missing fields keep their value.
         target: values by field for the targets of all sources of the DLQ.
         teams: names of the groups whose members see the DLQ; None: no change.
         targets: values by field for single targets, by ARN.

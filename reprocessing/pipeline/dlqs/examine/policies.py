@@ -13,7 +13,7 @@ from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.proposal import watcher
-from reprocessing.store.dlqs.registration import PLACE_KEYS
+from reprocessing.store.dlqs.dlq_proposal import PLACE_KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:

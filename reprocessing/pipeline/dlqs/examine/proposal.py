@@ -13,7 +13,7 @@ from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, default_fields
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
-from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 
 
 def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqProposal:

@@ -13,7 +13,7 @@ from reprocessing.pipeline.dlqs.examine.findings import Case
 from reprocessing.pipeline.dlqs.examine.gathered import Wanted
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import dlq_proposal
 
 #: The reason for a value, by the label of its object (such as "DLQ orders") and the name of its field. For a source,
 #: the second key is the ARN of the source, not the name of a field.
@@ -26,13 +26,13 @@ _FACTS: Final = ("url", "arn", "region", "fifo", "visibility", "size_limit")
 
 def reasons(case: Case, wanted: Wanted) -> Reasons:
     """Return a reason for each proposed value. A value that a person gave has the reason `GIVEN`."""
-    dlq, found = f"{registration.DLQ} {case.name}", dict[tuple[str, str], str]()
+    dlq, found = f"{dlq_proposal.DLQ} {case.name}", dict[tuple[str, str], str]()
     of_dlq = {**dict.fromkeys(_FACTS, REPORTED), **_of_dlq(case), **dict.fromkeys(wanted.dlq, GIVEN)}
     found |= {(dlq, field): why for field, why in of_dlq.items()}
     found |= {(dlq, arn): why for arn, why in _of_sources(case)}
-    found[dlq, registration.DEFAULT] = "It is the only named source: messages that name no source are taken for its."
+    found[dlq, dlq_proposal.DEFAULT] = "It is the only named source: messages that name no source are taken for its."
     for arn in case.proposal.targets:
-        kind = registration.SOURCE_QUEUE if arn in case.proposal.ways else registration.TARGET
+        kind = dlq_proposal.SOURCE_QUEUE if arn in case.proposal.ways else dlq_proposal.TARGET
         given = {**wanted.target, **wanted.targets.get(arn, {})}
         seen = case.observed.queues.get(arn)
         of_target = {**(_of_queue(case, seen) if seen else {}), **_of_rate(case, arn), **dict.fromkeys(given, GIVEN)}

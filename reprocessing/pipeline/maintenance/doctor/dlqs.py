@@ -26,7 +26,7 @@ from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, W
 from reprocessing.pipeline.dlqs.examine.queues import AWS_MOVES
 from reprocessing.pipeline.maintenance.doctor import configuration, poll_history
 from reprocessing.pipeline.maintenance.doctor.sqs_permissions import missing_rights
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import dlq_proposal
 from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.routing import rules
 from reprocessing.store.targets import targets
@@ -51,7 +51,7 @@ _NAMES: Final = {
     "size_limit": "largest message of",
 }
 _ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
-_NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
+_NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
@@ -194,7 +194,7 @@ def _found(name: str, finding: Finding) -> DoctorFinding:
 def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[DoctorFinding]:
     strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.observed.targets]
     of_strangers = [difference for arn, fields in strangers for difference in targets.differences(arn, fields, None)]
-    for difference in registration.differences(found.proposal):
+    for difference in dlq_proposal.differences(found.proposal):
         if difference.field in _NOT_ASKED or replace(difference, kind="") in of_strangers:  # not stored yet
             continue
         yield _differs(row.name, difference)
@@ -202,7 +202,7 @@ def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[DoctorFindin
 
 def _differs(name: str, difference: Difference) -> DoctorFinding:
     cure = f"manage.py add_dlq {name} shows the new values; --confirm stores them."
-    if difference.field == registration.SOURCE:
+    if difference.field == dlq_proposal.SOURCE:
         what = f"Messages of {difference.after} fail into it, but that source is not stored."
         return warning_finding(name, what, "Where its messages go is decided only when they are captured.", cure)
     which = f"{_NAMES.get(difference.field, f'{difference.field} of')} {difference.name}"

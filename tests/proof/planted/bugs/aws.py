@@ -11,7 +11,7 @@ sent-twice-by-itself: test_an_answer_is_read_as_botocore_reads_it_and_no_request
 -        self._received.answer = answer
 +        self._received.answer = None
 
-@reprocessing/pipeline/aws/native_redrive.py
+@reprocessing/pipeline/aws/follow_redrives.py
 @tests/race/aws/test_native_redrive.py
 a-list-ends-what-was-claimed-since: test_an_answer_that_is_older_than_the_claim_ends_nothing
 -    active = next((move for move in listed if move.is_active), None)

@@ -19,46 +19,18 @@ stop-everything-stops-nothing: test_nothing_is_sent_if_it_is_stopped_observed_or
 -   AND NOT EXISTS (SELECT FROM redrive_global_stop)
 +
 
-@reprocessing/store/ordering/lanes.py
-@tests/race/safety/test_brakes.py
-lanes-behind-a-shut-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
-- WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
-+ WHERE breaker_id > 0{{but}}
+@reprocessing/store/ordering/lane_state.py
 @tests/race/ordering/test_heads.py
 a-head-that-comes-again-waits-for-nobody: test_a_letter_released_before_one_that_was_sent_waits_for_its_outcome
 -                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits
 +                 WHERE false) IS NOT NULL AS awaits
 @tests/race/ordering/test_lanes.py
-lock-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
-- WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')
-+ WHERE m.fence IS NULL OR n.phase = 'leased'
 next-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
 -ELSE n.fence = head.my_fence AND n.phase = 'leased' END
 +ELSE n.phase = 'leased' END
-renewal-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
-- WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
--RETURNING n.id AS lane_id
-+ WHERE n.id = m.lane_id AND n.phase = 'leased'
-+RETURNING n.id AS lane_id
-handed-back-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
--breaker_id)
-- WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
-+breaker_id)
-+ WHERE n.id = m.lane_id AND n.phase = 'leased'
 others-move-a-leased-lane: test_only_the_owner_moves_a_leased_lane
 -CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
 +CASE WHEN head.my_fence IS NULL THEN true
-leases-that-do-not-last: test_a_lane_belongs_to_its_owner_until_the_lease_ends
--false)
--           AND due_at <= (SELECT redrive_now()) AND {{wanted}}
-+false)
-+           AND {{wanted}}
-hinted-leases-that-do-not-last: test_a_lane_belongs_to_its_owner_until_the_lease_ends
-- WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at <= redrive_now()
-+ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at IS NOT NULL
-leases-wait-for-each-other: test_a_second_worker_waits_for_nobody
--ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
-+ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE) d
 @tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py
 a-key-is-held-behind-its-own-twin: test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back
 -           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
@@ -90,6 +62,37 @@ a-lane-passes-backwards: test_what_is_sent_late_by_a_person_s_release_makes_no_l
 what-earlier-tools-tried-is-never-stale: test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same
 -l.attempts + l.not_sent = l.earlier AS never_sent
 +l.attempts + l.not_sent = 0 AS never_sent
+
+@reprocessing/store/ordering/lanes.py
+@tests/race/safety/test_brakes.py
+lanes-behind-a-shut-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
+- WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
++ WHERE breaker_id > 0{{but}}
+@tests/race/ordering/test_lanes.py
+lock-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
+- WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')
++ WHERE m.fence IS NULL OR n.phase = 'leased'
+renewal-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
+- WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
+-RETURNING n.id AS lane_id
++ WHERE n.id = m.lane_id AND n.phase = 'leased'
++RETURNING n.id AS lane_id
+handed-back-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
+-breaker_id)
+- WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
++breaker_id)
++ WHERE n.id = m.lane_id AND n.phase = 'leased'
+leases-that-do-not-last: test_a_lane_belongs_to_its_owner_until_the_lease_ends
+-false)
+-           AND due_at <= (SELECT redrive_now()) AND {{wanted}}
++false)
++           AND {{wanted}}
+hinted-leases-that-do-not-last: test_a_lane_belongs_to_its_owner_until_the_lease_ends
+- WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at <= redrive_now()
++ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at IS NOT NULL
+leases-wait-for-each-other: test_a_second_worker_waits_for_nobody
+-ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
++ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE) d
 @tests/reprocessing/store/replay/test_task_hints.py
 hints-without-a-stamp: test_a_lane_is_not_hinted_at_twice_within_the_lifetime
 -UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)

@@ -16,31 +16,31 @@ rests-without-a-cap: test_without_jitter_it_doubles_up_to_the_cap
 @reprocessing/pipeline/replay/gate.py
 @tests/reprocessing/pipeline/aws/test_moved_meanwhile.py
 parked-before-a-capture-has-looked: test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked
--return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
+-return Park(ParkedReason.MOVED_BY_AWS) if lane.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 +return Park(ParkedReason.MOVED_BY_AWS)
 @tests/reprocessing/pipeline/replay/test_gate.py
 discarded-twins-go: test_a_twin_of_a_discarded_letter_is_parked
--            return _copy_of_twin(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
-+            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None
+-            return _copy_of_twin(lane) if lane.released else Park(ParkedReason.TWIN_DISCARDED)
++            return Park(ParkedReason.TWIN_DISCARDED) if lane.released else None
 conflicts-are-duplicates: test_an_equal_key_with_another_body_is_a_conflict
--        case ClaimState.DELIVERED if standing.claim_same_body:
+-        case ClaimState.DELIVERED if lane.claim_same_body:
 +        case ClaimState.DELIVERED:
 a-spent-message-is-no-canary: test_a_spent_head_is_parked_or_opens_its_breaker
 -            return None if on_trial else OpenBreaker(
 +            return OpenBreaker(
 canaries-do-not-rotate: test_the_head_with_the_fewest_tries_is_the_canary
--sorted(some, key=lambda standing: standing.tries or 0)
+-sorted(some, key=lambda lane: lane.tries or 0)
 +list(some)
 what-used-up-its-attempts-goes-on: test_a_spent_head_is_parked_or_opens_its_breaker
 -            return Park(ParkedReason.ATTEMPTS_SPENT)
 +            return None
 spent-attempts-are-not-asked-for: test_the_verdict_over_a_head
--    return (standing.attempts or 0) >= (standing.max_attempts or 1)
-+    return (standing.attempts or 0) > (standing.max_attempts or 1)
+-    return (lane.attempts or 0) >= (lane.max_attempts or 1)
++    return (lane.attempts or 0) > (lane.max_attempts or 1)
 @tests/reprocessing/pipeline/runs/test_plan.py
 stale-letters-go: test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once
--    if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "
-+    if standing.stale is None and standing.stale_policy == "
+-    if lane.stale and lane.never_sent and not lane.released and lane.stale_policy == "
++    if lane.stale is None and lane.stale_policy == "
 
 @reprocessing/pipeline/replay/lease_keeper.py
 @tests/reprocessing/pipeline/replay/test_lease_keeper.py
@@ -55,8 +55,8 @@ a-lease-counts-from-the-wire: test_a_turn_that_froze_after_its_intent_sends_noth
 @tests/race/ordering/test_a_wake_up.py
 next-is-asked-before-the-lock: test_a_letter_released_while_its_lane_s_head_is_gone_goes
 -        lanes.lock(ids, fences)
--        return lanes.advance(ids, fences, keep=True
-+        return lanes.advance(ids, fences, keep=True
+-        return lane_state.advance(ids, fences, keep=True
++        return lane_state.advance(ids, fences, keep=True
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-dead-owner-s-attempt-stays-open: test_a_repeated_letter_has_the_same_identity
 -    if inherited := [lane for lane in leased if lane.inherited]:
@@ -87,7 +87,7 @@ a-redrive-id-for-each-attempt: test_the_key_and_the_redrive_id_are_the_same_on_e
 @reprocessing/pipeline/replay/replay_slice.py
 @tests/reprocessing/pipeline/dlqs/test_workers_come_back.py
 nobody-asks-before-lanes-are-leased: test_what_aws_did_not_move_goes_at_once
--            native_redrive.check_before_leasing(self.runs)
+-            follow_redrives.check_before_leasing(self.runs)
 +
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 a-breaker-that-is-new-is-not-looked-at: test_a_new_breaker_delays_no_letter

@@ -65,7 +65,7 @@ def test_the_breadcrumb_leads_back_to_the_filtered_list() -> None:
     "query",
     [
         "nothing=1", "dlq=x", "state=none", "dlq__name__startswith=a", f"dlq__id__exact={'9' * 23}", "q=%00",
-        "%ff%fe", "after=x", "text=secret", "died_after=never", "o=-1", "q=" + "a" * 3_000, "list=list%3D", "e=1",
+        "%ff%fe", "after=x", "text=secret", "sent_after=never", "o=-1", "q=" + "a" * 3_000, "list=list%3D", "e=1",
         "&".join(f"a{n}=1" for n in range(2_000)), "reason=refused&reason=none", "<script>", "p=2&all=",
     ],
     ids=range(18),
@@ -84,7 +84,7 @@ def test_a_search_that_takes_too_long_has_no_links(monkeypatch: pytest.MonkeyPat
     letter = parked(source)
     monkeypatch.setattr(listed_messages, "_PATIENCE", 1)
     monkeypatch.setattr(
-        "reprocessing.store.parking_lot.message_filters._AFTER",
+        "reprocessing.store.parking_lot.filtered_letters._AFTER",
         "SELECT l.id FROM redrive_letter l, pg_sleep(5) WHERE {where}",
     )
     assert neighbours(person("ann", *LOOKS), f"{ADDRESS.format('parkedletter', letter.pk)}?list=") is None

@@ -9,7 +9,8 @@ from reprocessing.admin.parking_lot import failure_group_merging
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, FailureGroup, Letter, Source
-from reprocessing.store.parking_lot import export, failure_group_pages, failure_groups, open_messages
+from reprocessing.store.parking_lot import export, failure_group_pages, failure_group_review
+from reprocessing.store.search import open_messages
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.parked_messages import failure_group as group
 
@@ -67,7 +68,7 @@ def test_merged_groups_are_one_row_with_the_messages_of_all_and_a_record_of_who_
     assert ann.get(f"{LIST}{b.pk}/change/").headers["Location"] == f"{LIST}{a.pk}/change/"
     merge(ann, c, a)  # and what is merged into it comes along
     assert listed() == [("c", 3, 2)]
-    assert [(row.title, row.n) for row in failure_groups.largest_groups(5)] == [("c", 3)]
+    assert [(row.title, row.n) for row in failure_group_review.largest_groups(5)] == [("c", 3)]
 
 
 def test_numbers_of_a_group_with_more_parts_than_its_page_names_lead_to_the_messages_of_all_parts(

@@ -15,7 +15,7 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import run_bulk_actions
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.search import stored_filters
 from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.payload_rings import Rings, encrypted, rings
@@ -178,7 +178,7 @@ def test_a_bulk_action_on_a_value_changes_exactly_its_messages(encrypted: Rings)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     operation.refresh_from_db()
     assert (operation.asked, operation.done) == (3, 3)
-    assert message_filters.count_letters(sieve) == 3
+    assert filtered_letters.count_letters(sieve) == 3
 
 
 def test_a_value_without_a_field_is_no_filter(ann: Client) -> None:

@@ -16,8 +16,9 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.safety import stops
+from reprocessing.store.search import filter_conditions
 from tests.reprocessing.admin.parking_lot.parked_messages import (
     DECIDES,
     LOOKS,
@@ -71,7 +72,7 @@ def test_pages_show_each_message_once_newest_first(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_filters, "MAX_COUNT", 3)
+    monkeypatch.setattr(filtered_letters, "MAX_COUNT", 3)
     monkeypatch.setattr(message_list, "SHOWN", 2)
     source = dlq()
     for _ in range(5):
@@ -92,7 +93,7 @@ def test_every_filter_of_the_page_narrows_the_list() -> None:
         {"dlq": here.dlq_id}, {"dlq__id__exact": here.dlq_id}, {"reason": "stale"}, {"reason__exact": "stale"},
         {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
         {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"source": here.pk}, {"key": "a"},
-        {"died_before": (database_now() - timedelta(days=1)).isoformat()},
+        {"sent_before": (database_now() - timedelta(days=1)).isoformat()},
         {"target": one.target_id, "parked_after": "2020-01-01T00:00"},
     )  # fmt: skip
     for query in asked:
@@ -270,7 +271,7 @@ def test_body_search_is_limited_and_acts_only_if_complete(monkeypatch: pytest.Mo
     letters = [parked(source, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
     client = person("ann", *EVERYTHING)
     assert len(listed(client, text="card")) == 3
-    monkeypatch.setattr(message_filters, "SEARCHED_LETTERS", 2)
+    monkeypatch.setattr(filter_conditions, "SEARCHED_LETTERS", 2)
     assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
     page = post(client, LOT + "discard", scope="all", query="text=card")
     assert "A text is searched for only in the newest 2 messages, and there are more." in page
@@ -281,7 +282,7 @@ def test_body_search_is_limited_and_acts_only_if_complete(monkeypatch: pytest.Mo
 
 def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
-    monkeypatch.setattr(message_filters, "_PATIENCE", 20)
-    monkeypatch.setitem(message_filters._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
+    monkeypatch.setattr(filter_conditions, "_PATIENCE", 20)
+    monkeypatch.setitem(filter_conditions._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
     answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
     assert (answer.status_code, "Narrow the filter by DLQ, group or dates." in answer.content.decode()) == (200, True)

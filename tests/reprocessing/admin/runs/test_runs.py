@@ -273,10 +273,10 @@ def test_form_submitted_twice_plans_one_run(source: Source, ann: Client) -> None
         ({"mode": "observe"}, "is in mode observe"),
         ({"mode": "automatic"}, "its standing run redrives all messages"),
         ({"source": "elsewhere"}, "shop-dlq has no such source queue"),
-        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "Exchange the two dates."),
+        ({"sent_after": "2026-02-01 00:00", "sent_before": "2026-01-01 00:00"}, "Exchange the two dates."),
         ({"reason": " "}, "This field is required"),
         ({"name": "no name"}, "Use only the letters a to z"),
-        ({"died_after": "yesterday"}, "Not a valid date and time."),
+        ({"sent_after": "yesterday"}, "Not a valid date and time."),
         ({"message_ids": " ".join(map(str, range(1001)))}, "More than 1,000"),
     ],
 )

@@ -157,8 +157,7 @@ def test_a_word_that_is_no_id_and_no_value_is_searched_for_in_bodies(ann: Client
 
 
 def test_a_scan_says_where_it_stopped(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("store.parking_lot.message_filters",):
-        monkeypatch.setattr(f"reprocessing.{module}.SEARCHED_LETTERS", 1)
+    monkeypatch.setattr("reprocessing.store.search.filter_conditions.SEARCHED_LETTERS", 1)
     source = _shop()
     old, new = _order(source, 1, note="declined"), _order(source, 2, note="declined")
     page = _page(ann, '"declined"')

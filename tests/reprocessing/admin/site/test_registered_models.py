@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.site.readonly_admin import FirstPages
+from reprocessing.admin.site.keyset_list import FirstPages
 from reprocessing.models import Letter, Reporter
 from reprocessing.models.letter import ParkedLetter
 from tests.reprocessing.admin.site.sample_rows import rows_of_everything
@@ -82,7 +82,7 @@ def test_strange_searches_are_answered(root: Client, rows: None) -> None:
 
 
 def test_count_has_a_limit(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
-    monkeypatch.setattr("reprocessing.admin.site.readonly_admin.REACH", 2)
+    monkeypatch.setattr("reprocessing.admin.site.keyset_list.REACH", 2)
     everything = Letter.objects.order_by("pk")
     assert [Paginator(everything, 1).count, FirstPages(everything, 1).count] == [3, 2]
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering import lanes
 from tests.contract.endpoints import Sandbox
@@ -105,5 +105,5 @@ def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
     assert 'as anna asked ("a bulk"): nothing is captured' in ask("redrive_status", bench.name)
     said = ask("stop_redrive", bench.name, *WHY, "--confirm")
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert not is_aws_s(bench)

@@ -27,7 +27,7 @@ from reprocessing.models import (
     Target,
     Wave,
 )
-from reprocessing.models.dlq_copy import DlqCopyState
+from reprocessing.models.payload import DlqCopyState
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.safety import stops

@@ -27,7 +27,7 @@ from reprocessing.management.shared.drain_command import Interruption
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Letter, Run, Target
 from reprocessing.models import Lane as LaneRow
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.replay.replay_slice import Report
@@ -190,7 +190,7 @@ def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, 
 def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=database_now(), handle="h")
-    monkeypatch.setattr(native_redrive, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
+    monkeypatch.setattr(follow_redrives, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
     said = refusal("drain_dlq", bench.name, "--confirm")
     assert "A redrive by AWS has run since" in said
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said

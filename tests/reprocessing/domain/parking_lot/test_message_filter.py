@@ -32,7 +32,7 @@ def sieves(draw: st.DrawFn) -> MessageFilter:
         states=tuple(one.value for one in LetterState if one in states),
         reasons=tuple(one.value for one in ParkedReason if one in reasons),
         key=draw(TEXTS), named=draw(TEXTS), text=draw(TEXTS),
-        died_after=died[0] if len(set(died)) > 1 else None, died_before=died[-1] if died else None,
+        sent_after=died[0] if len(set(died)) > 1 else None, sent_before=died[-1] if died else None,
         finished_after=finished[0] if finished else None,
         assigned=draw(st.sampled_from([None, "", "ann"])),
     )  # fmt: skip
@@ -58,7 +58,7 @@ def test_any_address_is_read_or_refused_in_a_sentence(query: dict[str, list[str]
         assert str(error).endswith(".")  # noqa: PT017  # most addresses are read
 
 
-@pytest.mark.parametrize("name", ["dlq", "group", "source", "target", "rule", "run", "state", "reason", "died_after"])
+@pytest.mark.parametrize("name", ["dlq", "group", "source", "target", "rule", "run", "state", "reason", "sent_after"])
 @pytest.mark.parametrize("value", ["x", "-1", "9" * 40, "\u0661", "1e3", "\0"])
 def test_an_invalid_value_is_never_ignored(name: str, value: str) -> None:
     with pytest.raises(InvalidFilter, match=name):
@@ -92,13 +92,13 @@ def test_every_condition_is_told_in_words() -> None:
     at = datetime(2026, 3, 1, 8, tzinfo=UTC)
     every = MessageFilter(
         dlq=1, group=2, source=3, target=4, rule=5, run=6, states=("parked", "discarded"), key="k", text="secret",
-        reasons=("stale", "no_key"), died_after=at, died_before=at, finished_before=at, assigned="ann",
+        reasons=("stale", "no_key"), sent_after=at, sent_before=at, finished_before=at, assigned="ann",
     )  # fmt: skip
     told = (
         "parked or discarded messages of the DLQ 1 and of the group 2 and that failed in 3 and whose target is 4 "
         "and that the rule 5 decided about and of the run 6 and whose reason is stale or no key "
-        'and with the ordering key "k"{} and that failed at 2026-03-01 08:00:00 UTC or later '
-        "and that failed before 2026-03-01 08:00:00 UTC and in this state since before 2026-03-01 08:00:00 UTC and "
+        'and with the ordering key "k"{} and first sent at 2026-03-01 08:00:00 UTC or later '
+        "and first sent before 2026-03-01 08:00:00 UTC and in this state since before 2026-03-01 08:00:00 UTC and "
         "assigned to ann{}"
     )
     assert every.sentence() == told.format(' and whose body contains "secret"', "")
@@ -115,7 +115,7 @@ def test_every_condition_is_told_in_words() -> None:
         ({"dlq": ["x"]}, "The filter dlq takes the number of an id, not 'x'."),
         ({"dlq": [str(2**63)]}, f"The filter dlq takes the number of an id, not '{2**63}'."),
         ({"x": ["7"]}, "There is no filter 'x'. Remove it from the address."),
-        ({"died_after": ["x"]}, "The filter died_after takes a time such as 2026-03-01T08:00 (UTC), not 'x'."),
+        ({"sent_after": ["x"]}, "The filter sent_after takes a time such as 2026-03-01T08:00 (UTC), not 'x'."),
         (
             {"parked_after": ["2026-03-01"], "parked_before": ["2026-03-01"]},
             f"No message was parked both after {MARCH} and before {MARCH}. Swap the two times.",
@@ -129,7 +129,7 @@ def test_a_filter_that_cannot_be_read_is_refused_in_a_sentence(query: dict[str, 
 
 
 def test_the_longest_text_is_a_filter_and_times_may_have_a_zone() -> None:
-    asked = {"key": ["x" * 1_024], "dlq": ["7", "7"], "died_after": ["2026-03-01T08:00+01:00"], "state": ["delivered"]}
+    asked = {"key": ["x" * 1_024], "dlq": ["7", "7"], "sent_after": ["2026-03-01T08:00+01:00"], "state": ["delivered"]}
     found = MessageFilter.from_query(asked)
     assert (found.key, found.dlq, found.states) == ("x" * 1_024, 7, ("delivered",))
-    assert found.died_after == datetime(2026, 3, 1, 7, tzinfo=UTC)
+    assert found.sent_after == datetime(2026, 3, 1, 7, tzinfo=UTC)

@@ -31,9 +31,9 @@ def test_a_stored_selection_with_only_a_limit_is_read() -> None:
 
 def test_a_selection_is_told_in_words() -> None:
     at = datetime(2026, 3, 1, 8, tzinfo=UTC)
-    told = Selection(limit=5, source="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
+    told = Selection(limit=5, source="shop", sent_after=at, sent_before=at, key="anna", message_ids=("a", "b"))
     assert str(ALL_LETTERS) == "all messages"
     assert str(told) == (
-        "5 messages that failed in shop and that failed at 2026-03-01T08:00:00+00:00 or later and that failed before "
+        "5 messages that failed in shop and first sent at 2026-03-01T08:00:00+00:00 or later and first sent before "
         "2026-03-01T08:00:00+00:00 and with the ordering key anna and named by message id (2)"
     )

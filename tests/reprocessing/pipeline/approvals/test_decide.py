@@ -40,7 +40,7 @@ from reprocessing.pipeline.parking_lot import act_on_parked, edit, run_bulk_acti
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.store.approvals import default_limit, requests
 from reprocessing.store.dlqs import registration
-from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import removal

@@ -12,13 +12,13 @@ from django.core.management import call_command
 from django.test import Client
 
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter, Run
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.capture import moved_by_aws
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.safety import stops
@@ -69,7 +69,7 @@ def test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has
     bench, run = _interrupted(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     if seen:
-        native_redrive.read_redrives(bench.dlq)
+        follow_redrives.read_redrives(bench.dlq)
     let_it_end(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
     assert (_ends(bench), _goes_on(bench, run)) == ([MAYBE] * 2, [])
@@ -127,9 +127,9 @@ def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock
 def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     """Whoever has judged the head finds out with the intent."""
     bench = _running(clock, "a")
-    native_redrive.check_before_leasing(None)
+    follow_redrives.check_before_leasing(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
-    (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
+    (head,) = lane_state.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
     assert head.gone is None
     moved_by_aws.mark_moved(bench.dlq.pk)
     assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
@@ -212,7 +212,7 @@ def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: 
     bench, _ = _interrupted(clock, "a")
     DeadLetterQueue.objects.update(leased_until=lanes.database_now() + timedelta(minutes=1))
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    native_redrive.check_before_resuming(bench.dlq.pk)
+    follow_redrives.check_before_resuming(bench.dlq.pk)
     assert (_ends(bench), bench.dlq.aws_redrive_since) == ([MAYBE], None)
 
 
@@ -254,10 +254,10 @@ def test_of_a_dlq_that_nobody_captures_aws_is_asked_once_in_a_while(clock: Clock
     begin_outside(bench)
     let_it_end_unseen(bench)
     DeadLetterQueue.objects.update(aws_redrive_asked_at=lanes.database_now())
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert _ends(bench) == [("waiting", "")]
-    clock.advance(native_redrive.CHECK_EVERY + 1)
-    native_redrive.sweep()
+    clock.advance(follow_redrives.CHECK_EVERY + 1)
+    follow_redrives.sweep()
     assert _ends(bench) == [MAYBE]
 
 
@@ -268,10 +268,10 @@ def test_where_no_copy_is_in_sight_or_nothing_waits_aws_is_not_asked(
     hidden.enqueue("a")
     idle = mine()
     captured_and_in_sight(idle, clock, "a")
-    monkeypatch.setattr(native_redrive, "move_tasks", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr(follow_redrives, "move_tasks", lambda *_: pytest.fail("it was asked"))
     DlqCopy.objects.filter(dlq_id=hidden.dlq.pk).update(visible_until=lanes.database_now() + timedelta(hours=1))
-    native_redrive.sweep()
-    native_redrive.check_before_resuming(None)
+    follow_redrives.sweep()
+    follow_redrives.check_before_resuming(None)
 
 
 def _by_command(_: Workbench, run: Run) -> None:

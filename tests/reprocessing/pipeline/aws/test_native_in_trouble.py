@@ -12,7 +12,7 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.gateways.sqs import Move
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline.aws import collect_metrics, native_redrive
+from reprocessing.pipeline.aws import collect_metrics, follow_redrives
 from reprocessing.pipeline.maintenance.doctor import poll_history
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.capture import capture_lease
@@ -58,7 +58,7 @@ def ills(bench: Workbench) -> list[str]:
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
-    monkeypatch.setattr(native_redrive, "move_tasks", lambda _arn, _role: list(moves))
+    monkeypatch.setattr(follow_redrives, "move_tasks", lambda _arn, _role: list(moves))
 
 
 unheard = Mock(side_effect=QueueUnreachable("SQS refused: AccessDenied."))
@@ -75,7 +75,7 @@ def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.
     bench = claimed()
     bench.bury("left")
     answer(monkeypatch, Move("FAILED", None, 3, 9, lanes.database_now(), failure="CouldNotDetermineMessageSource"))
-    native_redrive.sweep()
+    follow_redrives.sweep()
     said = (
         "AWS's own redrive failed. AWS says FAILED (CouldNotDetermineMessageSource): 3 messages moved. "
         "Messages that it did not move are still in the DLQ."
@@ -92,7 +92,7 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     with monkeypatch.context() as patch:
         answer(patch, Move("FAILED", None, 3, 9, lanes.database_now(), failure="AccessDenied"))
-        native_redrive.sweep()
+        follow_redrives.sweep()
     start(bench)
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
 
@@ -100,20 +100,20 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_ended_as_it_should_leaves_what_a_capture_said(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed(trouble="SQS did not answer.")
     answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.database_now()))
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert (watch(bench).native, watch(bench).trouble) == ("", "SQS did not answer.")
 
 
 def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     with monkeypatch.context() as patch:
-        patch.setattr(native_redrive, "move_tasks", unheard)
-        native_redrive.sweep()
+        patch.setattr(follow_redrives, "move_tasks", unheard)
+        follow_redrives.sweep()
         told = watch(bench).trouble
     assert told.startswith("AWS's own redrive cannot be checked, so the DLQ stays with AWS: SQS refused")
     assert in_trouble(bench) == 1.0
     answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.database_now(), handle="h"))
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
 
 

@@ -11,7 +11,7 @@ from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
 from reprocessing.models import AuditEntry, DeadLetterQueue, DlqCopy, Letter
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives, native_redrive
 from reprocessing.pipeline.aws.native_redrive import Cancelling, NothingToCancel, RedriveUnknown, Refusal
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.runs.drain import plan_run
@@ -154,10 +154,10 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(
 ) -> None:
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     assert isinstance(start(bench), RedriveUnknown)
-    native_redrive.sweep()
+    follow_redrives.sweep()
     assert is_aws_s(bench)  # the call may be on its way
-    clock.advance(native_redrive.LISTED_WITHIN + 1)
-    native_redrive.sweep()
+    clock.advance(follow_redrives.LISTED_WITHIN + 1)
+    follow_redrives.sweep()
     assert (is_aws_s(bench), acts(bench)[-1]) == (False, ("changed", "the service", "AWS never began it."))
 
 
@@ -173,7 +173,7 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(bench: Workbench, m
 
     monkeypatch.setattr(native_redrive, "begin_move", begun_and_lost)
     assert isinstance(start(bench), RedriveUnknown)
-    native_redrive.read_redrives(bench.dlq)
+    follow_redrives.read_redrives(bench.dlq)
     found = aws_redrives.current(bench.dlq.pk)
     assert found is not None
     assert found.handle
@@ -189,7 +189,7 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(
     _moved(bench)
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
-    native_redrive.read_redrives(bench.dlq)
+    follow_redrives.read_redrives(bench.dlq)
     assert is_aws_s(bench)
 
 
@@ -205,7 +205,7 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
     assert found.by == aws_redrives.UNKNOWN_REQUESTER
     native_redrive.cancel(bench.dlq, by="anna", reason="ours to drain")
     let_it_end(bench)
-    clock.advance(native_redrive.CHECK_EVERY + 1)
+    clock.advance(follow_redrives.CHECK_EVERY + 1)
     assert bench.capture().captured.letters == bench.left()
 
 
@@ -271,7 +271,7 @@ def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: C
     moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
     Letter.objects.update(blocked_reason="", planned=False)  # as the capture that sees its copy leaves it
-    native_redrive.read_redrives(bench.dlq)
+    follow_redrives.read_redrives(bench.dlq)
     assert objections(bench) == [""]
     moved_outside(bench)
     assert objections(bench) == [""]  # it moved nothing
@@ -284,7 +284,7 @@ def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) 
     bench = _captured(clock, "a")
     _moved(bench)
     Letter.objects.update(blocked_reason="", planned=False)
-    native_redrive.read_redrives(bench.dlq)
+    follow_redrives.read_redrives(bench.dlq)
     assert objections(bench) == [""]
 
 

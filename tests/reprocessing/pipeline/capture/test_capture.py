@@ -25,7 +25,7 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import lease_keeper, settle
 from reprocessing.store.capture import capture_lease, received_copies
 from reprocessing.store.capture.received_copies import KnownCopy
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
 from tests.reprocessing.pipeline.interposed import happens_after, happens_before
@@ -78,7 +78,7 @@ def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mo
     bench = enqueued("letter")
     with monkeypatch.context() as patch:
         patch.setattr(lanes, "lock", lambda lanes, _: set(lanes))
-        patch.setattr(lanes, "advance", Mock(side_effect=DatabaseError("gone")))
+        patch.setattr(lane_state, "advance", Mock(side_effect=DatabaseError("gone")))
         with pytest.raises(DatabaseError):
             settle.heads({(bench.lane().pk, 0): LetterClosing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
     assert (bench.left(), bench.letter().state, DlqCopy.objects.get().state) == (1, "waiting", "held")

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from reprocessing.domain.errors import QueueRequestRefused, QueueUnreachable
 from reprocessing.gateways.sqs import Move, move_tasks
 from reprocessing.models import DeadLetterQueue, DlqCopy, Run
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.replay.gate import MAYBE_MOVED
 from reprocessing.store.aws import aws_redrive_checks
 from reprocessing.store.ordering import lanes, stalled_lanes, why_lanes_wait
@@ -36,7 +36,7 @@ def asked(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.append(arn)
         return move_tasks(arn, role)
 
-    monkeypatch.setattr(native_redrive, "move_tasks", ask)
+    monkeypatch.setattr(follow_redrives, "move_tasks", ask)
     return found
 
 
@@ -45,7 +45,7 @@ def _lease(**options: object) -> list[lanes.LeasedLane]:
 
 
 def _fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(native_redrive, "move_tasks", Mock(side_effect=error))
+    monkeypatch.setattr(follow_redrives, "move_tasks", Mock(side_effect=error))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
 ) -> None:
     options = which(list(bench.dlq.lanes.values_list("pk", flat=True)))
     assert _lease(**options) == []
-    native_redrive.check_before_leasing(None)
+    follow_redrives.check_before_leasing(None)
     clock.advance(aws_redrive_checks.ANSWER_VALID_FOR - 1)
     assert len(_lease(**options)) == 2
     clock.advance(10)  # the leases are over, their owner is dead
@@ -104,16 +104,16 @@ def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
 ) -> None:
     own = None if runs is None else list(Run.objects.values_list("pk", flat=True))
     for _ in range(3):
-        native_redrive.check_before_leasing(own)
+        follow_redrives.check_before_leasing(own)
         clock.advance(14)
     assert asked == [bench.dlq.arn]
     clock.advance(aws_redrive_checks.ANSWER_VALID_FOR)
-    native_redrive.check_before_leasing(own)
+    follow_redrives.check_before_leasing(own)
     assert asked == [bench.dlq.arn] * 2
 
 
 def test_of_another_run_s_dlq_nobody_asks(bench: Workbench, asked: Asked) -> None:
-    native_redrive.check_before_leasing([0])
+    follow_redrives.check_before_leasing([0])
     assert asked == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
@@ -137,7 +137,7 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
     assert set(_obstacles(bench)) == {why}
     clock.advance(600)
     assert (stalled_lanes.find_stalled(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
-    native_redrive.sweep()  # beat's, once a minute
+    follow_redrives.sweep()  # beat's, once a minute
     assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().aws_redrive_error) == (2, "")
     bench.replay()
     assert len(bench.delivered()) == 2
@@ -147,9 +147,9 @@ def test_what_aws_answered_is_known_when_it_is_written_down(bench: Workbench, mo
     """Whoever dies in between has another one ask."""
     dies = Mock(side_effect=Killed)
     with monkeypatch.context() as patch:
-        patch.setattr(native_redrive, "_resolve", dies)
+        patch.setattr(follow_redrives, "_resolve", dies)
         with pytest.raises(Killed):
-            native_redrive.check_before_leasing(None)
+            follow_redrives.check_before_leasing(None)
     assert (_lease(), bench.delivered()) == ([], [])
 
 
@@ -168,7 +168,7 @@ def test_whoever_may_not_ask_lets_them_go_on(bench: Workbench, monkeypatch: pyte
 
 def test_a_question_whose_asker_died_is_asked_again(bench: Workbench, clock: Clock, asked: Asked) -> None:
     assert aws_redrive_checks.dlqs_to_ask_about(None) == [bench.dlq.pk]
-    native_redrive.check_before_leasing(None)
+    follow_redrives.check_before_leasing(None)
     assert (asked, _lease()) == ([], [])
     clock.advance(21)
     bench.replay()
@@ -179,10 +179,10 @@ def test_an_answer_holds_from_when_it_was_asked_for(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AWS takes its time, or whoever asked is frozen with the answer: what was moved since is in no list."""
-    monkeypatch.setattr(native_redrive, "run_as_completed", lambda act, works, _threads, within: map(act, works))
+    monkeypatch.setattr(follow_redrives, "run_as_completed", lambda act, works, _threads, within: map(act, works))
     takes = aws_redrive_checks.ANSWER_VALID_FOR + 1
-    happens_after(monkeypatch, native_redrive, "move_tasks", lambda: clock.advance(takes))
-    native_redrive.check_before_leasing(None)
+    happens_after(monkeypatch, follow_redrives, "move_tasks", lambda: clock.advance(takes))
+    follow_redrives.check_before_leasing(None)
     assert _lease() == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection
 
 from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, ParkingQueueMessage, Run
-from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import group_failures
@@ -56,7 +56,7 @@ def test_a_parking_queue_that_does_not_exist_keeps_no_other_dlq_from_its_sweep(
 ) -> None:
     first, second = _a_dlq_in_front_of_another()
     handed: list[int] = []
-    monkeypatch.setattr(native_redrive, "sweep", lambda: handed.append(1))
+    monkeypatch.setattr(follow_redrives, "sweep", lambda: handed.append(1))
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         recover.sweep_all(conf=first.conf)
     assert (first.left(), second.left(), handed) == (1, 0, [1])

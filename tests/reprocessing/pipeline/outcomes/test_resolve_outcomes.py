@@ -19,7 +19,7 @@ from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Target
 from reprocessing.models.target import TargetCheck
 from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.aws import metrics
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.outcomes import evidence
 from reprocessing.store.outcomes.evidence import TargetLook
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -178,7 +178,7 @@ def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mon
     bench.delivered()
     _see(bench, taken, 60, 160)
     _drain(bench, taken, 160)
-    monkeypatch.setattr(lanes, "advance", Mock(side_effect=DatabaseError("gone")))
+    monkeypatch.setattr(lane_state, "advance", Mock(side_effect=DatabaseError("gone")))
     with pytest.raises(DatabaseError):
         bench.promote()
     assert (bench.left(), bench.states(), DlqCopy.objects.get().state) == (1, {"letter": "awaiting"}, "held")

@@ -12,7 +12,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
@@ -245,19 +245,19 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         MessageFilter(), MessageFilter(dlq=there.dlq_id), MessageFilter(reasons=("stale",)), MessageFilter(key="a"),
         MessageFilter(named="a"),
         MessageFilter(text="of a"), MessageFilter(named=letter.message_id), MessageFilter(named=str(letter.public_id)),
-        MessageFilter(assigned="ben"), MessageFilter(assigned=""), MessageFilter(died_before=letter.first_sent_at),
+        MessageFilter(assigned="ben"), MessageFilter(assigned=""), MessageFilter(sent_before=letter.first_sent_at),
         MessageFilter(finished_after=letter.finished_at), MessageFilter(group=7), MessageFilter(rule=7),
         MessageFilter(source=here.pk), MessageFilter(run=7),
         MessageFilter(target=here.target_id), MessageFilter(states=("discarded",)),
         MessageFilter(text="of a", reasons=("stale",)),
         MessageFilter(states=("parked", "discarded"), dlq=here.dlq_id),
     ):  # fmt: skip
-        listed = {one.id for one in message_filters.newest_letters(sieve, limit=50)}
+        listed = {one.id for one in filtered_letters.newest_letters(sieve, limit=50)}
         operation = _done(BulkActionKind.NOTE, sieve)
         assert set(_reviewed(operation)) == listed, sieve
         counted = (
-            message_filters.count_letters(sieve),
-            sum(kind.n for kind in message_filters.counts_by_reason(sieve)),
+            filtered_letters.count_letters(sieve),
+            sum(kind.n for kind in filtered_letters.counts_by_reason(sieve)),
             operation.asked,
         )
         assert set(counted) == {len(listed)}

@@ -17,7 +17,7 @@ from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, group_failures
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.store.outcomes import delivery_status
-from reprocessing.store.parking_lot import bulk_actions, message_edits, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters, message_edits
 from reprocessing.store.payloads import payload_keys
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
@@ -117,8 +117,8 @@ def test_a_text_is_found_in_sealed_bodies_captured_or_edited() -> None:
     letter, _ = _parked(bench), bench.enqueue("another")
     for text, found in ((CANARY, [letter.pk]), ("nobody", [])):
         sieve = MessageFilter(text=text)
-        page = message_filters.letter_page(sieve, below=None, limit=10)
-        assert ([one.id for one in page.letters], page.n, message_filters.count_letters(sieve)) == (
+        page = filtered_letters.letter_page(sieve, below=None, limit=10)
+        assert ([one.id for one in page.letters], page.n, filtered_letters.count_letters(sieve)) == (
             found,
             len(found),
             len(found),

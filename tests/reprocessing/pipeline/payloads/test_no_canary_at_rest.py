@@ -25,7 +25,7 @@ from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, group_failures, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.pipeline.replay import late_answers, slow_targets
-from reprocessing.store.parking_lot import bulk_actions, message_edits, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters, message_edits
 from reprocessing.store.payloads import payload_keys
 from tests.reprocessing.payload_rings import OLD, Rings
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
@@ -43,7 +43,7 @@ def _work(canary: str) -> None:
     letter = bench.letter(state="parked")
     _refuse_by_http(canary)
     group_failures.assign_groups(batches=5)
-    assert message_filters.count_letters(MessageFilter(text=canary)) == 2
+    assert filtered_letters.count_letters(MessageFilter(text=canary)) == 2
     bulk_actions.create(uuid.uuid4(), BulkActionKind.NOTE, MessageFilter(text=canary), {}, by="ann", reason="looked at")
     run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=5)
     said = ConsumerReport(verdict="failed", public_id=letter.public_id, type="Error", message=f"no such {canary}")

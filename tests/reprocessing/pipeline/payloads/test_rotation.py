@@ -13,7 +13,7 @@ from reprocessing.models import BulkAction, BulkActionKind, Letter, Payload, Pay
 from reprocessing.pipeline.payloads import rotate
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.payloads import content, payload_keys, resealing
 from reprocessing.store.search import stored_filters
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
@@ -83,7 +83,7 @@ def test_what_was_stored_readable_is_sealed_and_stays_recognisable(rings: Rings)
     bench.replay()
     bench.redrive("canary", idem="i")
     assert sorted(Letter.objects.values_list("state", flat=True)) == ["delivered", "duplicate"]
-    assert message_filters.count_letters(MessageFilter(text="canary", states=("delivered",))) == 1
+    assert filtered_letters.count_letters(MessageFilter(text="canary", states=("delivered",))) == 1
 
 
 def test_sealing_that_was_killed_continues_where_it_ended(rings: Rings) -> None:

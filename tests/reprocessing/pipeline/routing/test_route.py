@@ -53,7 +53,7 @@ def test_the_first_matching_rule_decides() -> None:
     parked = bench.letter(state="parked")
     assert (parked.reason, parked.detail) == ("quarantined", "first")
     assert [copy.message_id for copy in turned.deletable] == [parked.message_id]
-    assert sorted(lane.phase for lane in turned.standings) == ["held", "idle", "leased"]
+    assert sorted(lane.phase for lane in turned.lane_states) == ["held", "idle", "leased"]
 
 
 def test_a_rule_for_one_dlq_decides_nothing_in_another() -> None:
@@ -83,10 +83,10 @@ def test_behind_a_quarantined_letter_the_next_one_is_asked() -> None:
     bench.capture()
     bench.enqueue("third", key="k", tenant="other")
     first = ask(leased())
-    second = ask(first.standings)
-    third = ask(second.standings)
+    second = ask(first.lane_states)
+    third = ask(second.lane_states)
     assert bench.states() == {"first": "parked", "second": "parked", "third": "waiting"}
-    assert [lane.phase for lane in third.standings] == ["leased"]
+    assert [lane.phase for lane in third.lane_states] == ["leased"]
 
 
 def test_disabling_a_rule_wakes_the_letters_that_it_held() -> None:
@@ -137,7 +137,7 @@ def test_a_delayed_letter_is_delayed_once(clock: Clock) -> None:
     assert bench.letter().due_at == due
     clock.advance(MINUTE)
     rule("other", "discard", "body:kind equals nowhere", position=1)
-    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
+    assert [lane.phase for lane in ask(leased()).lane_states] == ["leased"]
     assert bench.letter().due_at == due
 
 
@@ -206,11 +206,11 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
         target=bench.target, key_space=str(bench.dlq.pk), key_hash=key_hash("k"), letter=letter, state="held",
         body_hash=letter.body_hash, until=lanes.database_now(),
     )  # fmt: skip
-    standings = ask(leased()).standings
+    standings = ask(leased()).lane_states
     assert [head.target_id for head in standings] == [other.pk]
     assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
     disable(ways)
-    assert [head.target_id for head in ask(standings).standings] == [bench.target.pk]
+    assert [head.target_id for head in ask(standings).lane_states] == [bench.target.pk]
     letter.refresh_from_db()
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
 
@@ -218,7 +218,7 @@ def test_a_letter_is_diverted_and_returns_to_its_own_target() -> None:
 def test_a_letter_of_a_deleted_divert_rule_goes_to_its_own_target() -> None:
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=_target("other"))
-    lanes.hand_back([HandedBack(lane.lane_id, lane.fence) for lane in ask_all(bench, "x").standings])
+    lanes.hand_back([HandedBack(lane.lane_id, lane.fence) for lane in ask_all(bench, "x").lane_states])
     rule_changes.remove(ways.pk, by="anna", reason="a mistake")
     route.wake_stopped(RuleBook.load())
     rule_changes.erase(ways.pk)
@@ -321,7 +321,7 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
 def test_hits_count_each_letter_once() -> None:
     bench = Workbench()
     rule("fine", "replay")
-    standings = ask_all(bench, "x", "y").standings
+    standings = ask_all(bench, "x", "y").lane_states
     change_the_rules()
     ask(standings)
     fine = Rule.objects.get(name="fine")
@@ -336,7 +336,7 @@ def test_decisions_of_an_old_book_are_not_written() -> None:
     disable(bad)
     turned = ask(standings, book)
     assert (bench.states(), bench.letter().rulebook_version) == ({"x": "waiting"}, 0)
-    assert [lane.phase for lane in turned.standings] == ["leased"]
+    assert [lane.phase for lane in turned.lane_states] == ["leased"]
     assert RuleBook.load(book) is not book
     current = RuleBook.load()
     assert RuleBook.load(current) is current
@@ -367,7 +367,7 @@ def test_a_lost_lane_is_left_to_its_new_owner() -> None:
     bench.enqueue("x")
     standings = leased()
     Lane.objects.update(fence=9_000_000)
-    assert ask(standings).standings == []
+    assert ask(standings).lane_states == []
     assert bench.states() == {"x": "waiting"}
 
 
@@ -392,7 +392,7 @@ def test_a_deleted_rule_decides_nothing() -> None:
     bench.enqueue("x")
     standings, book = leased(), RuleBook.load()
     Rule.objects.filter(pk=bad.pk).delete()
-    assert [lane.phase for lane in ask(standings, book).standings] == ["leased"]
+    assert [lane.phase for lane in ask(standings, book).lane_states] == ["leased"]
     assert (bench.letter().route, bench.letter().rulebook_version) == ("", 0)
 
 
@@ -411,7 +411,7 @@ def test_a_release_wins_over_the_rule_that_quarantined() -> None:
     ask_all(bench, "x")
     act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     change_the_rules()
-    assert [lane.phase for lane in ask(leased()).standings] == ["leased"]
+    assert [lane.phase for lane in ask(leased()).lane_states] == ["leased"]
     assert bench.letter().state == "waiting"
 
 

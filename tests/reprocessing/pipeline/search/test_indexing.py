@@ -18,7 +18,7 @@ from reprocessing.pipeline.search import reindex
 from reprocessing.store import rows
 from reprocessing.store.maintenance import body_retention, retention
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.payloads import payload_keys
 from reprocessing.store.search import reindexing, search_settings
 from tests.reprocessing.payload_rings import OLD, Rings
@@ -48,7 +48,7 @@ def _captured(*numbers: int, **fields: Any) -> Workbench:  # noqa: ANN401  as ab
 
 def _found(*fields: str, reveals: bool = False, named: str | None = None) -> int:
     sieve = MessageFilter(states=(), fields=fields, named=named, reveals=reveals)
-    return message_filters.count_letters(sieve)
+    return filtered_letters.count_letters(sieve)
 
 
 def _entries() -> set[tuple[str, str]]:

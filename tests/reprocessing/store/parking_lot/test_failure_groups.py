@@ -10,7 +10,7 @@ from reprocessing.models import AuditEntry, FailureGroup, FailureGroupStatus, Le
 from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from reprocessing.store.maintenance import counters, retention
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import failure_groups
+from reprocessing.store.parking_lot import failure_group_review, failure_groups
 from tests.race.abreast import elsewhere, together
 from tests.reprocessing.store.stock import NOW, Stock
 
@@ -37,7 +37,7 @@ def parked(stock: Stock, **fields: object) -> Letter:
 
 
 def settle(group: FailureGroup, status: FailureGroupStatus, *, by: str = "ann", note: str = "") -> bool:
-    return failure_groups.set_status(
+    return failure_group_review.set_status(
         group.pk, status=status, note=note, seen_status=group.status, seen_note=group.note, by=by, reason="seen to"
     )
 
@@ -180,7 +180,7 @@ def test_the_largest_groups_are_open_ones_with_the_most_letters_at_rest() -> Non
     Letter.objects.filter(group__title="c").update(state="delivered", reason="")
     stock.another_letter(state="captured")
     put("b")
-    assert [(group.title, group.n) for group in failure_groups.largest_groups(5)] == [("b", 2)]
+    assert [(group.title, group.n) for group in failure_group_review.largest_groups(5)] == [("b", 2)]
 
 
 def test_concurrent_grouping_groups_each_letter_once_without_waiting() -> None:

@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Breaker, BulkAction, DeadLetterQueue, Letter, RateClass, Rule, Source, Target
-from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.rights import roles
 from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs, has_teams, visible_dlqs
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
@@ -58,9 +58,9 @@ def test_the_permission_and_superusers_see_all_dlqs_unless_they_left(ours: Sourc
 def test_nobody_of_no_dlq_sees_any_message(ours: Source) -> None:
     parked(ours)
     assert not VisibleDlqs(()).rows(Letter.objects.all()).exists()
-    assert message_filters.count_letters(MessageFilter(dlqs=())) == 0
-    assert message_filters.count_letters(MessageFilter.read(MessageFilter(dlqs=()).stored())) == 0
-    assert message_filters.count_letters(MessageFilter(dlqs=(ours.dlq_id,))) == 1
+    assert filtered_letters.count_letters(MessageFilter(dlqs=())) == 0
+    assert filtered_letters.count_letters(MessageFilter.read(MessageFilter(dlqs=()).stored())) == 0
+    assert filtered_letters.count_letters(MessageFilter(dlqs=(ours.dlq_id,))) == 1
 
 
 def test_a_model_without_a_scope_has_no_rows() -> None:

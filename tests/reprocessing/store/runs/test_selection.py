@@ -100,8 +100,8 @@ def test_a_key_selects_its_whole_lane(stock: Stock) -> None:
 def test_a_time_range_selects_only_prefixes_of_lanes(stock: Stock) -> None:
     capture(stock, "a1", "a2", "a3")
     died = dict(Letter.objects.values_list("message_id", "first_sent_at"))
-    assert select(stock, Selection(died_after=died["a2"])) == (SelectedCount(0, 2), [])
-    assert select(stock, Selection(died_before=died["a3"])) == (SelectedCount(2, 0), ["a1", "a2"])
+    assert select(stock, Selection(sent_after=died["a2"])) == (SelectedCount(0, 2), [])
+    assert select(stock, Selection(sent_before=died["a3"])) == (SelectedCount(2, 0), ["a1", "a2"])
 
 
 def test_a_source_is_selected_by_its_name_or_arn(stock: Stock) -> None:

@@ -11,8 +11,8 @@ from django.db import connection
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.runs import feed_run
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.search import found_letters, search_settings
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.search import filter_conditions, found_letters, search_settings
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import TABLES, nothing_is_vacuumed, seed, with_statistics
@@ -40,7 +40,7 @@ def _declared() -> Workbench:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_filters, "patiently", nullcontext)  # sets a time limit, which cannot be explained
+    monkeypatch.setattr(filter_conditions, "patiently", nullcontext)  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
         seed(bench, feed_run.standing_run(bench.dlq), 1, LETTERS)
@@ -76,4 +76,4 @@ def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
     bench.capture()
     sieve = MessageFilter(states=(), fields=("order_id:7",))
     limits = ((), (bench.dlq.pk,), (bench.dlq.pk + 1,), None)
-    assert [message_filters.count_letters(replace(sieve, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]
+    assert [filtered_letters.count_letters(replace(sieve, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]

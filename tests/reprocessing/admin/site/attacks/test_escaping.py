@@ -60,7 +60,7 @@ def test_a_message_keeps_the_name_it_begins_with_and_the_markup_that_is_its_own(
 def test_a_moment_that_utc_has_no_day_for_is_refused_in_words(text: str) -> None:
     source = dlq()
     ann = person("ann", "view_run", "operate_run")
-    for name in ("died_after", "died_before"):
+    for name in ("sent_after", "sent_before"):
         given = {"dlq": source.dlq_id, "name": "one", "reason": "mended", name: text}
         assert "Not a valid date and time" in post(ann, "/admin/reprocessing/run/add/", **given)
     assert Run.objects.count() == 0

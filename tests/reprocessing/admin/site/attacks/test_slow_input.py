@@ -110,7 +110,7 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     assert 1 <= int(asked[1]) < 30
 
 
-@pytest.mark.parametrize("name", ["q", "key", "text", "assigned", "dlq", "group", "reason", "state", "died_after",
+@pytest.mark.parametrize("name", ["q", "key", "text", "assigned", "dlq", "group", "reason", "state", "sent_after",
                                   "parked_before", "after", "rule", "nonsense"])  # fmt: skip
 def test_no_filter_of_the_lot_breaks_its_page(name: str) -> None:
     parked(dlq(), key="a", body=BODY)

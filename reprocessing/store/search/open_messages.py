@@ -6,8 +6,9 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.parking_lot.message_filters import LetterPage, ListedLetter, PageStart
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.parking_lot.filtered_letters import LetterPage, ListedLetter, PageStart
+from reprocessing.store.search import filter_conditions
 
 # `finished_at IS NULL` lets the planner use the index of open letters by state and age.
 _LIST: Final[LiteralString] = """
@@ -29,9 +30,9 @@ def open_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> L
     InvalidFilter if the query takes longer than 5 seconds.
     """
     place = " AND (l.first_sent_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = message_filters.sql_parameters(sieve) | {
+    asked = filter_conditions.sql_parameters(sieve) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1],
     }  # fmt: skip
-    with message_filters.patiently():
-        found = rows.fetch(ListedLetter, _LIST.format(where=message_filters.where_clause(sieve) + place), asked)
-    return LetterPage(found, message_filters.count_letters(sieve))
+    with filter_conditions.patiently():
+        found = rows.fetch(ListedLetter, _LIST.format(where=filter_conditions.where_clause(sieve) + place), asked)
+    return LetterPage(found, filtered_letters.count_letters(sieve))

@@ -1,0 +1,103 @@
+"""The messages that a decision in the parking lot would change, as its confirmation page shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest
+
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
+from reprocessing.admin.parking_lot.decision import DecisionKind, unpack_messages
+from reprocessing.admin.site import visible_rows
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import Letter
+from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.parking_lot import start_bulk_action
+from reprocessing.store.approvals import frozen, limits
+from reprocessing.store.parking_lot import filtered_letters
+
+_SAMPLE: Final = 20  #: max messages that the page shows as examples
+
+
+def of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
+    """Return template values about the form's messages that have the required state: number, reasons, examples."""
+    seen = seen_or_404(request, str(form["letters"].value() or ""))
+    found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
+    there = list(found.order_by("pk"))
+    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
+    return {
+        "counted": f"{len(there):,}",
+        "count": len(there),
+        "about": Counter(letter.dlq_id for letter in there),
+        "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
+        "strays": sum(
+            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
+        ),
+        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in there[:_SAMPLE]],
+        "unshown": max(0, len(there) - _SAMPLE),
+    }
+
+
+def seen_or_404(request: HttpRequest, letters: str) -> list[int]:
+    """Return the ids of the messages that a hidden field names; an empty list if the field cannot be read.
+
+    Raises:
+        Http404: this person does not see one of the messages.
+    """
+    try:
+        seen = list(unpack_messages(letters))
+    except ValidationError:
+        return []
+    require_visible(request, seen)
+    return seen
+
+
+def require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
+    """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
+    there = Letter.objects.filter(pk__in=list(letters))
+    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
+        raise Http404
+
+
+def of_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
+    """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
+    try:
+        sieve = decidable(request, deed, filter_of_query(str(form["query"].value() or "")))
+        kinds, sample = filtered_letters.counts_by_reason(sieve), filtered_letters.newest_letters(sieve, limit=_SAMPLE)
+    except InvalidFilter as error:
+        return {"refusal": str(error), "count": 0, "counted": "0"}
+    n = sum(kind.n for kind in kinds)
+    return {
+        "count": n,
+        "counted": filtered_letters.counted(n),
+        "about": frozen.count_by_dlq(sieve) if deed.needs_approval and limits.is_any_limited() else {},
+        "bounded": filtered_letters.MAX_COUNT if n > filtered_letters.MAX_COUNT else 0,
+        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
+        "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
+        "strays": sum(kind.strays for kind in kinds),
+        "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
+        "unshown": max(0, n - len(sample)),
+    }
+
+
+def decidable(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> MessageFilter:
+    """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
+
+    Raises:
+        InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
+        PermissionDenied: the filter searches payloads, and this person may not see them.
+    """
+    sieve = message_list.allowed(asked, request)
+    start_bulk_action.require_decidable(BulkActionKind(deed.value), sieve)
+    return sieve
+
+
+def _why(state: str, reason: str) -> str:
+    return ParkedReason(reason).sentence if reason else state

@@ -1,0 +1,166 @@
+"""Lists with keyset pagination: the next page begins after the values of the last row of the page before.
+
+No list reads a whole table.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.paginator import Paginator
+from django.db.models import Field, Model, Q, QuerySet
+from django.db.models.options import Options
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from django.utils.text import capfirst
+
+from reprocessing.admin.site import labels, visible_rows
+from reprocessing.admin.site.visible_rows import is_id
+
+Row = TypeVar("Row", bound=Model)
+if TYPE_CHECKING:
+    Pages = Paginator[Any]  # only the type checker needs the type argument
+else:
+    Pages = Paginator
+
+#: A list counts rows up to this number. If there are more rows, it shows "at least 1,000".
+REACH = 1_000
+#: The URL parameter that says where a page begins: the sort values of the last row of the page before, as JSON.
+AFTER: Final = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumn:
+    """A column by which a list is ordered, and its direction."""
+
+    field: Field[Any, Any]
+    is_descending: bool
+
+
+class FirstPages(Pages):
+    """A paginator over the first 1,000 rows (`REACH`), so that the whole table is never counted."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, counted up to 1,000 (`REACH`)."""
+        listed = self.object_list
+        return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
+
+
+class KeysetList(ChangeList):
+    """One page of a list. `more`: URL query of the next page; empty: this is the last page.
+
+    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, the list has Django's pages.
+    """
+
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
+        self.more, self.is_keyed, self.visible_dlqs = "", False, visible_rows.of(request)
+        self._after = request.GET.get(AFTER)
+        if self._after is not None:  # so that links to filters and searches lead to the first page
+            left = request.GET.copy()
+            del left[AFTER]
+            request.GET = left  # type: ignore[assignment]  # as Django's own views do
+        super().__init__(request, *args, **options)
+        self.title = capfirst(labels.plural(self.opts))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether this is not the first page of the list."""
+        return self.is_keyed and self._after is not None
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether the shown number of rows is exact, not "at least 1,000"."""
+        return self.result_count < REACH or self.known is not None
+
+    @cached_property
+    def known(self) -> int | None:
+        """The number of rows, if a subclass knows it without counting rows; else None."""
+        return None
+
+    def ordered_rows(self) -> QuerySet[Any]:
+        """Return the rows in the order of the list. A subclass can return a faster query with the same rows."""
+        rows: QuerySet[Any] = self.queryset
+        return rows
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the rows of this page, and the number of rows in the list."""
+        keys = _keys(self.queryset, self.opts)
+        if keys is None:
+            super().get_results(request)
+            return
+        self.is_keyed = True
+        given = _read(keys, self._after) if self._after is not None else None
+        if given is None:
+            self._after = None
+        rows = list(_beyond(self.ordered_rows(), keys, given)[: self.list_per_page + 1])
+        self.result_list = rows[: self.list_per_page]
+        self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
+        self.result_count = self.paginator.count if self.known is None else self.known
+        # Shown in the link to all rows, after a search.
+        self.full_result_count = None if self.query else self.result_count
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        self.show_admin_actions = True
+        if len(rows) > self.list_per_page:
+            self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
+
+
+def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
+    """Return the `size` newest rows with ids below `after` (if it is an id), and the next `after`; None: last page."""
+    rows = rows.order_by("-pk")
+    found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
+    return found[:size], found[size - 1].pk if len(found) > size else None
+
+
+def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
+    """Return the columns by which the list is ordered, up to the first unique column.
+
+    Return None if keyset pagination is impossible: no column is unique, or a column is nullable or of another model.
+    """
+    found: list[OrderColumn] = []
+    for name in rows.query.order_by:
+        if not isinstance(name, str):
+            return None
+        falls, plain = name.startswith("-"), name.lstrip("-")
+        try:
+            field = options.pk if plain == "pk" else options.get_field(plain)
+        except FieldDoesNotExist:
+            return None
+        if not isinstance(field, Field) or field.is_relation or not field.concrete or (field.null and not falls):
+            return None
+        found.append(OrderColumn(field, falls))
+        if field.unique:
+            return found
+    return None
+
+
+def _written(keys: list[OrderColumn], row: Model) -> str:
+    return json.dumps([key.field.value_to_string(row) for key in keys])
+
+
+def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
+    """Return the sort values that `_written` wrote into a URL; None: the text is not valid."""
+    try:
+        said = json.loads(text)
+        if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
+            return None
+        "".join(said).encode()  # raises UnicodeEncodeError for a lone surrogate
+        return [key.field.to_python(value) for key, value in zip(keys, said, strict=True)]
+    except (TypeError, ValueError, RecursionError, ValidationError):
+        return None
+
+
+def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
+    """Return the rows after the row with these sort values; None: all rows."""
+    if values is None:
+        return rows
+    first, equal, behind = keys[0], Q(), Q(pk__in=[])
+    for key, value in zip(keys, values, strict=True):
+        behind |= equal & Q(**{f"{key.field.name}__{'lt' if key.is_descending else 'gt'}": value})
+        equal &= Q(**{key.field.name: value})
+    begins = Q(**{f"{first.field.name}__{'lte' if first.is_descending else 'gte'}": values[0]})
+    return rows.filter(begins & behind)

@@ -1,0 +1,211 @@
+"""List and count the letters that a message filter matches.
+
+If a query takes longer than 5 seconds, it is stopped, and the function raises `InvalidFilter`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, LiteralString
+from uuid import UUID
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
+from reprocessing.store.search.filter_conditions import (
+    COUNT,
+    patient_parameters,
+    patiently,
+    plain_parameters,
+    where_clause,
+)
+
+#: Letters that a filter matches are counted up to this number.
+MAX_COUNT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLetter:
+    """A letter as it is shown in lists, without its bytes."""
+
+    id: int
+    public_id: UUID
+    message_id: str
+    dlq_id: int
+    dlq: str
+    state: str
+    reason: str
+    key: str | None
+    group_id: int | None
+    cause: str | None
+    first_sent_at: datetime
+    expires_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    assigned_to: str
+    revision_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountByReason:
+    """How many letters of a DLQ are parked for one reason, or are in another state.
+
+    `strays`: how many of these letters have no ordering key or lane yet.
+    """
+
+    dlq: str
+    state: str
+    reason: str
+    n: int
+    strays: int
+
+
+PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
+
+_LIST: Final[LiteralString] = """
+SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key,
+       g.id AS group_id, coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
+            SELECT FROM redrive_dlq_copy c
+             WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
+       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
+  FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
+  LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
+ ORDER BY l.finished_at DESC, l.id DESC
+"""
+
+_IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
+
+_BEFORE: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} AND (l.finished_at, l.id) > (%(at)b, %(at_id)b::bigint)
+ ORDER BY l.finished_at, l.id LIMIT 1
+"""
+
+_AFTER: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} AND (l.finished_at, l.id) < (%(at)b, %(at_id)b::bigint)
+ ORDER BY l.finished_at DESC, l.id DESC LIMIT 1
+"""
+
+_FIRST_IDS: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b
+"""
+
+_KINDS: Final[LiteralString] = """
+SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
+  FROM (SELECT l.dlq_id, l.state, l.reason,
+               l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
+          FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id
+ GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LetterPage:
+    """One page of letters, and the number of letters on all pages; 10,001 means more than 10,000."""
+
+    letters: list[ListedLetter]
+    n: int
+
+
+def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
+    """Return a page of letters that a filter matches, the last finished first.
+
+    `below`: the last letter of the previous page; None: return the first page.
+    """
+    with patiently():
+        if sieve.reads_bodies:
+            return _of_bodies(sieve, below, limit)
+        narrow = _where_reasons_are(sieve)
+        if narrow is None:
+            return LetterPage([], 0)
+        found = _newest(narrow, below, limit)
+        return LetterPage(found, len(found) if below is None and len(found) < limit else _count(sieve))
+
+
+def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
+    """Return up to `limit` letters that a filter matches, the last finished first."""
+    with patiently():
+        return _newest(sieve, None, limit)
+
+
+def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
+    """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
+
+    `at`: when the letter was finished, and its id. Call this function inside `patiently`.
+    """
+    narrow = _where_reasons_are(sieve)
+    if narrow is None:
+        return None, None
+    asked = patient_parameters(narrow) | {"at": at[0], "at_id": at[1]}
+    where = where_clause(narrow)
+    before, after = (rows.column(int, side.format(where=where), asked) for side in (_BEFORE, _AFTER))
+    return next(iter(before), None), next(iter(after), None)
+
+
+def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+    """Return the ids of up to `limit` letters that a filter matches, the last finished first."""
+    with patiently():
+        asked = patient_parameters(sieve) | {"limit": limit}
+        return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), asked)
+
+
+def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
+    """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
+    with patiently():
+        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+        return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
+
+
+def count_letters(sieve: MessageFilter) -> int:
+    """Return how many letters a filter matches; 10,001 means more than 10,000."""
+    with patiently():
+        return _count(sieve)
+
+
+def counted(n: int) -> str:
+    """Return a number of letters as text, such as "9,999", or "10,000+" if it is larger than 10,000."""
+    return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
+
+
+def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
+    """Return the filter, limited to one DLQ if only this DLQ has letters parked for the filter's reasons.
+
+    For a single DLQ, PostgreSQL can use an index. None: no letter is parked for these reasons.
+    """
+    if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
+        return sieve
+    dlqs = {
+        kind.dlq_id
+        for kind in counters.counts_by_state()
+        if kind.state == "parked"
+        and kind.reason in sieve.reasons
+        and kind.n > 0
+        and (sieve.dlqs is None or kind.dlq_id in sieve.dlqs)
+    }
+    if len(dlqs) > 1:
+        return sieve
+    return replace(sieve, dlq=dlqs.pop()) if dlqs else None
+
+
+def _of_bodies(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
+    """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
+    held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
+    return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
+
+
+def _newest(
+    sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
+) -> list[ListedLetter]:
+    place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
+    asked = (patient_parameters(sieve) if among is None else plain_parameters(sieve)) | {
+        "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
+    }  # fmt: skip
+    meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
+    return rows.fetch(ListedLetter, _LIST.format(where=meant + place), asked)
+
+
+def _count(sieve: MessageFilter) -> int:
+    asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+    return rows.value(int, COUNT.format(where=where_clause(sieve)), asked)

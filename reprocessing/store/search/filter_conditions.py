@@ -1,0 +1,193 @@
+"""Turn a message filter into a SQL condition on a letter `l`, for lists, counts, bulk actions and exports.
+
+Values are always parameters. States are literals, so that PostgreSQL uses the partial indexes of the parking lot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+import psycopg
+from django.db import OperationalError, transaction
+
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.field_value import read_field
+from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import field_values
+from reprocessing.store.payloads import payload_keys, sealed_search
+from reprocessing.store.payloads.content import IS_SEALED
+from reprocessing.store.search import field_conditions
+
+#: Milliseconds after which a query is stopped, because a person waits for its result.
+_PATIENCE: Final = 5_000
+
+_STATES: Final[dict[str, LiteralString]] = {
+    "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
+    "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
+}  # fmt: skip
+
+_CONDITIONS: Final[dict[str, LiteralString]] = {
+    "dlq": "l.dlq_id = %(dlq)b::bigint",
+    "reasons": "l.reason = ANY(%(reasons)b::text[])",
+    # For one DLQ, the index of its parked letters is used; without it, the newest letters of all DLQs are searched.
+    "group": """l.group_id = ANY(ARRAY(SELECT m.id FROM redrive_failure_group m
+                                         WHERE m.id = %(group)b::bigint OR m.merged_into_id = %(group)b::bigint))
+        AND l.dlq_id = (SELECT x.dlq_id FROM redrive_failure_group x WHERE x.id = %(group)b::bigint)""",
+    "source": "l.source_id = %(source)b::bigint",
+    "target": "l.target_id = %(target)b::bigint",
+    "key": "l.ordering_key = %(key)b::text",
+    "sent_after": "l.first_sent_at >= %(sent_after)b",
+    "sent_before": "l.first_sent_at < %(sent_before)b",
+    "finished_after": "l.finished_at >= %(finished_after)b",
+    "finished_before": "l.finished_at < %(finished_before)b",
+    "assigned": "l.assigned_to = %(assigned)b::text",
+    "rule": "l.rule_id = %(rule)b::bigint",
+    "run": "l.run_id = %(run)b::bigint",
+    # Each part of the condition uses an index.
+    "named": f"""l.id IN (
+        SELECT x.id FROM redrive_letter x
+         WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
+        UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
+        UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
+        UNION ALL {field_conditions.NAMED})""",  # noqa: S608  # the inserted texts are constants
+}
+
+# Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
+_HOLDS: Final[LiteralString] = f"""(
+    (SELECT NOT {IS_SEALED.format("p.body")} AND position(%(text)b::bytea IN p.body) > 0
+       FROM redrive_payload p WHERE p.letter_id = l.id)
+ OR (SELECT NOT {IS_SEALED.format("v.body")} AND position(%(text)b::bytea IN v.body) > 0
+       FROM redrive_revision v WHERE v.id = l.revision_id)
+ OR l.id = ANY(%(sealed_with_text)b::bigint[]))
+"""  # noqa: S608  # the inserted text is a constant
+
+_IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
+    SELECT l.id FROM (SELECT l.id, l.revision_id FROM redrive_letter l WHERE {{rest}}
+                       ORDER BY {{order}} LIMIT %(newest)b) l
+     WHERE {_HOLDS})
+"""  # noqa: S608  # the inserted text is a constant
+
+_NEWEST_IDS: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY {order} LIMIT %(newest)b
+"""
+
+#: SQL: counts the letters that fulfil the condition `where`, up to `limit`.
+COUNT: Final[LiteralString] = """
+SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
+"""
+
+
+def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
+    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
+    parts: list[LiteralString] = []
+    if sieve.states:
+        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
+    parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
+    if sieve.key is not None and not sieve.states and not whole:  # among letters of all states, an index is needed
+        parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
+    if sieve.dlqs is not None:  # also if there are none: then nothing matches
+        parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
+    parts += field_conditions.where_parts(sieve)
+    if sieve.letters is not None:
+        parts.append("l.id = ANY(%(letters)b::bigint[])")
+    if sieve.selector is not None:
+        parts.append("l.id = ANY(%(with_value)b::bigint[])")
+    rest = " AND ".join(parts or ["true"])
+    if sieve.text is None:
+        return rest
+    if whole:
+        return rest + " AND " + _HOLDS
+    return _IN_THE_NEWEST.format(rest=rest, order=newest_first(sieve))
+
+
+def newest_first(sieve: MessageFilter) -> LiteralString:
+    """Return the SQL order in which bodies are searched, the newest first. An index has this order."""
+    return "l.finished_at DESC, l.id DESC" if sieve.states else "l.id DESC"
+
+
+def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
+    """Return the parameters of `where_clause`; for this, read the field at `selector`, and search encrypted bodies.
+
+    Raises:
+        InvalidFilter: reading and searching took longer than `seconds` (None: there is no limit).
+    """
+    found = plain_parameters(sieve)
+    searches_sealed = sieve.text is not None and payload_keys.has_keys()
+    if sieve.selector is None and not searches_sealed:
+        return found
+    where = where_clause(sieve.without_bodies())
+    among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(sieve)), found)
+    if sieve.selector is not None:
+        among = field_values.letters_with(read_field(sieve.selector), sieve.value, among, seconds=seconds)
+        found["with_value"] = among
+    if sieve.text is not None and searches_sealed:
+        found["sealed_with_text"] = sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)
+    return found
+
+
+def plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
+    """Return the parameters of `where_clause` that need no search: no body is read, and no field at `selector`."""
+    every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS} | field_conditions.parameters(sieve)
+    return every | {
+        "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
+        "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
+        "letters": None if sieve.letters is None else list(sieve.letters),
+        "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
+        "sealed_with_text": [], "with_value": [],
+    }  # fmt: skip
+
+
+def is_exhaustive(sieve: MessageFilter) -> bool:
+    """Return whether a filter that reads bodies searches all letters that could match, not only the newest 20,000."""
+    if not sieve.reads_bodies:
+        return True
+    asked = plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
+    without = where_clause(sieve.without_bodies())
+    with patiently():
+        return rows.value(int, COUNT.format(where=without), asked) <= SEARCHED_LETTERS
+
+
+def require_exhaustive(sieve: MessageFilter) -> None:
+    """Raise InvalidFilter if the filter may match letters that are not searched (see `is_exhaustive`)."""
+    if not is_exhaustive(sieve):
+        raise InvalidFilter(
+            f"A text is searched for only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
+            "filter by DLQ, reason or dates, so that all matching messages are searched."
+        )
+
+
+def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
+    """Return the parameters of `where_clause` as `sql_parameters` does, but raise InvalidFilter after 5 seconds."""
+    return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
+
+
+@contextmanager
+def patiently(milliseconds: int | None = None) -> Iterator[None]:
+    """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
+
+    `milliseconds`: the timeout; None: 5 seconds.
+    """
+    milliseconds = milliseconds or _PATIENCE
+    try:
+        with transaction.atomic():
+            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})
+            yield
+            rows.execute("SET LOCAL statement_timeout TO DEFAULT", {})
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise
+        raise InvalidFilter(
+            f"The search took longer than {milliseconds / 1_000:g} seconds and was stopped. Narrow the filter by DLQ, "
+            "group or dates."
+        ) from error
+
+
+def _uuid(text: str | None) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None
