@@ -5,8 +5,7 @@ delivered, 25 % captured or queued, 10 % parked, the rest discarded and duplicat
 with lanes, attempts, copies, runs, audit log entries and reports. Django's test client then requests each page in this
 process, without network or other requests, so the figures are those of the service and of PostgreSQL alone. SQL
 statements are also counted with a thousand letters; the count must be the same. Prints a table, and exits with 1 if a
-page is slower than `LONGEST`, or if the dashboard's refresh exceeds its own limits. `--pages board` measures the
-dashboard alone.
+page is slower than `LONGEST`, or if the dashboard exceeds its own limits. `--pages board` measures the dashboard alone.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from redrive_service.sandbox.stack import Stack
 if TYPE_CHECKING:
     from django.test import Client
 
-LONGEST: Final = 300.0  # milliseconds that 95 % of the requests must stay below
-REFRESH: Final = "board's figures"  # what an open dashboard requests every 5 s
-REFRESH_LONGEST, REFRESH_LARGEST = 150.0, 120 * 1024  # its milliseconds, and its bytes
+LONGEST: Final = 200.0  # milliseconds that 95 % of the requests must stay below
+BOARD: Final = ("board", "board's figures")  # the dashboard, and what an open dashboard requests every 5 s
+BOARD_LONGEST, BOARD_LARGEST = 150.0, 120 * 1024  # their milliseconds, and their bytes
 FEW: Final = 1_000
 
 
@@ -162,16 +161,19 @@ def person() -> Client:
 
 def is_fast(cost: Cost) -> bool:
     """Return whether a page is within its limits."""
-    if cost.name == REFRESH:
-        return cost.p95 <= REFRESH_LONGEST and cost.size <= REFRESH_LARGEST
+    if cost.name in BOARD:
+        return cost.p95 <= BOARD_LONGEST and cost.size <= BOARD_LARGEST
     return cost.p95 <= LONGEST
 
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
     """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
+    from redrive_service.server import prepare_pages  # noqa: PLC0415  its settings are known by now
+
     found(dlqs)
     write(1, FEW, dlqs)
     client = person()
+    prepare_pages()  # as the web server does before it answers
     few = {name: measure(client, name, address, 2) for name, address in pages() if only in name}
     began = time.monotonic()
     write(FEW + 1, letters, dlqs)

@@ -177,6 +177,8 @@ def gather() -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("UPDATE redrive_letter SET run_id = %s WHERE run_id <> %s", [run, run])
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE redrive_letter")  # autovacuum does it within a minute
     return run
 
 

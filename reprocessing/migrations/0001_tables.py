@@ -2937,6 +2937,7 @@ class Migration(migrations.Migration):
                         models.F("dlq"),
                         models.F("visible_until"),
                         condition=models.Q(("state", "held")),
+                        include=["extended"],
                         name="held_copies_by_visibility",
                     ),
                     models.Index(

@@ -117,7 +117,11 @@ class DlqCopy(models.Model):
         indexes = [
             models.Index(F("dlq"), condition=Q(state=DlqCopyState.DELETE), name="copies_to_delete"),
             models.Index(
-                F("dlq"), F("visible_until"), condition=Q(state=DlqCopyState.HELD), name="held_copies_by_visibility"
+                F("dlq"),
+                F("visible_until"),
+                condition=Q(state=DlqCopyState.HELD),
+                include=["extended"],
+                name="held_copies_by_visibility",
             ),
             models.Index(F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_time"),
             models.Index(F("attempt"), condition=Q(attempt__isnull=False), name="copies_by_attempt"),

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.wsgi import get_wsgi_application
 
-from redrive_service.server import Address, HealthApplication, Server, serve
+from redrive_service.server import Address, HealthApplication, Server, prepare_pages, serve
 from reprocessing.management.arguments import whole_number
 
 _HIGHEST_PORT = 65_535
@@ -45,6 +45,7 @@ class Command(BaseCommand):
             threads=options["threads"], keeps_proxy_headers=behind_proxy,
         )  # fmt: skip
         health = _listen(options["health"], application=HealthApplication(), option="--health", threads=4)
+        prepare_pages()
         serve(pages, health)
 
 

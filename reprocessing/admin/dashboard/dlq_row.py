@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from reprocessing.models.dlq import Mode
@@ -54,9 +55,9 @@ _LABELS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, because of cached_property
 class DlqRow:
-    """The values of one DLQ in the table.
+    """The values of one DLQ in the table. Filters, figures, cards and orders use each several times; they are kept.
 
     Attributes:
         now: PostgreSQL's time, from which ages are counted.
@@ -81,56 +82,56 @@ class DlqRow:
     rate: float
     teams: frozenset[int]
 
-    @property
+    @cached_property
     def depth(self) -> int | None:
         """Return the number of messages in SQS, visible and in flight; None: SQS was not asked yet."""
         status = self.status
         return None if status.depth_at is None else (status.depth_visible or 0) + (status.depth_in_flight or 0)
 
-    @property
+    @cached_property
     def unplanned(self) -> int:
         """Return how many captured messages are not sent until a person starts a run."""
         return 0 if self.status.mode == Mode.AUTOMATIC or self.runs else self.counts.captured
 
-    @property
+    @cached_property
     def paused(self) -> tuple[StartedRun, ...]:
         """Return the paused runs that have messages."""
         return tuple(run for run in self.runs if run.unfinished)
 
-    @property
+    @cached_property
     def review(self) -> int:
         """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run."""
         return self.counts.parked + self.unplanned + sum(run.unfinished for run in self.paused)
 
-    @property
+    @cached_property
     def progress(self) -> int:
         """Return how many captured messages are in progress: unfinished, and not waiting for a person."""
         at_rest = self.unplanned + sum(run.unfinished for run in self.paused)
         return max(0, self.counts.captured + self.counts.open - at_rest)
 
-    @property
+    @cached_property
     def left(self) -> float | None:
         """Return after how many seconds SQS deletes the first copy of an unfinished message; None: SQS has no copy."""
         return None if self.expires_at is None else (self.expires_at - self.now).total_seconds()
 
-    @property
+    @cached_property
     def age(self) -> float | None:
         """Return the age of the oldest message in seconds; None: no message is unfinished or parked."""
         return None if self.oldest is None else (self.now - self.oldest).total_seconds()
 
-    @property
+    @cached_property
     def shut(self) -> tuple[BreakerStatus, ...]:
         """Return the circuit breakers that are not closed: first the open ones, then the half open ones."""
         found = (breaker for breaker in self.breakers if breaker.state != BreakerState.CLOSED)
         return tuple(sorted(found, key=lambda breaker: breaker.state != BreakerState.OPEN))
 
-    @property
+    @cached_property
     def allowed(self) -> float | None:
         """Return how many messages per second may be sent now to all targets together; None: no limit."""
         rates = [breaker.allowed for breaker in self.breakers if breaker.rate_class is None]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
-    @property
+    @cached_property
     def states(self) -> frozenset[RowState]:
         """Return all states of the DLQ, including its mode. `NOTHING` is added if no state needs attention."""
         status, found = self.status, {RowState(self.status.mode)}
@@ -145,7 +146,7 @@ class DlqRow:
         found |= {state for state, is_so in holds.items() if is_so}
         return frozenset(found if found & _TO_DO else found | {RowState.NOTHING})
 
-    @property
+    @cached_property
     def urgency(self) -> tuple[bool, bool, int, str]:
         """Return the sort key of the table's default order, in which the most urgent DLQ comes first."""
         states = self.states

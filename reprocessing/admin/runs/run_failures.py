@@ -35,7 +35,7 @@ def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -
     return {
         "groups": [_row(every, group) for group in found[:_SHOWN]],
         "more": max(len(found) - _SHOWN, 0),
-        "is_partial": parked > MAX_READ,
+        "part": MAX_READ if parked > MAX_READ else 0,
         "address": message_list.address_of(every),
         "query": message_list.query_of(every),
         "release": Button("Release what failed…", reverse("admin:parkedletter_release"), closed),

@@ -37,7 +37,7 @@ from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
 #: Max key queues of a run whose state is read.
-_LANES: Final = 20_000
+_LANES: Final = 10_000
 _TRIAL: Final = "end unknown: an open circuit breaker only lets canaries through"
 
 

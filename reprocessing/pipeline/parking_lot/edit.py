@@ -131,7 +131,7 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
     if not stand.led:
         return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
-        return "It keeps its ordering key and its place in the key queue, whatever the edit changes."
+        return "The message keeps its ordering key and its place in the key queue, whatever the edit changes."
     if stand.placed:
         return "It has no ordering key, also after the edit: it is sent without ordering."
     found = placement.choose_place(policy, _facts(stand, to))

@@ -41,5 +41,5 @@ def describe_holder(plan: Run) -> str:
 
 
 def quick_tally(run: Run) -> RunCounts:
-    """Return a run's letter counts; above 20,000 letters they are estimates, since not all letters are counted."""
+    """Return a run's letter counts; above 10,000 letters they are estimates, since not all letters are counted."""
     return progress.estimate_counts(run.pk, selected=run.selected)

@@ -113,14 +113,19 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
 """
 
 # Copies of captured letters that SQS's count of visible messages includes: they are visible again, or were received
-# after SQS was asked, or so shortly before that SQS still counted them as visible.
+# after SQS was asked, or so shortly before that SQS still counted them as visible. Held copies are counted in two
+# ranges of their index, without reading the copies.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
           FROM redrive_dlq) d
  CROSS JOIN LATERAL (
-       SELECT count(*) AS n FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
-          AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))
+       SELECT count(*) AS n FROM redrive_dlq_copy c
+        WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= d.depth_at
+       UNION ALL
+       SELECT count(*) FROM redrive_dlq_copy c
+        WHERE c.dlq_id = d.id AND c.state = 'held' AND NOT c.extended
+          AND c.visible_until > greatest(d.newest, d.depth_at)
        UNION ALL
        SELECT count(*) FROM redrive_dlq_copy c
         WHERE c.dlq_id = d.id AND (c.state = 'delete' OR (c.state = 'gone' AND c.gone_at > d.depth_at))

@@ -54,14 +54,16 @@ SELECT dlq_id, coalesce(sum(n) FILTER (WHERE state = 'captured'), 0)::bigint AS 
  GROUP BY dlq_id
 """  # noqa: S608  # the inserted text is a constant
 
-# Reads the last hours of each DLQ by the index of the stored counts; history is kept for months.
+# Reads the last hours of each DLQ by the index of the stored counts; history is kept for months. Without ORDER BY and
+# LIMIT, the planner would read all of the history, because it does not know how few hours are asked for.
 _TRENDS: Final[LiteralString] = """
 WITH span AS MATERIALIZED (
     SELECT date_trunc('hour', redrive_now(), 'UTC') - make_interval(hours => %(hours)b::int - 1) AS start
 ), found AS (
     SELECT d.id AS dlq_id, c.hour, c.what, c.n FROM redrive_dlq d CROSS JOIN span
      CROSS JOIN LATERAL (SELECT hour, what, n FROM redrive_hourly_count
-                          WHERE dlq_id = d.id AND hour >= span.start AND what IN ('captured', 'delivered', 'failed')) c
+                          WHERE dlq_id = d.id AND hour >= span.start AND what IN ('captured', 'delivered', 'failed')
+                          ORDER BY hour DESC LIMIT %(hours)b::int * 3) c
      WHERE %(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[])
      UNION ALL
     SELECT dlq_id, hour, what, n FROM redrive_hourly_count_delta CROSS JOIN span

@@ -8,8 +8,12 @@ from typing import Final, LiteralString
 
 from django.db import transaction
 
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
 from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
+
+#: Max kinds of events of an hour: a state that was reached, or a failure.
+_EVENTS: Final = len(LetterState) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,15 @@ SELECT g.id AS group_id, t.state, sum(t.n)::bigint AS n
  WHERE g.id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(t.n) <> 0 ORDER BY 1, 2
 """  # noqa: S608  # the inserted text is a constant
 
-# Reads the last hours of each DLQ by the index of the stored counts; history is kept for months.
+# Reads the last hours of each DLQ by the index of the stored counts; history is kept for months. Without ORDER BY and
+# LIMIT, the planner would read all of the history, because it does not know how few hours are asked for.
 _HOURS = """
 WITH span AS MATERIALIZED (SELECT redrive_now() - make_interval(hours => %(hours)b::int) AS start)
 SELECT hour, what, sum(n)::bigint AS n FROM (
     SELECT c.hour, c.what, c.n FROM redrive_dlq d CROSS JOIN span
      CROSS JOIN LATERAL (SELECT hour, what, n FROM redrive_hourly_count
-                          WHERE dlq_id = d.id AND hour > span.start) c
+                          WHERE dlq_id = d.id AND hour > span.start
+                          ORDER BY hour DESC LIMIT (%(hours)b::int + 1) * %(kinds)b::int) c
      WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
        AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
      UNION ALL
@@ -127,7 +133,8 @@ def counts_by_hour(most: int, dlq: int | None = None, *, seen: VisibleDlqs = EVE
     Events: captured, failed, and each finished state. `dlq`: only letters of this DLQ; None: of all DLQs that a person
     sees (`seen`).
     """
-    return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq, "dlqs": seen.array})
+    asked = {"hours": most, "kinds": _EVENTS, "dlq": dlq, "dlqs": seen.array}
+    return rows.fetch(CountInHour, _HOURS, asked)
 
 
 def fold_deltas() -> None:

@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.store import rows
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.safety.send_limits import UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,24 @@ _PHASES: Final = {
     LanePhase.HELD: "held by a parked message until a person decides",
 }
 
+# Equal lanes are counted first, so that the obstacle, which reads much, is found once for all of them. A group has only
+# lanes that are in `UNTOLD`, or only others, so that its lowest id stands for all.
 _LANES: Final[LiteralString] = f"""
-SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_at <= redrive_now(), false) AS due,
-       count(*) AS n, min(n.due_at) AS due_at
-  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {OBSTACLE_JOINS}
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
+SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lanes)::bigint AS n,
+       min(n.due_at) AS due_at
+  FROM (SELECT min(id) AS id, dlq_id, source_id, run_id, breaker_id, phase, why, stopped_at, stopped_by, stop_reason,
+               coalesce(due_at <= clock.now, false) AS due, count(*) AS lanes, min(due_at) AS due_at
+          FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) lane CROSS JOIN clock
+         GROUP BY dlq_id, source_id, run_id, breaker_id, phase, why, stopped_at, stopped_by, stop_reason,
+                  coalesce(due_at <= clock.now, false), id IN ({UNTOLD})) n {OBSTACLE_JOINS}
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
     SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
                 WHEN n.phase = 'ready'
                      AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
                 THEN '' ELSE n.why END AS why) w
- GROUP BY n.dlq_id, n.phase, w.why, is_barred, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
+ GROUP BY n.dlq_id, n.phase, w.why, is_barred, n.due ORDER BY n.dlq_id, n.phase, n DESC, w.why
 """  # noqa: S608  # the inserted texts are constants
 
 _LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")

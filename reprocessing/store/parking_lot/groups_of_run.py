@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 #: Parked letters of a run that are read at most.
-MAX_READ: Final = 10_000
+MAX_READ: Final = 5_000
 
 # Reads a bounded part of the index of a run's letters. The columns are compared as a row and ordered: else PostgreSQL
 # may scan the table, or the parked letters of all runs. A group that is merged into another is a part of it.

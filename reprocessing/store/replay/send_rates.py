@@ -16,23 +16,31 @@ RUN_WINDOW: Final = 60.0
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
 # Reads the newest `most` attempts of each target by index; attempts of other DLQs do not count. If all of them are
-# inside the window, the rate is measured since the oldest of them.
+# inside the window, the rate is measured since the oldest of them. An attempt is of its run's DLQ, and attempts are
+# counted by run before runs are read: their letters, some thousand rows, are not read.
 _RATES: Final[LiteralString] = """
-WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
-SELECT s.dlq_id, sum(sent.n / greatest(sent.seconds, 1))::float8 AS rate
-  FROM unnest(%(dlqs)b::bigint[]) AS s(dlq_id) CROSS JOIN clock
- CROSS JOIN LATERAL (
-       SELECT DISTINCT b.id FROM redrive_source o JOIN redrive_breaker b ON b.target_id = o.target_id
-        WHERE o.dlq_id = s.dlq_id) b
- CROSS JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE l.dlq_id = s.dlq_id) AS n,
-              CASE WHEN count(*) < %(most)b::bigint THEN %(window)b::float8
-                   ELSE extract(epoch FROM clock.now - min(a.opened_at)) END AS seconds
-         FROM (SELECT letter_id, opened_at FROM redrive_attempt WHERE breaker_id = b.id
-                ORDER BY id DESC LIMIT %(most)b::bigint) a
-         JOIN redrive_letter l ON l.id = a.letter_id
-        WHERE a.opened_at > clock.now - make_interval(secs => %(window)b::float8)) sent
- GROUP BY s.dlq_id
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
+), pair AS MATERIALIZED (
+    SELECT DISTINCT o.dlq_id, b.id FROM redrive_source o JOIN redrive_breaker b ON b.target_id = o.target_id
+     WHERE o.dlq_id = ANY(%(dlqs)b::bigint[])
+), sent AS MATERIALIZED (
+    SELECT b.id, a.run_id, count(*) AS n, min(a.opened_at) AS first
+      FROM (SELECT DISTINCT id FROM pair) b CROSS JOIN clock
+     CROSS JOIN LATERAL (
+           SELECT run_id, opened_at FROM redrive_attempt WHERE breaker_id = b.id
+            ORDER BY id DESC LIMIT %(most)b::bigint) a
+     WHERE a.opened_at > clock.now - make_interval(secs => %(window)b::float8)
+     GROUP BY b.id, a.run_id
+), span AS (
+    SELECT id, CASE WHEN sum(n) < %(most)b::bigint THEN %(window)b::float8
+                    ELSE extract(epoch FROM clock.now - min(first)) END AS seconds
+      FROM sent CROSS JOIN clock GROUP BY id, clock.now
+)
+SELECT pair.dlq_id, sum(sent.n / greatest(span.seconds, 1))::float8 AS rate
+  FROM sent JOIN span ON span.id = sent.id
+  JOIN redrive_run r ON r.id = sent.run_id
+  JOIN pair ON pair.id = sent.id AND pair.dlq_id = r.dlq_id
+ GROUP BY pair.dlq_id
 """
 
 

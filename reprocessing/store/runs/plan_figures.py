@@ -214,7 +214,7 @@ _STORE: Final[LiteralString] = "UPDATE redrive_run SET figures = %(figures)b::js
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
     """Return the figures of a planned run's letters; without a run, of all captured letters of the DLQ in no run.
 
-    `returned` is counted up to 50,000 (`MAX_COUNT`).
+    `returned` is counted up to 20,000 (`MAX_COUNT`).
     """
     found = rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
     return replace(found, returned=rows.value(int, _RETURNED, {"dlq": dlq, "most": MAX_COUNT}))
@@ -260,7 +260,7 @@ def letter_figures(run: Run, *, count_lag: float) -> LetterFigures:
 
 
 def store_figures(dlq: int, run: int, *, selected: int) -> None:
-    """Store the figures of a plan with more than 20,000 selected letters, in the transaction that selects them."""
+    """Store the figures of a plan with more than 10,000 selected letters, in the transaction that selects them."""
     if selected <= MAX_EXACT:
         return
     prospect, count_lag = plan_figures_of(dlq, run=run), conf.current().count_lag.total_seconds()

@@ -14,8 +14,8 @@ from reprocessing.store.safety import waves
 
 #: The letters of a run with up to MAX_EXACT letters are counted exactly. In a larger run, up to MAX_COUNT letters of
 #: each state are counted.
-MAX_EXACT: Final = 20_000
-MAX_COUNT: Final = 50_000
+MAX_EXACT: Final = 10_000
+MAX_COUNT: Final = 20_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 
@@ -31,6 +31,7 @@ UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
 RETURNING r.id
 """
 
+# Each letter's lane is read by its id: with IN or EXISTS, PostgreSQL would read the lanes of all runs.
 _TALLY = f"""
 SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
@@ -42,8 +43,8 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'captured') AS captured,
        count(*) FILTER (WHERE state = 'sending') AS sending,
        count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
-       count(*) FILTER (WHERE state = 'waiting' AND lane_id IN (
-           SELECT n.id FROM redrive_lane n WHERE n.phase = 'held' OR n.stopped_at IS NOT NULL)) AS held,
+       count(*) FILTER (WHERE state = 'waiting' AND (
+           SELECT n.phase = 'held' OR n.stopped_at IS NOT NULL FROM redrive_lane n WHERE n.id = lane_id)) AS held,
        (SELECT count(*) FROM redrive_attempt a
          WHERE a.run_id = %(run)b
            AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {REPORTED_FAILED}))
@@ -117,7 +118,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a run of more than 20,000 letters, where at most 50,000 letters of each state are counted.
+    """Counts of a run of more than 10,000 letters, where at most 20,000 letters of each state are counted.
 
     Held letters and failed attempts are not counted (0). `delivered` includes letters that are presumed delivered.
     `capped`: names of the fields whose true count may be higher.
@@ -143,9 +144,9 @@ def count_letters(run: int) -> RunCounts:
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
-    """Return how many letters a run has in each state. Above 20,000 letters, up to 50,000 of each state are counted.
+    """Return how many letters a run has in each state. Above 10,000 letters, up to 20,000 of each state are counted.
 
-    `selected`: the number of letters that the plan selected. If only one state has more than 50,000 letters, its count
+    `selected`: the number of letters that the plan selected. If only one state has more than 20,000 letters, its count
     is `selected` minus the counts of the other states.
     """
     found = _states(run, most=MAX_COUNT)

@@ -192,10 +192,11 @@ def test_rate_is_that_of_the_own_messages_in_the_last_seconds(ann: Client, shop:
     Breaker.objects.filter(pk=breaker.pk).update(ramp=0.5)
     shop.target.rate = 8
     shop.target.save()
+    runs = {source: Run.objects.create(name=source.arn, dlq=source.dlq, state="running") for source in (shop, other)}
     for source, seconds in ((shop, 1), (shop, 2), (shop, 30), (other, 1), (other, 1), (other, 1)):
         letter = _waiting(source, state=LetterState.SENDING)
         opened_at = database_now() - timedelta(seconds=seconds)
-        tried_again(letter, breaker=breaker, opened_at=opened_at, target=shop.target)
+        tried_again(letter, breaker=breaker, opened_at=opened_at, target=shop.target, run=runs[source])
     assert Attempt.objects.filter(breaker=breaker).count() == 6
     assert {name: _row(_board(ann), name)[8] for name in ("shop", "other")} == {
         "shop": "0.2 of 4/s", "other": "0.3 of 4/s",

@@ -247,7 +247,7 @@ def _order(bench: Workbench, **attributes: str) -> str:
 
 def test_a_letter_that_has_a_key_keeps_its_place_whatever_the_edit_changes() -> None:
     bench = _parked(ordering_key="attribute:note")
-    kept = "It keeps its ordering key and its place in the key queue, whatever the edit changes."
+    kept = "The message keeps its ordering key and its place in the key queue, whatever the edit changes."
     assert [_order(bench, note="first"), _order(bench, note="second"), _order(bench)] == [kept] * 3
     _edit(bench.letter(), attributes={"note": Attribute("String", "second")})
     assert bench.letter().ordering_key == "first"
