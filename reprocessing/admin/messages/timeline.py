@@ -46,9 +46,9 @@ def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []
     oldest_first = revisions[::-1]
     sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
-    newer = [None, *attempts]
+    newer, ends = [None, *attempts], _ends_of_parking(letter)
     tries = [
-        {**_try(attempt, later, sent[attempt.pk], letter), "detail": told(attempt.detail or "")}
+        {**_try(attempt, later, sent[attempt.pk], letter, ends), "detail": told(attempt.detail or "")}
         for attempt, later in zip(attempts, newer, strict=False)
     ]
     return tries, [_edit(revision, attempts, sent) for revision in revisions]
@@ -131,9 +131,8 @@ def _edited(revision: Revision) -> Event:
 def _decided(entry: AuditEntry) -> Event:
     """Return the event of a person's action. A release or discard also says why the message was parked before."""
     label = entry.get_act_display()
-    found = str(entry.before.get("reason", "")) if isinstance(entry.before, dict) else ""
-    ends = entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} and found in set(ParkedReason)
-    note = f"It was parked: {ParkedReason(found).sentence}" if ends else ""
+    found = _parked_reason(entry) if entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} else ""
+    note = f"It was parked: {ParkedReason(found).sentence}" if found else ""
     return Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason, note=note)
 
 
@@ -146,11 +145,25 @@ def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
     return revisions[before - 1].no if before else 0
 
 
-def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
+def _ends_of_parking(letter: Letter) -> list[datetime]:
+    """Return when people released or discarded the parked message, newest first."""
+    entries = letter.reviews.filter(act__in=(AuditAct.RELEASED, AuditAct.DISCARDED)).order_by("-at", "-pk")[:MOST]
+    return [entry.at for entry in entries if _parked_reason(entry)]
+
+
+def _parked_reason(entry: AuditEntry) -> str:
+    """Return why the message was parked before a person's action; empty: it was not parked."""
+    found = str(entry.before.get("reason", "")) if isinstance(entry.before, dict) else ""
+    return found if found in set(ParkedReason) else ""
+
+
+def _try(
+    attempt: Attempt, later: Attempt | None, revision: int, letter: Letter, ends: Sequence[datetime]
+) -> dict[str, Any]:
     """Return an attempt as values for the template.
 
-    `later`: the next attempt, if any. In the result, `mood` sets the colour of the label. `revision` is the number of
-    the edit that was sent, 0 for the captured message.
+    `later`: the next attempt, if any. `ends`: see `_ends_of_parking`. In the result, `mood` sets the colour of the
+    label. `revision` is the number of the edit that was sent, 0 for the captured message.
     """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
@@ -159,7 +172,7 @@ def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter)
         "attempt": attempt, "lasted": _length(ended - attempt.opened_at) if ended else "-",
         "outcome": _WORDS[outcome] if outcome else "open",
         "mood": "bad" if bad else "good" if outcome in _GOOD else "",
-        "revision": revision, "followed": _followed(attempt, later, letter),
+        "revision": revision, "followed": _followed(attempt, later, letter, ends),
     }  # fmt: skip
 
 
@@ -167,21 +180,24 @@ def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int])
     return {"revision": revision, "sent_by": sorted(sender.no for sender in attempts if sent[sender.pk] == revision.no)}
 
 
-def _followed(attempt: Attempt, later: Attempt | None, letter: Letter) -> str:
+def _followed(attempt: Attempt, later: Attempt | None, letter: Letter, ends: Sequence[datetime]) -> str:
+    """Return what followed from an attempt. A later release does not change that the attempt ended in parking."""
     parts = []
     if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:
         parts.append(f"came back at {attempt.returned_at:%Y-%m-%d %H:%M:%S} UTC")
     elif attempt.returned_at:
         parts.append(f"came back after {_length(attempt.returned_at - attempt.opened_at)}")
-    if later:
-        ended = attempt.closed_at or attempt.taken_at or attempt.opened_at
+    ended = attempt.closed_at or attempt.taken_at or attempt.opened_at
+    if any(ended <= end and (later is None or end <= later.opened_at) for end in ends):
+        parts.append("the message was parked")
+    elif later:
         parts.append(f"tried again {_length(later.opened_at - ended)} later")
     elif attempt.closed_at is None:
         parts.append("awaiting outcome" if attempt.taken_at else "in progress")
-    elif letter.state != LetterState.WAITING:
-        parts.append(f"the message is {labels.state(letter.state)}")
+    elif letter.state == LetterState.PARKED:
+        parts.append("the message was parked")
     else:
-        parts.append("the message is queued")
+        parts.append(f"the message is {labels.state(letter.state, letter.presumed)}")
     return ", ".join(parts)
 
 

@@ -28,6 +28,7 @@ from tests.reprocessing.admin.parking_lot.parked_messages import (
     person,
     revealed,
     token,
+    tried_again,
 )
 
 pytestmark = pytest.mark.django_db
@@ -182,6 +183,23 @@ def test_the_history_has_all_events_newest_first() -> None:
     assert [text in page for text in ("by ben", "it is mended", "It was parked: All attempts", "asked the shop")] == [
         True
     ] * 4
+
+
+def test_the_row_of_an_attempt_still_says_that_the_message_was_parked_after_a_release() -> None:
+    letter = parked(dlq())
+    ann, address = person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/"
+    before = _followed(opens(ann, address))
+    act_on_parked.release([letter.pk], by="ben", reason="it is mended")
+    released = _followed(opens(ann, address))
+    tried_again(letter)
+    assert (before, released, _followed(opens(ann, address))) == (
+        ["the message was parked"], ["the message was parked"], ["in progress", "the message was parked"],
+    )  # fmt: skip
+
+
+def _followed(page: str) -> list[str]:
+    """What followed from each attempt, newest first."""
+    return re.findall(r"(the message was parked|in progress|the message is \w+|tried again [^;<]* later)", page)
 
 
 def test_a_long_history_is_cut() -> None:
