@@ -72,9 +72,10 @@ def _with_edit(request: HttpRequest, letter: Letter) -> dict[str, Any]:
 def _with_message(request: HttpRequest, letter: Letter) -> dict[str, Any]:
     other, why = _other(request, letter)
     pair = _both(request, other, letter)
+    name = "last delivered" if why else "the other message"
     return {
         "pair": pair, "title": "Two messages compared", "name": "with", "value": other.public_id, "other": other,
-        "why": why, "removed": f"the other message ({visible(other.message_id)})", "added": "this message",
+        "why": why, "removed": f"{name} ({visible(other.message_id)})", "added": "this message",
     }  # fmt: skip
 
 
