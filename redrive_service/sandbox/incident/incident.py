@@ -135,7 +135,8 @@ class Summary:
         """Return sentences for the user: the figures of the incident, and the first ten broken promises."""
         counts = self.judgement.counts()
         ended = (
-            f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"
+            f"the consumer processed {counts['delivered']:,}, {counts['parked']:,} are parked, "
+            f"{counts['closed_as_duplicate']:,} are duplicates"
         )
         broken = ", ".join(f"{offence.value.replace('_', ' ')} {counts[offence]}" for offence in Offence)
         return [

@@ -127,8 +127,7 @@ def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
             if n:
                 told_apart = presumed or state == LetterState.DELIVERED
                 asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if told_apart else {})}
-                name = "presumed delivered" if presumed else labels.state(state)
-                yield Count(n, name, _letters(watch, "letter", asked))
+                yield Count(n, labels.state(state, presumed), _letters(watch, "letter", asked))
 
 
 def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:

@@ -19,6 +19,9 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import cached_property
 
+from reprocessing.admin.messages import state_filter
+from reprocessing.admin.site import labels
+from reprocessing.admin.site.active_filters import ActiveFilter
 from reprocessing.admin.site.keyset_list import REACH, KeysetList
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES
@@ -125,6 +128,16 @@ class MessageList(KeysetList):
             del found["group"]  # in a copy of the URL's filters
             found["group__in"] = [ids]
         return found
+
+    @property
+    def active_filters(self) -> list[ActiveFilter]:
+        """The filters in the URL, in words. State and presumed are one filter, such as "presumed delivered"."""
+        found, name = super().active_filters, state_filter.named_state(self.filters_shown())
+        if not name:
+            return found
+        without = self.get_query_string({state_filter.STATE: None, state_filter.PRESUMED: None})
+        both = {labels.column("state"), labels.column("presumed")}
+        return [*(one for one in found if one.label not in both), ActiveFilter(labels.column("state"), name, without)]
 
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first."""

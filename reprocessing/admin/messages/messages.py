@@ -31,9 +31,10 @@ from reprocessing.admin.messages import (
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
+from reprocessing.admin.messages.state_filter import StateFilter
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search.read_search import search_of
-from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
@@ -60,7 +61,9 @@ _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_clas
 class MessagesAdmin(ReadOnlyAdmin):
     """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
-    list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
+    list_display: tuple[str, ...] = (
+        "message_id", "dlq", "standing", "key", "age", "attempts", "time_left", "captured_at",
+    )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
     preserve_filters = False  # `url_for_result` adds the filter to links instead
@@ -98,6 +101,15 @@ class MessagesAdmin(ReadOnlyAdmin):
             messages.warning(request, str(error))
             found = []
         return queryset.filter(pk__in=found), False
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Return the filters of the list. The filter by state has the names of states that all pages show."""
+        return [("state", StateFilter) if name == "state" else name for name in super().get_list_filter(request)]
+
+    @admin.display(description="state")
+    def standing(self, letter: Letter) -> str:
+        """Return the name of the message's state, such as "presumed delivered"."""
+        return labels.state(letter.state, letter.presumed)
 
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: Letter) -> str | None:

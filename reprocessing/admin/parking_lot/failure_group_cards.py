@@ -36,7 +36,7 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
         "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
         "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
         "parked_address": f"{reverse('admin:reprocessing_parkedletter_changelist')}?group={group.id}",
-        "captured_address": _letters(group.id, state="captured"),
+        "captured_address": _letters(group.id, state__exact="captured"),
         "letters_address": _letters(group.id),
     }  # fmt: skip
 
@@ -54,7 +54,7 @@ def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
 
 def _sum(states: Iterable[tuple[str, int]], group: int) -> dict[str, Any]:
     """Return the number of messages, in all and in each state, with a link to the messages of the state."""
-    parts = [(labels.state(state), n, _letters(group, state=state)) for state, n in states]
+    parts = [(labels.state(state), n, _letters(group, state__exact=state)) for state, n in states]
     return {"n": sum(n for _, n, _ in parts), "parts": parts}
 
 

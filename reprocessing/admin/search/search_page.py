@@ -143,10 +143,10 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
 
 
 def _line(request: HttpRequest, letter: FoundLetter, now: datetime) -> dict[str, Any]:
-    state = "presumed" if letter.presumed and letter.state == LetterState.DELIVERED else letter.state
     return {
         "address": _address(request, letter), "message_id": visible(letter.message_id), "dlq": letter.dlq,
-        "state": labels.state(state), "why": ParkedReason(letter.reason).sentence if letter.reason else "",
+        "state": labels.state(letter.state, letter.presumed),
+        "why": ParkedReason(letter.reason).sentence if letter.reason else "",
         "key": short_key(letter.key or ""), "age": time_since(now - letter.first_sent_at), "attempts": letter.attempts,
     }  # fmt: skip
 

@@ -9,16 +9,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import IGNORED_PARAMS, ChangeList
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Field, Model, Q, QuerySet
+from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 from django.db.models.options import Options
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 
-from reprocessing.admin.site import labels, visible_rows
+from reprocessing.admin.site import active_filters, labels, visible_rows
+from reprocessing.admin.site.active_filters import ActiveFilter
 from reprocessing.admin.site.visible_rows import is_id
 
 Row = TypeVar("Row", bound=Model)
@@ -64,6 +65,9 @@ class KeysetList(ChangeList):
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
+        list_filter, desk = args[3], args[10]
+        plain = [name for name in desk.link_filters if not isinstance(desk.opts.get_field(name), ForeignKey)]
+        request.GET = active_filters.canonical(request.GET, [*list_filter, *plain], desk.opts)  # type: ignore[assignment]
         super().__init__(request, *args, **options)
         self.title = capfirst(labels.plural(self.opts))
 
@@ -81,6 +85,20 @@ class KeysetList(ChangeList):
     def known(self) -> int | None:
         """The number of rows, if a subclass knows it without counting rows; else None."""
         return None
+
+    @property
+    def active_filters(self) -> list[ActiveFilter]:
+        """The filters in the URL, in words, each with the URL query that removes it."""
+        found = []
+        for parameter, value in self.filters_shown().items():
+            name, _, lookup = parameter.partition("__")
+            said = active_filters.words(self.opts.get_field(name), lookup, value, self.visible_dlqs)
+            found.append(ActiveFilter(labels.column(name), said, self.get_query_string({parameter: None})))
+        return found
+
+    def filters_shown(self) -> dict[str, str]:
+        """Return the URL parameters that are filters, with their last values."""
+        return {name: value for name, value in self.params.items() if name not in IGNORED_PARAMS}
 
     def ordered_rows(self) -> QuerySet[Any]:
         """Return the rows in the order of the list. A subclass can return a faster query with the same rows."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
-from reprocessing.domain.lifecycle import STATE_NAMES
+from reprocessing.domain.lifecycle import STATE_NAMES, LetterState
 
 #: Singular and plural name of each model that the pages do not call by Django's name for the model.
 _NAMES: Final = {
@@ -56,6 +56,7 @@ FIELDS: Final = {
     "next_poll_at": "Next poll",
     "no": "No.", "opened_at": "Started at", "operation": "Bulk action", "source": "Source queue",
     "outcome": "Outcome", "highest_sent_sequence": "Highest sent sequence", "phase": "State", "position": "Position",
+    "presumed": "Presumed delivered",
     "proof": "Outcome", "public_id": "Redrive id", "idle_since": "Idle since", "ramp": "Ramp-up (share of rate)",
     "ramp_at": "Last ramp-up step", "ramp_every": "Ramp-up step (s)", "ramp_from": "Ramp-up start (share of rate)",
     "ramp_failure_ratio": "Failure ratio at last step", "ramp_reason": "Ramp-up reason", "rate": "Rate (messages/s)",
@@ -89,6 +90,9 @@ def column(title: str) -> str:
     return FIELDS.get(title.replace(" ", "_"), capfirst(title.replace("_", " ")))
 
 
-def state(name: str) -> str:
-    """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`."""
-    return STATE_NAMES.get(name, name)
+def state(name: str, presumed: bool = False) -> str:  # noqa: FBT001, FBT002  a template filter's argument
+    """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`.
+
+    `presumed`: whether the delivery is presumed; only the state "delivered" then has another name.
+    """
+    return STATE_NAMES["presumed"] if presumed and name == LetterState.DELIVERED else STATE_NAMES.get(name, name)
