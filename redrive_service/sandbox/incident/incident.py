@@ -20,6 +20,7 @@ from redrive_service.sandbox.incident.scenario import BREAKS_AFTER, Scenario
 from redrive_service.sandbox.judge import BreakerOpening, Judgement, Offence, ServiceRecords
 from redrive_service.sandbox.shop.world import Shop
 from redrive_service.sandbox.stopping import raise_if_stopped
+from reprocessing.domain.lifecycle import STATE_NAMES
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
@@ -52,10 +53,6 @@ BRAKES = (
 )
 WITHIN = 170.0  # max seconds until all messages must be finished
 _BREATH = 0.25
-#: The words that users see for these states.
-_SHOWN = {
-    "waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered",
-}  # fmt: skip
 _LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
 _EXAMPLES = 10  # max broken promises that are shown
 
@@ -207,7 +204,8 @@ class Incident:
         for told in self._looks():
             counts = {state: number for state, number in told["messages"].items() if number}
             now = (
-                ", ".join(f"{number:,} {_SHOWN.get(state, state)}" for state, number in counts.items()) or "0 captured"
+                ", ".join(f"{number:,} {STATE_NAMES.get(state, state)}" for state, number in counts.items())
+                or "0 captured"
             )
             if now != before:
                 self._say(f"  {now}")

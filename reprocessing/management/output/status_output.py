@@ -8,9 +8,10 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import Cost
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
-from reprocessing.domain.lifecycle import STATE_NAMES, ParkedReason
+from reprocessing.domain.lifecycle import STATE_NAMES, LetterState, ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.safe_text import visible
+from reprocessing.domain.outcomes.delivery_status import OutcomeSource
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import rule_output, safety_output
@@ -166,7 +167,9 @@ def message_lines(found: Told) -> Iterable[str]:
     Texts that consumers reported are left out, because they may quote payloads.
     """
     since = f", since {format_time(found['since'])}" if found["since"] else ""
-    yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(found['state'], found['state'])}"
+    is_presumed = (found["state"], found["how"]) == (LetterState.DELIVERED, OutcomeSource.PRESUMED)
+    state = "presumed" if is_presumed else found["state"]
+    yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(state, state)}"
     yield f"  {found['sentence']} ({found['how']}{since})"
     yield f"  redrive id  {found['redrive_id']}, {counted(found['attempts'], 'attempt')}"
     if found["sequence"]:

@@ -37,6 +37,12 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     assert lines[2:] == [f"  redrive id  {letter.public_id}, 1 attempt", "  sequence    1"]
 
 
+def test_a_delivery_that_nobody_confirmed_is_called_presumed(sent: Attempt, ask: Ask) -> None:
+    Letter.objects.update(state="delivered", presumed=True, finished_at=ago(hours=0))
+    lines = ask("redrive_status", "--message", sent.letter.message_id).splitlines()
+    assert lines[0] == f"{sent.letter.message_id}  of orders: presumed delivered"
+
+
 def test_why_it_failed_is_told_without_what_it_may_quote(sent: Attempt, ask: Ask) -> None:
     Report.objects.create(
         message_id=sent.sent_message_id, verdict="failed", type="KeyError", message="4111-canary", fingerprint="f1",
