@@ -36,6 +36,8 @@ class NavigationLink:
     here: bool
 
 
+#: Models whose lists are opened rarely: the navigation has them in its menu "More".
+_RARE: Final = frozenset({"discoveredqueue", "lane", "notificationroute", "policy", "managedobject", "apitoken"})
 #: The lists in the navigation, each with its label and its model, in the order in which they are shown.
 _LISTS: Final = (
     ("Failure groups", "failuregroup"), ("Parking lot", "parkedletter"), ("Messages", "letter"), ("Runs", "run"),
@@ -63,21 +65,26 @@ class RedriveAdminSite(admin.AdminSite):
         """
         here = conf.current()
         stop = stops.stop_of(None) if self.has_permission(request) else None
-        own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
+        navigation, rare = self.lists(request)
+        own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": navigation, "more_pages": rare}
         return super().each_context(request) | own
 
-    def lists(self, request: HttpRequest) -> list[NavigationLink]:
-        """Return links to the dashboard and to the lists that this person may see; empty: nobody is signed in."""
+    def lists(self, request: HttpRequest) -> tuple[list[NavigationLink], list[NavigationLink]]:
+        """Return links to the dashboard and to the lists that this person may see, and links of the menu "More".
+
+        Both are empty if nobody is signed in.
+        """
         if not self.has_permission(request):
-            return []
+            return [], []
         dashboard = reverse("admin:index")
-        found = [NavigationLink("Dashboard", dashboard, request.path == dashboard)]
+        found, rare = [NavigationLink("Dashboard", dashboard, request.path == dashboard)], list[NavigationLink]()
         for words, model in _LISTS:
             registered = self.is_registered(apps.get_model("reprocessing", model))
             if registered and request.user.has_perm(f"reprocessing.view_{model}"):
                 address = reverse(f"admin:reprocessing_{model}_changelist")
-                found.append(NavigationLink(words, address, request.path.startswith(address)))
-        return found
+                link = NavigationLink(words, address, request.path.startswith(address))
+                (rare if model in _RARE else found).append(link)
+        return found, rare
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """Return Django's list of apps and their models, with the model names that users see in this admin."""

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from reprocessing.models import AuditEntry, GlobalStop
 from reprocessing.store.safety import stops
 from tests.browser.chromium import PHONE
-from tests.browser.conftest import OPERATOR, VIEWER, Opening
+from tests.browser.conftest import ADMINISTRATOR, OPERATOR, VIEWER, Opening
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
@@ -126,3 +126,14 @@ def test_everything_is_stopped_from_a_phone_and_goes_on_again(window: Opening) -
     assert list(AuditEntry.objects.order_by("id").values_list("act", "by", "reason")) == [
         ("stopped", "ann", "the database is ill"), ("resumed", "ann", "it is well again"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wide", [1280, 1440])
+def test_the_navigation_has_one_line_and_nothing_is_cut_off(wide: int, window: Opening) -> None:
+    root = window("root", ADMINISTRATOR, size=(wide, 800), javascript=False)
+    root.open("/admin/")
+    lines = "[...document.querySelectorAll('.ways-bar > ul > li')].map((one) => one.getBoundingClientRect().top)"
+    assert len(set(root.ask(lines))) == 1
+    assert root.ask("document.querySelector('.ways-bar details').getBoundingClientRect().right") < wide
+    root.do(lambda page: page.locator(".ways-bar summary").press("Enter"))
+    root.sees("API tokens", where=".ways-bar details")
