@@ -28,7 +28,7 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
     status = FailureGroupStatus(group.status)
     return {
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
-        "read_from": cause_words(group.cause),
+        "read_from": cause_words(group.cause), "is_unknown": is_unknown(group.cause),
         "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
         "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
         "released": _moment(group.released_at, now) if group.released_at else None,
@@ -46,6 +46,11 @@ def cause_words(cause: str) -> str:
     return CauseKind(cause).words if cause in set(CauseKind) else visible(cause)
 
 
+def is_unknown(cause: str) -> bool:
+    """Return whether a failure group is named after the kind of its messages, because their failures are not known."""
+    return cause in set(CauseKind) and not CauseKind(cause).names_failure
+
+
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
     """Return the id in the URL parameter `name`; None: the parameter is missing, or is not an id."""
     text = asked.get(name, "")
@@ -54,7 +59,7 @@ def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
 
 def _sum(states: Iterable[tuple[str, int]], group: int) -> dict[str, Any]:
     """Return the number of messages, in all and in each state, with a link to the messages of the state."""
-    parts = [(labels.state(state), n, _letters(group, state__exact=state)) for state, n in states]
+    parts = [(labels.counted_state(state), n, _letters(group, state__exact=state)) for state, n in states]
     return {"n": sum(n for _, n, _ in parts), "parts": parts}
 
 

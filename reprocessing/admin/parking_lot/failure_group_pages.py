@@ -111,6 +111,7 @@ class Groups(ReadOnlyAdmin):
                 found, days=asked.days, now=lanes.database_now(), sees_letters=user.has_perm("reprocessing.view_letter")
             ),
             "columns": failure_group_table.columns(asked),
+            "some_unknown": any(shown.is_unknown(group.cause) for group in found),
             "dlqs": list(
                 visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")
             ),

@@ -22,8 +22,9 @@ _LONGEST_TEXT: Final = 200
 _LAST_PAGE: Final = 2_000
 #: The columns: order of the list after the first click on the title (empty: no order), and title.
 _COLUMNS: Final = (
-    ("title", "Failure"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"), ("-first", "First failure"),
-    ("-last", "Last failure"), ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
+    ("title", "Failure or type"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"),
+    ("-first", "First failure"), ("-last", "Last failure"),
+    ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
 )  # fmt: skip
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
 _HEIGHT: Final = 20  # of a sparkline: each bar is 3 wide, with a gap of 1

@@ -130,7 +130,10 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
     `is_desk`: the URL is that of the parking lot, where people act on the messages.
     """
     for count in result.page.counts:
-        words, sieve = labels.state(count.state), replace(result.sieve, states=(count.state,), dlqs=None, reveals=False)
+        words, sieve = (
+            labels.counted_state(count.state),
+            replace(result.sieve, states=(count.state,), dlqs=None, reveals=False),
+        )
         is_desk = count.state in _DESK and request.user.has_perm(_PARKED)
         address = message_list.address_of(sieve) if is_desk else ""
         more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""

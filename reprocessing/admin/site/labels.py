@@ -96,3 +96,8 @@ def state(name: str, presumed: bool = False) -> str:  # noqa: FBT001, FBT002  a 
     `presumed`: whether the delivery is presumed; only the state "delivered" then has another name.
     """
     return STATE_NAMES["presumed"] if presumed and name == LetterState.DELIVERED else STATE_NAMES.get(name, name)
+
+
+def counted_state(name: str) -> str:
+    """Return the name of a state whose count includes presumed deliveries."""
+    return f"delivered or {STATE_NAMES['presumed']}" if name == LetterState.DELIVERED else state(name)

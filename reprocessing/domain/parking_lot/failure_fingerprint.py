@@ -49,6 +49,11 @@ class CauseKind(StrEnum):
         """Return in words what the cause was taken from."""
         return _WORDS[self]
 
+    @property
+    def names_failure(self) -> bool:
+        """Return whether the cause says why the message failed, not only what kind of message it is."""
+        return self not in {CauseKind.TASK, CauseKind.TYPE, CauseKind.BODY}
+
 
 _WORDS: Final = {
     CauseKind.REPORTED: "its consumer reported it",
