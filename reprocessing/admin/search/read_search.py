@@ -101,8 +101,9 @@ def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None
         cure = f"Search fields are: {names(near or known, 10)}." if known else "No DLQ declares a search field."
         raise InvalidFilter(
             f'No DLQ declares the search field "{condition.name}". {cure} To search bodies for the text, quote it: '
-            f'"{condition.name}:{condition.value[:60]}". To declare the field: manage.py add_dlq NAME --search-field '
-            f"{condition.name}=body:{condition.name} --confirm"
+            f'"{condition.name}:{condition.value[:60]}". To declare the field, use Change… on the page of '
+            "its DLQ, or run (NAME: the DLQ): "
+            f"manage.py add_dlq NAME --search-field {condition.name}=body:{condition.name} --confirm"
         )
 
 

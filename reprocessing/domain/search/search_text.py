@@ -26,7 +26,7 @@ _BARE: Final = re.compile(r'[^\s":\\]+')
 _WORDS: Final = re.compile(r'[^\s":\\]+(?: [^\s":\\]+)*')
 #: States by the names that people see, such as "queued".
 _STATES: Final = {STATE_NAMES.get(state.value, state.value).split()[0]: state.value for state in LetterState}
-_EXAMPLES: Final = "Write a message id, an ordering key, or FIELD:VALUE: order_id:4711."
+_EXAMPLES: Final = "Write a message id, an ordering key, or FIELD:VALUE, such as state:parked."
 
 
 @dataclass(frozen=True, slots=True)

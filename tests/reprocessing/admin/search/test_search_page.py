@@ -125,14 +125,18 @@ def test_the_list_of_all_messages_is_searched_in_the_same_way(ann: Client) -> No
     assert "No DLQ declares" in _page(ann, "invoice:1", "/admin/reprocessing/letter/")
 
 
-def test_every_page_has_the_box(ann: Client) -> None:
-    assert 'action="/admin/search"' in _page(ann, "", "/admin/")
+def test_every_page_has_the_box_and_its_example_works_without_search_fields(ann: Client) -> None:
+    page = _page(ann, "", "/admin/")
+    assert 'action="/admin/search"' in page
+    (example,) = re.findall(r'placeholder="Search: id, key, ([^"]*)"', page)
+    assert 'role="alert"' not in _page(ann, example)
 
 
 @pytest.mark.parametrize(
     ("q", "told"),
     [
         ("ordr_id:4711", 'No DLQ declares the search field "ordr_id". Search fields are: order_id.'),
+        ("ordr_id:4711", "To declare the field, use Change… on the page of its DLQ, or run (NAME: the DLQ): "),
         ("ordr_id:4711", "manage.py add_dlq NAME --search-field ordr_id=body:ordr_id"),
         ("dlq:ordres 1", "You see no DLQ 'ordres'. Write dlq: and one of orders."),
         ('"card', "A quotation mark has no partner"),
