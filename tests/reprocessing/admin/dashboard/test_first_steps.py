@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def ann() -> Client:
-    return person("ann", *LOOKS, "view_deadletterqueue", "view_run")
+    return person("ann", *LOOKS, "view_deadletterqueue", "view_run", "stop_sends")
 
 
 def test_checklist_is_shown_in_the_demo_only_and_marks_what_this_person_has_done(ann: Client) -> None:
@@ -22,8 +22,10 @@ def test_checklist_is_shown_in_the_demo_only_and_marks_what_this_person_has_done
     AuditEntry.objects.create(act="revealed", by="ben", reason="a test", dlq=shop.dlq)
     assert "Try the demo" not in ann.get("/admin/").content.decode()
     with override_settings(REDRIVE={**settings.REDRIVE, "FIRST_STEPS": True}):
-        steps = ann.get("/admin/").context["steps"]
+        board = ann.get("/admin/")
         part = ann.get("/admin/board", headers={"HX-Request": "true"}).content.decode()
+    steps, page = board.context["steps"], board.content.decode()
+    assert page.index("Stop everything…") < page.index("Try the demo")
     assert [step.is_done for step in steps] == [False, False, False, True]
     assert steps[0].address == f"/admin/reprocessing/run/{run.pk}/change/"
     assert "Try the demo" not in part
