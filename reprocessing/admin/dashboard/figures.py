@@ -32,21 +32,23 @@ class Figure:
 def figures(found: Sequence[DlqRow]) -> list[Figure]:
     """Return the figures about these DLQs together."""
     return [
-        _sum(found, "Needs review", lambda row: row.review, RowState.REVIEW, "-review", mood="warm"),
-        _sum(found, "In progress", lambda row: row.progress, RowState.PROGRESS, "-progress"),
-        _sum(found, "Delivered in 24 h", lambda row: row.trend.delivered, RowState.DELIVERED, "-trend"),
-        _sum(found, "Failed in 24 h", lambda row: row.trend.failed, RowState.FAILED, "-trend"),
+        _sum(found, "Needs review", lambda row: row.review, RowState.REVIEW, "-review", part="review", mood="warm"),
+        _sum(found, "In progress", lambda row: row.progress, RowState.PROGRESS, "-progress", part="progress"),
+        _sum(found, "Delivered in 24 h", lambda row: row.trend.delivered, RowState.DELIVERED, "-trend", part="hours-1"),
+        _sum(found, "Failed in 24 h", lambda row: row.trend.failed, RowState.FAILED, "-trend", part="hours-2"),
         _oldest(found),
         _soonest(found),
     ]
 
 
 def _sum(  # noqa: PLR0913  # each by its name
-    found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *, mood: str = ""
-) -> Figure:
+    found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *,
+    part: str, mood: str = "",
+) -> Figure:  # fmt: skip
+    """Return the sum of a count. It links to the DLQs that are counted; of a single DLQ, to the part with the count."""
     counted = [row for row in found if count(row)]
     total = sum(count(row) for row in counted)
-    address = _page(counted[0]) if len(counted) == 1 else _table(state=state, sort=sort)
+    address = f"{_page(counted[0])}#{part}" if len(counted) == 1 else _table(state=state, sort=sort)
     return Figure(label, f"{total:,}", address, mood if total else "", _of(len(counted)))
 
 

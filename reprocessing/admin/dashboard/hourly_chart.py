@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Final
 
 from django.core.exceptions import PermissionDenied
@@ -34,6 +35,9 @@ _LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the ba
 _FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
 _WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels for each hour, by the max number of hours in the chart
 _TICKS: Final = 4
+_FILLED: Final = 0.8  # share of an hour's width that its bars fill
+_CHAR, _GAP = 7, 4  # pixels: width of a digit of a label, and distance between two labels
+_WIDEST: Final = 1_080  # pixels of a chart whose hours are wider than usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Bar:
 
     Attributes:
         kind: index in `KINDS`, which sets the colour.
-        label: the count, or empty if the chart has too many hours for labels.
+        label: the count; empty if the chart has too many hours for labels, or the bar is narrower than its label.
     """
 
     kind: int
@@ -82,6 +86,7 @@ class Chart:
     Attributes:
         hours: the counts of all hours, newest first, for the table.
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
+        now: the time of the counts. The page requests the chart less often than the figures above it.
         is_young: whether the chart covers less than 24 hours, because there were no earlier messages.
     """
 
@@ -92,6 +97,7 @@ class Chart:
     x_labels: list[Label]
     y_labels: list[Label]
     width: int
+    now: datetime
     is_young: bool
     kinds: tuple[str, ...] = tuple(KINDS.values())
     left: int = _LEFT
@@ -119,13 +125,23 @@ def chart(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DL
     sums = [sum(hour.counts[kind] for hour in shown) for kind in range(len(KINDS))]
     drawn = [kind for kind, n in enumerate(sums) if n]
     step, most = _scale(max((max(hour.counts) for hour in shown), default=0))
-    slot = next(width for hours, width in _WIDTHS.items() if len(shown) <= hours)
+    slot = _slot(shown, drawn)
     return Chart(
         dlq=dlq, hours=every[::-1], totals=[(kind, list(KINDS.values())[kind], sums[kind]) for kind in drawn],
         bars=list(_bars(shown, drawn, slot, most)), x_labels=list(_hour_labels(shown, slot)),
         y_labels=[Label(_y(n, most), f"{n:,}") for n in range(0, most + 1, step)],
-        width=_LEFT + slot * len(shown) + 8, is_young=0 < len(shown) < HOURS,
+        width=_LEFT + slot * len(shown) + 8, now=now, is_young=0 < len(shown) < HOURS,
     )  # fmt: skip
+
+
+def _slot(shown: Sequence[HourCounts], drawn: Sequence[int]) -> int:
+    """Return the width of an hour. In a chart of few hours, hours are so wide that the bars' counts fit above them."""
+    slot = next(width for hours, width in _WIDTHS.items() if len(shown) <= hours)
+    if not 0 < len(shown) <= _FEW:
+        return slot
+    longest = max(len(f"{hour.counts[kind]:,}") for hour in shown for kind in drawn)
+    needed = ceil((longest * _CHAR + _GAP) * len(drawn) / _FILLED)
+    return max(slot, min(needed, _WIDEST // len(shown)))
 
 
 def _scale(largest: int) -> tuple[int, int]:
@@ -145,14 +161,15 @@ def _y(n: int, most: int) -> float:
 
 
 def _bars(shown: Sequence[HourCounts], drawn: Sequence[int], slot: int, most: int) -> Iterator[Bar]:
-    width = round(slot * 0.8 / max(len(drawn), 1), 1)
+    width = round(slot * _FILLED / max(len(drawn), 1), 1)
     for place, hour in enumerate(shown):
         for order, kind in enumerate(drawn):
             if n := hour.counts[kind]:
                 height = max(round(_HEIGHT * n / most, 1), 1.5)
                 title = f"{hour.hour:%Y-%m-%d %H:%M} UTC: {n:,} {list(KINDS.values())[kind]}"
                 x = round(_LEFT + slot * (place + 0.1) + width * order, 1)
-                label = f"{n:,}" if len(shown) <= _FEW else ""
+                fits = len(f"{n:,}") * _CHAR < width
+                label = f"{n:,}" if len(shown) <= _FEW and fits else ""
                 yield Bar(kind, x, _TOP + _HEIGHT - height, max(width - 1, 1), height, title, label)
 
 

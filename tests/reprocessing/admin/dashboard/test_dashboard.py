@@ -108,8 +108,9 @@ def test_figures_are_sums_and_link_to_the_filtered_table(ann: Client, shop: Sour
     }  # fmt: skip
     links = [html.unescape(link) for link in re.findall(r'<li[^>]*><a href="([^"]+)"><b>', page)]
     assert links == [
-        "/admin/?state=review&sort=-review#dlqs", f"/admin/board/{other.dlq_id}", f"/admin/board/{shop.dlq_id}",
-        f"/admin/board/{shop.dlq_id}", "/admin/?sort=-oldest#dlqs", "/admin/?sort=expires#dlqs",
+        "/admin/?state=review&sort=-review#dlqs", f"/admin/board/{other.dlq_id}#progress",
+        f"/admin/board/{shop.dlq_id}#hours-1", f"/admin/board/{shop.dlq_id}#hours-2",
+        "/admin/?sort=-oldest#dlqs", "/admin/?sort=expires#dlqs",
     ]  # fmt: skip
     for link in links:
         assert ann.get(link).status_code == 200

@@ -117,7 +117,7 @@ def test_largest_failure_groups_are_linked() -> None:
     n, address = _count(page, "Timeout")
     timeouts = FailureGroup.objects.get(title="Timeout")
     assert (n, address) == (4, f"/admin/reprocessing/failuregroup/{timeouts.pk}/change/")
-    assert "Failure reasons" not in _page(person("bob", *SEES))
+    assert "Failures or types" not in _page(person("bob", *SEES))
 
 
 def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.test import Client
@@ -100,6 +101,17 @@ def test_scale_has_round_steps(largest: int, step: int, top: int) -> None:
     assert hourly_chart._scale(largest) == (step, top)
 
 
+def test_counts_above_the_bars_do_not_overlap() -> None:
+    shop, now = dlq("shop"), database_now().replace(minute=0, second=0, microsecond=0)
+    for hours in (0, 1):
+        for what, n in (("captured", 12_006), ("delivered", 11_973), ("failed", 11_968), ("parked", 33)):
+            HourlyCount.objects.create(dlq_id=shop.dlq_id, hour=now - timedelta(hours=hours), what=what, n=n)
+    drawn = hourly_chart.chart(database_now())
+    labels = [(bar.middle, bar.label) for bar in drawn.bars]
+    gaps = [after - at - 7 * (len(one) + len(other)) / 2 for (at, one), (after, other) in pairwise(labels)]
+    assert ([label for _, label in labels], min(gaps) > 0) == (["12,006", "11,973", "11,968", "33"] * 2, True)
+
+
 @pytest.mark.parametrize("asked", ["x", "-1", "1e3", "9" * 19, "\u0661"])
 def test_invalid_dlq_is_refused(asked: str) -> None:
     assert person("ann", *SEES).get("/admin/hours", {"dlq": asked}).status_code == 400
@@ -114,3 +126,10 @@ def test_navigation_has_the_lists_of_the_permissions() -> None:
     assert ways("cid", "view_parkedletter", "view_auditentry") == ["Dashboard", "Parking lot", "Audit log"]
     ann = person("ann", *SEES).get("/admin/reprocessing/letter/")
     assert [one.words for one in ann.context["navigation"] if one.here] == ["Messages"]
+
+
+def test_rare_lists_are_in_a_menu_that_names_the_current_one() -> None:
+    page = person("ann", "view_policy", "view_lane", "view_letter").get("/admin/reprocessing/policy/")
+    assert [one.words for one in page.context["more_pages"]] == ["Key queues", "Policies"]
+    assert "<details><summary>More: Policies</summary><ul>" in page.content.decode()
+    assert "<summary>More" not in person("bob", "view_letter").get("/admin/reprocessing/letter/").content.decode()
