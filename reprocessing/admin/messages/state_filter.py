@@ -18,8 +18,9 @@ _PRESUMED_VALUES: Final = {"0": False, "1": True}
 def named_state(asked: dict[str, str]) -> str:
     """Return the name of the state that both parameters, state and presumed, select together; empty: only one does."""
     presumed = _PRESUMED_VALUES.get(asked.get(PRESUMED, ""))
-    is_delivered = asked.get(STATE) == LetterState.DELIVERED and presumed is not None
-    return labels.state(LetterState.DELIVERED, presumed) if is_delivered else ""
+    if presumed is None or asked.get(STATE) != LetterState.DELIVERED:
+        return ""
+    return labels.state(LetterState.DELIVERED, presumed)
 
 
 class StateFilter(ChoicesFieldListFilter):

@@ -92,8 +92,10 @@ class KeysetList(ChangeList):
         found = []
         for parameter, value in self.filters_shown().items():
             name, _, lookup = parameter.partition("__")
-            said = active_filters.words(self.opts.get_field(name), lookup, value, self.visible_dlqs)
-            found.append(ActiveFilter(labels.column(name), said, self.get_query_string({parameter: None})))
+            field = self.opts.get_field(name)
+            if isinstance(field, Field):
+                said = active_filters.words(field, lookup, value, self.visible_dlqs)
+                found.append(ActiveFilter(labels.column(name), said, self.get_query_string({parameter: None})))
         return found
 
     def filters_shown(self) -> dict[str, str]:
