@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -32,6 +33,10 @@ def test_the_default_is_the_last_delivered_message_of_the_same_type() -> None:
     assert f'Compared with <a href="/admin/reprocessing/letter/{good.pk}/change/">{good.message_id}</a>' in page
     assert "the last delivered message of type order.paid from shop-dlq" in page
     assert ('"total": 18' in page, '"total": 17' in page, '"total": 19' in page) == (True, True, False)
+    sides = re.findall(r'<li class="(?:taken-out|put-in)">(.*?)</li>', page)
+    assert ('class="letter sides"' in page, sides) == (
+        True, [f"\N{MINUS SIGN} last delivered ({good.message_id})", "+ this message"],
+    )  # fmt: skip
 
 
 def test_without_a_type_the_default_is_of_the_same_key() -> None:
