@@ -43,7 +43,7 @@ class RuleForm(PreviewForm):
 
     fixed = ("name",)
 
-    name = slug("Your name for the rule: letters, digits, - and _.")
+    name = slug("Your name for the rule: letters a to z, digits, - and _, no spaces. Example: bad-orders.")
     dlq = forms.ModelChoiceField(
         DeadLetterQueue.objects.order_by("name"), required=False, label="Dead-letter queue", empty_label="all"
     )
