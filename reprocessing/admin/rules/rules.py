@@ -90,6 +90,19 @@ class Rules(ManagedAdmin):
         switches = ((f"<int:rule>/{to}", _page, to.value, {"to": to}) for to in Switch)
         return ("<int:rule>/edit", rule_form_page.page, "edit", {}), *switches
 
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of a rule. If the rule is not enabled, the page says so, beside the button that enables it."""
+        row = self.get_object(request, object_id)
+        more: dict[str, Any] = {}
+        if row is not None and not row.enabled:
+            mark, address = self.mark(row), reverse("admin:reprocessing_rule_enable", args=[row.pk])
+            locked = mark is not None and mark.unlocked_at is None
+            found = [one for one in self.buttons(request, row) if one.address == address and not locked]
+            more = {"not_enabled": True, "enable": found[0] if found else None}
+        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
+
     def buttons(self, request: HttpRequest, row: Rule) -> Iterable[Button]:
         """Return the buttons of a rule's page: change, enable or disable, and remove."""
         switch = "disable" if row.enabled else "enable"

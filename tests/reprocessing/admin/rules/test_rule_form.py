@@ -93,6 +93,28 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     assert list(AuditEntry.objects.values_list("act", "by", "reason", "rule")) == [("added", "ann", "a test", row.pk)]
 
 
+def test_a_rule_that_is_not_enabled_says_so_before_and_after_it_is_saved() -> None:
+    ann, loud = person("ann", *MAKES), "decides nothing until you enable it."
+    given = {"name": "bad", "conditions": BAD, "action": "hold", "position": 0}
+    page = post(ann, ADD, **sheet(ann, ADD) | given, do="look")
+    assert f"<b>warning</b>The rule is saved, not enabled: it {loud}" in page
+    assert "<td>Enabled</td><td><ins>no</ins></td>" in page
+    assert "<td>Position</td><td><ins>0</ins></td>" in page
+    assert 'value="write">Add, not enabled</button>' in page
+    page = saved(ann, ADD, **given)
+    banner = page.partition("<strong>Not enabled.</strong>")[2].partition("</div>")[0]
+    there = f'href="/admin/reprocessing/rule/{Rule.objects.get().pk}/enable"'
+    assert (f"bad is added, not enabled: it {loud}" in page, there in banner, page.count(there)) == (True, True, 1)
+    page = post(ann, ADD, **sheet(ann, ADD) | given | {"name": "other", "enabled": "on"}, do="look")
+    assert ("not enabled:" in page, 'value="write">Add</button>' in page) == (False, True)
+
+
+def test_the_browser_checks_the_name_before_the_preview(ann: Client) -> None:
+    page = ann.get(ADD).content.decode()
+    assert r'pattern="[a-zA-Z0-9_\-]+"' in page
+    assert "letters a to z, digits, - and _, no spaces." in page
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
