@@ -113,6 +113,13 @@ def _settings(row: Rule) -> dict[str, Any]:
     return {**found, "conditions": rule_draft.to_json(row.conditions), "target": row.target.arn if row.target else ""}
 
 
+def decides(action: str) -> str:
+    """Return sentences about when an enabled rule with this action decides about a message."""
+    released = "If a person releases a message that the rule quarantined, the rule does not quarantine it again."
+    is_final = action == Action.QUARANTINE
+    return f"It decides about each message before the message is sent.{f' {released}' if is_final else ''}"
+
+
 def last_change(seen: VisibleDlqs) -> str:
     """Return a sentence about who changed a rule last, and why; "user unknown" if the person does not see that rule."""
     last = AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first()

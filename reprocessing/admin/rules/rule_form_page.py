@@ -16,7 +16,7 @@ from reprocessing.admin.messages import show_payload
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import condition_builder, conditions_field, offered_conditions, rule_draft, rule_effect
 from reprocessing.admin.rules.rule_effect import DAYS
-from reprocessing.admin.rules.rule_form import RuleForm, last_change
+from reprocessing.admin.rules.rule_form import RuleForm, decides, last_change
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.preview import Preview
@@ -201,7 +201,7 @@ def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
     route.wake_stopped(route.RuleBook.load())
     told = f"{name} is {'added' if done.new else 'changed'}"
     if fields["enabled"]:
-        told += ". It decides about each message before the message is sent."
+        told += f". {decides(fields['action'])}"
     else:
         told += ", not enabled: it decides nothing until you enable it."
     return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), told)
