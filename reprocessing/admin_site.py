@@ -128,16 +128,20 @@ class RedriveAdminSite(admin.AdminSite):
         """Wrap a view with Django's sign-in check, and change some of its responses.
 
         After a sign-out, a request of htmx gets 401, because htmx would put Django's sign-in page into the current
-        page. A response 405 (method not allowed) becomes a page with an explanation; so does the error that payload
-        keys are not available, and the error that an approval is refused.
+        page; a submitted form leads to the sign-in page, which says that nothing was done. A response 405 (method not
+        allowed) becomes a page with an explanation; so does the error that payload keys are not available, and the
+        error that an approval is refused.
         """
-        from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
+        from reprocessing.admin.site import error_pages, session_end  # noqa: PLC0415  see above
 
         guarded = super().admin_view(view, cacheable)
 
         def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:  # noqa: ANN401  the view's own
             if request.headers.get("HX-Request") and not self.has_permission(request):
                 return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
+            is_out = request.method == "POST" and request.user.is_anonymous
+            if is_out and request.path != reverse("admin:logout"):
+                return session_end.sign_in_again(request)
             try:
                 answer: HttpResponse = guarded(request, *args, **options)
             except (PayloadUnreadable, ApprovalRefused) as error:

@@ -82,8 +82,9 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
     if scripts:
         assert barriers(ann) == []
     ann.write("Reason", "acme sends rubbish")
-    ann.press("Add")
-    ann.sees("acme-only is added.")
+    ann.sees("The rule is saved, not enabled: it decides nothing until you enable it.")
+    ann.press("Add, not enabled")
+    ann.sees("acme-only is added, not enabled: it decides nothing until you enable it.")
     rule = Rule.objects.get()
     assert (rule.conditions, rule.action, rule.dlq_id) == (
         ["body:customer equals acme"], "quarantine", source.dlq_id,

@@ -29,7 +29,7 @@ class TokenForm(forms.Form):
     It offers only scopes whose permission the user has.
     """
 
-    name = slug("Letters, digits, - and _. The name cannot be changed later, and no other token can get the same name.")
+    name = slug("Letters a to z, digits, - and _, no spaces. It cannot be changed later. No other token can have it.")
     teams = forms.ModelMultipleChoiceField(
         Group.objects.order_by("name"), required=False, label="Teams",
         help_text="The token has access to the DLQs of these teams. None selected: the token belongs to you, and "

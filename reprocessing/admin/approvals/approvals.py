@@ -14,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST
 
 from reprocessing import conf
 from reprocessing.admin.messages import comparison, show_payload
@@ -24,6 +23,7 @@ from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
@@ -104,7 +104,7 @@ class Approvals(RecordsAdmin):
     def pages(self) -> Iterable[Page]:
         """Return the pages that decide about a request, and the page that shows what a requested edit changes."""
         decisions = ((f"<int:approval>/{name}", _page, name, {"name": name}) for name in _CHOICES)
-        return (*decisions, ("<int:approval>/difference", require_POST(_difference), "difference", {}))
+        return (*decisions, ("<int:approval>/difference", post_only(_difference), "difference", {}))
 
     def buttons(self, request: HttpRequest, row: Approval) -> Iterable[Button]:
         """Return a button for each decision about an open request; none after the request ended."""

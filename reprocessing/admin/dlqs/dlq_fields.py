@@ -34,7 +34,7 @@ _TASK_HELP: Final = {
 class DlqFieldsForm(TargetFieldsForm):
     """The fields of a DLQ's settings, and of the settings of its targets."""
 
-    name = fields.slug("Your name for the DLQ: letters, digits, - and _. It cannot be changed later.")
+    name = fields.slug("Your name for the DLQ: letters a to z, digits, - and _, no spaces. It cannot be changed later.")
     url = forms.CharField(
         max_length=2_048, label="URL", help_text="The URL or the ARN of the queue. It cannot be changed later."
     )

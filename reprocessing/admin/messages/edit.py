@@ -18,13 +18,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from reprocessing import conf
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels, visible_rows
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
@@ -74,7 +74,7 @@ class _Page:
         return now != (LetterState.PARKED, self.seen.finished_at, self.seen.revision)
 
 
-@require_POST
+@post_only
 def page(request: HttpRequest, letter: int) -> HttpResponse:
     """Show the form or the preview, or save the edit. The pressed button decides which of them.
 

@@ -18,7 +18,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import capfirst
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages import (
     compare_page,
@@ -37,6 +36,7 @@ from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -143,7 +143,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
         views = {"reveal": self._reveal, "body": self._body, "compare": self._compare, "s3": self._s3}
-        return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
+        return ((f"<int:letter>/{name}", post_only(view), name, {}) for name, view in views.items())
 
     def _shown(
         self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: ViewedContent | None = None

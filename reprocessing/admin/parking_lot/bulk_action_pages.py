@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
@@ -23,6 +23,7 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.keyset_list import keyset_page
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
@@ -69,7 +70,7 @@ class Operations(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Return Django's URLs, the URL that aborts a bulk action, and the URL of its progress, for open pages."""
-        own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
+        own = (("progress", require_safe(self._progress)), ("abort", post_only(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
             for name, view in own

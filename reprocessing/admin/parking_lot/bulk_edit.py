@@ -18,7 +18,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages import show_payload
@@ -28,6 +27,7 @@ from reprocessing.admin.parking_lot.bulk_edit_forms import BulkEditForm
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.admin.parking_lot.decision import unpack_messages
 from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
@@ -71,7 +71,7 @@ class _Page:
         return message_list.address_of(replace(self.sieve, letters=None))
 
 
-@require_POST
+@post_only
 def page(request: HttpRequest) -> HttpResponse:
     """Show the form or the preview, or start the bulk action. The pressed button decides which of them.
 

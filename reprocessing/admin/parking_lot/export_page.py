@@ -16,12 +16,12 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import ExportForm, filter_of_query
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -75,7 +75,7 @@ class _Parts:
         return (*(_PAYLOAD if self.bodies else ()), *((_ORIGINAL,) if self.originals else ()))
 
 
-@require_POST
+@post_only
 def page(request: HttpRequest) -> HttpResponseBase:
     """Show the form of an export; after a valid form is submitted, return the file."""
     if not (request.user.has_perms(("reprocessing.export_letter", "reprocessing.view_parkedletter"))):

@@ -15,12 +15,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.admin.search.search_rights import may_search_bodies
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.message.identity import Selector
 from reprocessing.domain.parking_lot.field_value import FieldValue, NoValue, read_field
@@ -55,7 +55,7 @@ class GroupForm(forms.Form):
             raise forms.ValidationError(str(error)) from error
 
 
-@require_POST
+@post_only
 def page(request: HttpRequest) -> HttpResponse:
     """Show the form, and below it the groups, if the form has a field.
 

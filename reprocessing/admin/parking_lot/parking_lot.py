@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.listed_messages import Neighbours
@@ -21,6 +20,7 @@ from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages
 from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
@@ -56,7 +56,7 @@ class ParkingLot(MessagesAdmin):
         """Return the URLs of Django's pages, of the decisions, of the export, and of saved filters."""
         wrap = self.admin_site.admin_view
         deeds = [
-            path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
+            path(deed, wrap(post_only(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
         ]
         saved = [
             path("save", wrap(saved_filter_pages.save), name="parkedletter_save"),

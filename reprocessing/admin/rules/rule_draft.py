@@ -1,7 +1,8 @@
 """Fill the form of a new rule from a message: initial conditions, and conditions on fields that a person selects.
 
-A condition shows a value of the message. Everybody may use the message type, the task, and the names of other fields.
-Using the values of other fields needs the permission to see payloads, and the audit log records it.
+A condition shows a value of the message. Everybody may use the source queue, the ordering key, the message type, the
+task, and the names of other fields: pages show these to everybody who may see messages. Using the values of other
+fields needs the permission to see payloads, and the audit log records it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from django.http import HttpRequest
 
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidRule, PayloadUnreadable
-from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import unpack_attributes
-from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
 from reprocessing.domain.parking_lot import text_pattern
 from reprocessing.domain.payloads.masking import MASK
 from reprocessing.domain.routing.condition_fields import Field, FieldKind, NotText
@@ -31,6 +31,8 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
+#: Fields of conditions, by the part of a message in which a selector finds the ordering key.
+_OF_KEYS: Final = {SelectorSource.ATTRIBUTE: FieldKind.ATTRIBUTE, SelectorSource.BODY: FieldKind.BODY}
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters, which no page can show
 
 
@@ -49,7 +51,7 @@ class SourceMessage:
         """Return the fields of the message on which a condition is possible, such as attribute:customer."""
         if self.facts is None:
             return []
-        asked = [Field(kind) for kind in (FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
+        asked = [Field(kind) for kind in (FieldKind.SOURCE, FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
         asked += [
             Field(FieldKind.ATTRIBUTE, name)
             for name in sorted(self.facts.letter.attributes)
@@ -58,23 +60,39 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return initial values of the form: the message's DLQ, action quarantine, and conditions that match it.
+        """Return initial values of the form: the message's DLQ, action quarantine, and the drafted conditions."""
+        return {"dlq": self.letter.dlq_id, "conditions": to_json(self.drafted), "action": Action.QUARANTINE.value}
 
-        The conditions are about the source queue, the message type and the task.
+    @property
+    def drafted(self) -> list[str]:
+        """Return conditions that match the message, on its ordering key, its type and its task.
+
+        The source queue is not among them, because all messages of a queue have the same.
         """
-        conditions = [f"source equals {resource_name(self.letter.source.arn)}"] if self.letter.source else []
+        conditions = list(self._of_key())
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None
             if isinstance(found, str) and text_pattern.type_name(found):
                 conditions.append(f"{kind} equals {found}")
-        return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
+        return conditions
+
+    def _of_key(self) -> Iterator[str]:
+        """Yield the condition that the ordering key equals this message's, if a condition can read the key."""
+        field = _key_field(self.letter.dlq.ordering_key)
+        key = self.letter.ordering_key
+        if field is None or key is None or self.facts is None or self.facts.read(field) != key:
+            return
+        condition = _equal(field.text, key)
+        if not condition.endswith(f" {Operator.EXISTS}"):  # a key that no condition can hold
+            yield str(Condition.parse(condition))
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
         """Yield a condition for each field: the field equals this message's value or, without `values`, exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
-                found = self.facts.read(Field(FieldKind(kind), of)) if self.facts and values else None
+                shows = values or kind == FieldKind.SOURCE
+                found = self.facts.read(Field(FieldKind(kind), of)) if self.facts and shows else None
                 yield _equal(name, found) if isinstance(found, str) else f"{name} exists"
 
 
@@ -129,6 +147,13 @@ def _facts(of: Letter) -> MessageFields | None:
     known = LetterFacts(of.message_id, shown.body, shown.attributes, held.system)
     kind, tenant = (Selector.parse(text) if text else None for text in (of.dlq.message_type, of.dlq.tenant))
     return MessageFields(known, of.dlq.name, of.source.arn if of.source else "", kind, tenant)
+
+
+def _key_field(selector: str) -> Field | None:
+    """Return the field in which this selector of a DLQ finds the ordering key; None: no condition reads such fields."""
+    found = Selector.parse(selector)
+    kind = _OF_KEYS.get(found.source)
+    return Field(kind, found.name) if kind else None
 
 
 def _equal(name: str, value: str) -> str:

@@ -19,6 +19,8 @@ from reprocessing.store.routing import routable_letters, rules
 MOST: Final = 20_000
 #: Max messages that are evaluated while a person fills in the form.
 FEW: Final = 200
+#: Max messages that are counted, to say of how many the evaluated messages are the newest.
+COUNTED: Final = 2_000
 #: Seconds after which an evaluation stops: of a preview, and while a person fills in the form.
 _PATIENCE: Final = 1.0
 _SHORT_PATIENCE: Final = 0.5
@@ -29,7 +31,8 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     """Return, as template values, what the rule would do to messages of the last 7 days.
 
     `sees`: whether the person may see all values in these messages. If not, a rule with conditions that reveal values
-    is not tested, and `closed` has these conditions. `quick`: evaluate only the newest messages.
+    is not tested, and `closed` has these conditions. `quick`: evaluate only the newest messages; then `sampled` has the
+    number of messages of these days, up to one more than `COUNTED`, if some of them were not evaluated.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
@@ -37,12 +40,17 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
         return {"closed": closed}
     others = [other for other in rules.in_force().rules if other.rule.id != mine.rule.id]
     since = lanes.database_now() - timedelta(days=DAYS)
+    newest = routable_letters.newest_ids(row.dlq_id, COUNTED + 1) if quick else []
     found = preview.letters(
         [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST,
         stop=_impatient(_SHORT_PATIENCE if quick else _PATIENCE),
-        among=routable_letters.newest_ids(row.dlq_id, FEW) if quick else None,
+        among=newest[:FEW] if quick else None,
     )  # fmt: skip
-    return {"found": found, "shares": list(map(_share, found.shares)), "days": DAYS, "enabled": row.enabled or quick}
+    known = routable_letters.count_captured(newest, since=since) if quick else 0
+    return {
+        "found": found, "shares": list(map(_share, found.shares)), "days": DAYS, "enabled": row.enabled or quick,
+        "sampled": known if known > found.letters else 0, "counted": COUNTED, "most": MOST,
+    }  # fmt: skip
 
 
 def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int | None], bool]) -> dict[str, Any]:

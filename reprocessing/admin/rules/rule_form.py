@@ -43,7 +43,7 @@ class RuleForm(PreviewForm):
 
     fixed = ("name",)
 
-    name = slug("Your name for the rule: letters, digits, - and _.")
+    name = slug("Your name for the rule: letters a to z, digits, - and _, no spaces. Example: bad-orders.")
     dlq = forms.ModelChoiceField(
         DeadLetterQueue.objects.order_by("name"), required=False, label="Dead-letter queue", empty_label="all"
     )
@@ -111,6 +111,13 @@ class RuleForm(PreviewForm):
 def _settings(row: Rule) -> dict[str, Any]:
     found = {name: getattr(row, name) for name in rule_changes.FIELDS}
     return {**found, "conditions": rule_draft.to_json(row.conditions), "target": row.target.arn if row.target else ""}
+
+
+def decides(action: str) -> str:
+    """Return sentences about when an enabled rule with this action decides about a message."""
+    released = "If a person releases a message that the rule quarantined, the rule does not quarantine it again."
+    is_final = action == Action.QUARANTINE
+    return f"It decides about each message before the message is sent.{f' {released}' if is_final else ''}"
 
 
 def last_change(seen: VisibleDlqs) -> str:

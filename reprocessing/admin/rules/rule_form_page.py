@@ -16,19 +16,24 @@ from reprocessing.admin.messages import show_payload
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import condition_builder, conditions_field, offered_conditions, rule_draft, rule_effect
 from reprocessing.admin.rules.rule_effect import DAYS
-from reprocessing.admin.rules.rule_form import RuleForm, last_change
+from reprocessing.admin.rules.rule_form import RuleForm, decides, last_change
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.preview import Preview
 from reprocessing.admin.site.preview_form import FormPage
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import DeadLetterQueue, Rule
+from reprocessing.pipeline.dlqs.examine import Finding, Severity
 from reprocessing.pipeline.routing import route
 from reprocessing.store.payloads import viewed_content
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
+_NOT_ENABLED: Final = (
+    "The rule is saved, not enabled: it decides nothing until you enable it.",
+    'To enable it now, select "Enabled" below and preview again. To enable it later, press "Enable…" on its page.',
+)
 _LIVE: Final = "live"  # the value of `do` that requests only the part of the page that shows what the conditions match
 
 
@@ -80,7 +85,7 @@ class _RulePage:
             permission=self.permission,
             title=f"Change {row.name}" if row else "Add a rule",
             intro=f"The preview shows what the rule would do to messages of the last {DAYS} days. It saves nothing.",
-            button="Save" if row else "Add",
+            button=f"{'Save' if row else 'Add'}{'' if 'enabled' in self.sent else ', not enabled'}",
             back=_there(row),
             about=row.name if row else "Rules",
             make=self._form,
@@ -174,13 +179,15 @@ def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
     if new != (form.row is None):
         raise InvalidRule(f'A rule named "{name}" exists already. Use another name, or change that rule.')
     found = rule_changes.differences(name, fields)
-    changes = [change for change in found if not new or change.after not in (None, [], False)]
+    changes = [change for change in found if not new or (change.after is not None and change.after != [])]
+    findings = [] if row.enabled or not changes else [Finding(Severity.WARN, *_NOT_ENABLED)]
     version = form.cleaned_data["opened"]
     shown = rule_effect.effect(row, sees=sees(row.dlq_id))
     about = rule_changes.counted_messages(row, rule_changes.find_rule(name))
     return Preview(
-        payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown, about=about
-    )
+        payload=(name, fields, version), changes=changes, findings=findings, new=new, version=version, preview=shown,
+        about=about,
+    )  # fmt: skip
 
 
 def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
@@ -192,8 +199,9 @@ def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
             )
         done = rule_changes.save_rule(name, fields, by=by, reason=reason)
     route.wake_stopped(route.RuleBook.load())
-    verb = "added" if done.new else "changed"
-    effect = (
-        "It decides about each message before the message is sent." if fields["enabled"] else "It is not enabled yet."
-    )
-    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), f"{name} is {verb}. {effect}")
+    told = f"{name} is {'added' if done.new else 'changed'}"
+    if fields["enabled"]:
+        told += f". {decides(fields['action'])}"
+    else:
+        told += ", not enabled: it decides nothing until you enable it."
+    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), told)

@@ -19,6 +19,7 @@ from reprocessing.admin.rules import rule_form, rule_form_page
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
+from reprocessing.admin.site.preview import value_text
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.errors import InvalidRule
@@ -28,14 +29,13 @@ from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _FIELDS = (
-    "name", "position", "enabled", "dlq", "conditions", "action", "delay", "target", "rate_class", "backoff_base",
+    "name", "position", "enabled", "applies_to", "matches", "action", "delay", "target", "rate_class", "backoff_base",
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until", "created_by", "made_at",
 )  # fmt: skip
-_DOES = {
-    "enable": "The rule decides about each message before the message is sent, unless an earlier rule matches.",
-    "disable": "The rule decides about no more messages. The other rules decide about messages that it held or "
-    "delayed. Messages that it quarantined stay parked.",
-}
+_ENDS = (
+    "The rule decides about no more messages. The other rules decide about messages that it held or delayed. Messages "
+    "that it quarantined stay parked."
+)
 
 
 class Switch(StrEnum):
@@ -63,13 +63,11 @@ class Rules(ManagedAdmin):
         "name",
         "position",
         "enabled",
-        "dlq",
-        "action",
-        "target",
+        "applies_to",
+        "does",
         "match_count",
         "last_hit_at",
-        "error_count",
-        "trouble",
+        "problem",
         "in_file",
     )
     list_filter = ("enabled", "action", "dlq")
@@ -81,6 +79,26 @@ class Rules(ManagedAdmin):
         ("Results so far", {"fields": ("match_count", "last_hit_at", "error_count", "trouble")}),
     )
 
+    @admin.display(description="dead-letter queue", ordering="dlq")
+    def applies_to(self, row: Rule) -> str:
+        """Return the name of the rule's DLQ, or that the rule is for all DLQs."""
+        return row.dlq.name if row.dlq else "all DLQs"
+
+    @admin.display(description="conditions")
+    def matches(self, row: Rule) -> str:
+        """Return the conditions as the preview of the form shows them."""
+        return value_text(row.conditions) or "none: the rule matches every message"
+
+    @admin.display(description="action", ordering="action")
+    def does(self, row: Rule) -> str:
+        """Return the action, with the target if the rule has one."""
+        return f"{row.action} to {row.target}" if row.target else row.action
+
+    @admin.display(description="problem", ordering="error_count")
+    def problem(self, row: Rule) -> str:
+        """Return how many messages could not be evaluated, and the last reason; empty: there are none."""
+        return f"{row.error_count:,} errors: {row.trouble}" if row.error_count else row.trouble
+
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the page with the form of a new rule."""
         return rule_form_page.page(request)
@@ -89,6 +107,19 @@ class Rules(ManagedAdmin):
         """Return the page that changes a rule, and the pages that enable, disable and remove a rule."""
         switches = ((f"<int:rule>/{to}", _page, to.value, {"to": to}) for to in Switch)
         return ("<int:rule>/edit", rule_form_page.page, "edit", {}), *switches
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of a rule. If the rule is not enabled, the page says so, beside the button that enables it."""
+        row = self.get_object(request, object_id)
+        more: dict[str, Any] = {}
+        if row is not None and not row.enabled:
+            mark, address = self.mark(row), reverse("admin:reprocessing_rule_enable", args=[row.pk])
+            locked = mark is not None and mark.unlocked_at is None
+            found = [one for one in self.buttons(request, row) if one.address == address and not locked]
+            more = {"not_enabled": True, "enable": found[0] if found else None}
+        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
 
     def buttons(self, request: HttpRequest, row: Rule) -> Iterable[Button]:
         """Return the buttons of a rule's page: change, enable or disable, and remove."""
@@ -132,7 +163,9 @@ def _question(request: HttpRequest, key: int, to: Switch) -> Question:
     return Question(
         title=f"{to.capitalize()} {row.name}",
         button=to.capitalize(),
-        says=(_DOES.get(to.value, _DOES["disable"]),),
+        says=(f"{rule_form.decides(row.action)} An earlier rule that matches decides instead.",)
+        if to is Switch.ENABLE
+        else (_ENDS,),
         seen=str(rules.version()),
         back=reverse("admin:reprocessing_rule_change", args=[key]),
         about=row.name,

@@ -61,7 +61,7 @@ class RunForm(forms.Form):
         help_text="Receive messages that are not captured yet. This takes a moment and hides them from other consumers "
         "of the DLQ. Otherwise the plan has only messages that are captured already.",
     )  # fmt: skip
-    name = slug("Letters, digits, - and _. It cannot be changed later.")
+    name = slug("Letters a to z, digits, - and _, no spaces. It cannot be changed later.")
     reason = reason_field()
 
     def __init__(self, seen: VisibleDlqs, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own

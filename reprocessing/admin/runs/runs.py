@@ -12,13 +12,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.runs import choose_plan, plan_run, run_actions, run_page, run_rows
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.keyset_list import keyset_page
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
@@ -39,7 +40,7 @@ class Runs(ReadOnlyAdmin):
         """Return the URL of the progress, which an open page of a run requests, and the pages that change a run."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
-            ("<int:run>/choose", require_POST(choose_plan.page), "choose", {}),
+            ("<int:run>/choose", post_only(choose_plan.page), "choose", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
         )
 

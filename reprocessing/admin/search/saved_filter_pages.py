@@ -11,12 +11,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store.search import saved_filters
@@ -38,7 +38,7 @@ class SaveForm(forms.Form):
         self.fields["team"].queryset = saved_filters.teams_of(user)  # type: ignore[attr-defined]  # a choice field's
 
 
-@require_POST
+@post_only
 def save(request: HttpRequest) -> HttpResponse:
     """Save the filter in the request under the entered name, for the person or a team."""
     user = _user(request)
@@ -59,7 +59,7 @@ def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter
     messages.success(request, f"The filter {visible(name)} is saved.")
 
 
-@require_POST
+@post_only
 def delete(request: HttpRequest) -> HttpResponse:
     """Delete a saved filter, if this person sees it and may delete it."""
     user, saved = _user(request), request.POST.get("saved", "")

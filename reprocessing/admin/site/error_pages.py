@@ -5,7 +5,6 @@ Each page says why the request was refused, and links to the record, the list an
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,12 +18,11 @@ from django.utils.cache import add_never_cache_headers
 from django.views.defaults import bad_request
 
 from reprocessing.admin.site.buttons import Button
+from reprocessing.admin.site.session_end import PLACE
 from reprocessing.domain.approvals.deed import ApprovalRefused
 from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
-#: The parts of an admin URL: the application, the model, and the id of a row.
-_PLACE: Final = re.compile(r"/admin/(\w+)/(\w+)(?:/(\d+))?(?:/|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ def _page(request: HttpRequest, refusal: Refusal, status: int, *, row: bool = Tr
 
 
 def _back(request: HttpRequest, *, row: bool) -> list[Button]:
-    place = _PLACE.match(request.path)
+    place = PLACE.match(request.path)
     found = []
     if place and row and place[3]:
         found.append(_link("Back to the record", f"admin:{place[1]}_{place[2]}_change", place[3]))

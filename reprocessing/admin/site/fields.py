@@ -41,9 +41,12 @@ def lines(label: str, help_text: str = "") -> forms.CharField:
 
 
 def slug(help_text: str) -> forms.SlugField:
-    """Return a required form field for a name of letters, digits, - and _."""
+    """Return a required form field for a name of letters, digits, - and _. The browser checks the characters, too."""
     why = "Use only the letters a to z, digits, - and _: no spaces, no dots. Example: orders-2026."
-    return forms.SlugField(max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why})
+    widget = forms.TextInput(attrs={"pattern": r"[a-zA-Z0-9_\-]+", "title": why})
+    return forms.SlugField(
+        max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why}, widget=widget
+    )
 
 
 def utc_datetime(

@@ -105,6 +105,10 @@ _CHOSEN = f"""
  ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
+_SINCE = """
+SELECT count(*) AS n FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND captured_at >= %(since)b
+"""
+
 _OLDER = """
 SELECT count(*) AS n FROM redrive_letter
  WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
@@ -158,6 +162,11 @@ def load_chosen(
     if not sealed:
         found = [one for one in found if key_id(one.body) is None and key_id(one.attributes) is None]
     return content.opened_or_why(found)[0]
+
+
+def count_captured(letters: Collection[int], *, since: datetime) -> int:
+    """Return how many of these letters were captured at `since` or later."""
+    return rows.value(int, _SINCE, {"letters": list(letters), "since": since})
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,38 @@ def test_rule_is_not_enabled_if_it(happens: Callable[[], None], why: str) -> Non
     assert why in page
     row.refresh_from_db()
     assert row.enabled is False
+
+
+@pytest.mark.parametrize(("action", "again"), [("hold", False), ("quarantine", True)])
+def test_a_quarantine_says_that_a_released_message_is_not_quarantined_again(action: str, again: bool) -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    Rule.objects.update(action=action)
+    page = client.get(_address(row)).content.decode()
+    assert "It decides about each message before the message is sent." in page
+    assert ("releases a message that the rule quarantined, the rule does not quarantine it again" in page) is again
+
+
+def test_the_page_and_the_list_show_a_rule_in_words() -> None:
+    said = {"action": "hold", "conditions": ["tenant equals acme", "type exists"], "enabled": True}
+    rule_changes.save_rule("first", said, by="bob", reason="a test")
+    client, row = person("ann", *SWITCHES), Rule.objects.get()
+    page = client.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
+    assert re.findall(r'<div class="readonly">(.*?)</div>', page)[3:5] == [
+        "all DLQs", "tenant equals acme and type exists",
+    ]  # fmt: skip
+    source = dlq("orders")
+    Rule.objects.update(
+        dlq=source.dlq, action="divert", conditions=[], target=source.target, error_count=2, trouble="too long"
+    )
+    page = client.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
+    assert re.findall(r'<div class="readonly">(.*?)</div>', page)[3:5] == [
+        "orders", "none: the rule matches every message",
+    ]  # fmt: skip
+    listed = client.get("/admin/reprocessing/rule/").content.decode()
+    cells = dict(re.findall(r'<td class="field-(\w+)[^"]*">(.*?)</td>', listed))
+    assert (cells["applies_to"], cells["does"], cells["problem"]) == (
+        "orders", f"divert to {source.target}", "2 errors: too long",
+    )  # fmt: skip
 
 
 def test_disabled_rule_says_so() -> None:

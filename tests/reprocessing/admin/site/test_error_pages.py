@@ -4,6 +4,7 @@ import io
 import logging
 import re
 from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -61,6 +62,51 @@ def test_post_only_addresses_link_back(root: Client) -> None:
         assert len(back) == (3 if re.search(r"/\d+/", address) else 2), name
     assert len(sent_only) > 12
     assert ways_back(root.get(reverse("admin:logout")).content.decode()) == ["/admin/"]
+
+
+@pytest.mark.soak
+def test_a_form_sent_after_the_session_ended_leads_to_a_page_that_can_be_opened(root: Client) -> None:
+    furnished()
+    sent_only = {address for _, address in test_matrix._addresses() if root.get(address).status_code == 405}
+    assert len(sent_only) > 12
+    for address in sent_only - {reverse("admin:logout")}:
+        if not address.startswith("/admin/"):
+            continue
+        answer = Client().post(address, headers={"Referer": f"http://testserver{address}"})
+        back = parse_qs(urlsplit(answer.headers["Location"]).query)["next"][0]
+        assert root.get(back).status_code == 200, address
+
+
+def test_the_sign_in_page_says_that_nothing_was_done_and_leads_back_to_the_form() -> None:
+    User.objects.create_superuser("ann", password="a pass phrase")
+    rule = "/admin/reprocessing/rule/add/?letter=7"
+    letter = parked(dlq())
+    edit, record = (f"{LOT}{letter.pk}/{end}" for end in ("edit", "change/"))
+    found = f"{LOT}?reason=attempts_spent"
+    for address, before, back in (
+        (rule, rule, rule), (edit, edit, record), (edit, found, found), (edit, "", record),
+        (edit, "http://elsewhere.test/admin/", record), (f"{LOT}release", "", LOT),
+    ):  # fmt: skip
+        out = Client()
+        typed = {"name": "typed-canary", "do": "write"}
+        page = out.post(
+            address,
+            typed,
+            follow=True,
+            headers={"Referer": f"http://testserver{before}" if before[:1] == "/" else before},
+        )
+        text = page.content.decode()
+        assert text.count("Your session ended. Nothing was saved or done. Sign in, then repeat it.") == 1
+        assert "typed-canary" not in f"{text}{page.redirect_chain}{out.cookies}{dict(out.session)}"
+        there = parse_qs(urlsplit(page.redirect_chain[0][0]).query)["next"][0]
+        assert there == back
+        signed_in = out.post("/admin/login/", {"username": "ann", "password": "a pass phrase", "next": there})
+        assert (signed_in.status_code, signed_in.headers["Location"]) == (302, back)
+        assert out.get(back).status_code == 200
+
+
+def test_a_page_that_is_opened_after_the_session_ended_says_nothing_of_it() -> None:
+    assert "Your session ended" not in Client().get("/admin/rights", follow=True).content.decode()
 
 
 def test_read_only_page_refuses_a_form(root: Client) -> None:

@@ -44,5 +44,8 @@ def test_the_newest_letters_cost_the_same_beside_many_others() -> None:
     assert ids == newest
     assert kept.pk in ids
     assert every == list(Letter.objects.order_by("-pk").values_list("pk", flat=True)[:MOST])
+    with explained() as counted:
+        assert routable_letters.count_captured(ids, since=kept.captured_at) == 1
+    assert max(one.buffers for one in counted) < 10 * MOST
     assert {one.scanned for one in found} == {frozenset()}
     assert max(one.buffers for one in found) < 10 * MOST
