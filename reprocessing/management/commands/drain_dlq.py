@@ -33,6 +33,7 @@ from reprocessing.management.shared.drain_command import (
     refuse_native_redrive,
     refuse_stopped,
 )
+from reprocessing.management.shared.mistyped_run_id import refuse_mistyped
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
@@ -42,7 +43,7 @@ from reprocessing.pipeline.runs import drain, forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.runs import arrived_since, plans, progress, run_transitions
-from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
+from reprocessing.store.runs.plans import RunRequest
 
 #: Max seconds of one capture. If it has not emptied the DLQ, the next capture starts.
 _CAPTURE = 3_600.0
@@ -96,7 +97,7 @@ class Command(DrainCommand):
             refuse_run_limits(options, dlq)
         limits = read_run_limits(options, dlq)
         if known is None and options["run"] and options["confirm"]:
-            refuse_if_plans_wait(dlq, options["run"])
+            refuse_mistyped(dlq, options["run"])
         with Interruption() as interruption:
             if known is not None:
                 self.repeat(known, options, interruption)
@@ -226,20 +227,6 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
     until = watch.orphans_hidden_until or watch.captured_until
     said = f", until {format_time(until)} at the latest" if until else ""
     return f"Another capture of {dlq.name} received messages that are still invisible: waiting for them{said}."
-
-
-def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse to make a new run with this id while named plans of the DLQ wait to be started: the id may be misspelt.
-
-    Raises:
-        CommandError: a named plan waits.
-    """
-    named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
-    if plans := list(named.values_list("name", flat=True)):
-        raise CommandError(
-            f"No run has the id {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Give the id "
-            f"of a plan, or delete the plan: {command('abort_run', plans[0], '--reason', 'WHY', '--confirm')}"
-        )
 
 
 def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:

@@ -660,6 +660,32 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
     assert set(bench.states().values()) == {"captured"}
 
 
+@pytest.mark.parametrize("mistyped", ["shown", "near", "of another run"])
+def test_a_mistyped_id_of_a_plan_that_nobody_named_begins_no_other_run(ask: Ask, mistyped: str) -> None:
+    bench = bench_of(range(3))
+    ask("drain_dlq", bench.name, "--limit", "1", "--run", "sunday", "--confirm")
+    ask("drain_dlq", bench.name, "--limit", "1")
+    plan = Run.objects.get(state="planned").name
+    meant, typed = {
+        "shown": (plan, f"{plan}0"),
+        "near": (plan, plan[2:]),
+        "of another run": ("sunday", "sundya"),
+    }[mistyped]
+    said = refusal("drain_dlq", bench.name, "--run", typed, "--confirm")
+    assert said.startswith(f"No run has the id {typed}; nothing was sent. A similar id is {meant}. To execute")
+    assert f": manage.py drain_dlq {bench.name} --run {meant} --confirm To begin" in said
+    assert sorted(bench.states().values()) == ["captured", "captured", "delivered"]
+    assert set(Run.objects.values_list("name", flat=True)) == {"sunday", plan}
+
+
+def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(ask: Ask) -> None:
+    bench = bench_of(range(3))
+    for name in ("nightly-1", "nightly-2", "weekly"):
+        ask("drain_dlq", bench.name, "--limit", "1")
+        ask("drain_dlq", bench.name, "--run", name, "--limit", "1", "--confirm")
+    assert set(bench.states().values()) == {"delivered"}
+
+
 def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     out = StringIO()
     telling = ProgressLog(OutputWrapper(out))
