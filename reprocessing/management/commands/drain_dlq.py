@@ -42,7 +42,7 @@ from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.runs import arrived_since, plans, progress, run_transitions
+from reprocessing.store.runs import arrived_since, plans, progress, run_transitions, selection
 from reprocessing.store.runs.plans import RunRequest
 
 #: Max seconds of one capture. If it has not emptied the DLQ, the next capture starts.
@@ -141,16 +141,21 @@ class Command(DrainCommand):
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
+        if wish.conditions and not (run.selected or interruption() or selection.has_match(dlq.pk, wish)):
+            plans.delete_plan(run.pk)
+            self.show_no_match(outlook, wish, new, options)
+            return
         refused = drain_output.expiry_refusal(outlook) if outlook.late_targets else ""
         if not options["json"]:
             self.say("\n".join(drain_output.plan_lines(outlook, new)))
-        if options["confirm"] and not refused and not interruption():
+        acts = options["confirm"] and (wish == ALL_LETTERS or not outlook.is_empty)
+        if acts and not refused and not interruption():
             self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
         if options["json"]:
-            self.report(drain_output.plan_in_json(outlook, new, refused))
+            self.report(drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]})
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",
@@ -161,8 +166,24 @@ class Command(DrainCommand):
         if not options["json"]:
             for line in approval_text({dlq.pk: run_transitions.count_to_send(run.pk)}, by=options["by"]):
                 self.say(line)
-            said = "This was a dry run: nothing was sent, parked or discarded."
+            begin = "Nothing" if options["confirm"] else "This was a dry run: nothing"
+            said = f"{begin} was sent, parked or discarded."
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
+
+    def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
+        """Show that no captured message fulfils the conditions of the selection.
+
+        Raises:
+            CommandError: the selection names a key or message ids.
+        """
+        said = drain_output.no_match_text(outlook.dlq, wish)
+        if wish.key is not None or wish.message_ids:
+            raise CommandError(said)
+        if options["json"]:
+            found = drain_output.plan_in_json(outlook, new, "")
+            self.report(found | {"run": None, "dry_run": not options["confirm"]})
+        else:
+            self.say(said)
 
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool

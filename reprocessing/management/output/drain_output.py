@@ -10,7 +10,8 @@ from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
-from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.management.command_line import command
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
 from reprocessing.pipeline.runs import run_actions
@@ -41,7 +42,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     """Yield the lines of the plan. `new`: how many messages this command has captured."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
-    if outlook.is_empty and asked == ALL_LETTERS and not outlook.behind:
+    if outlook.is_empty and not asked.conditions and not outlook.behind:
         yield f"{outlook.dlq.name}: nothing to redrive. The DLQ is empty, and {waits}."
     elif outlook.is_empty:
         yield f"{outlook.dlq.name}: nothing to redrive: {asked} were selected, and none can be sent."
@@ -63,6 +64,16 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     if outlook.parked:
         decide = f"manage.py release_parked {outlook.dlq.name} --reason WHY shows them; or use the admin"
         yield f"  parked          {counted(outlook.parked, 'message')} to review: {decide}"
+
+
+def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
+    """Return a text: no captured message fulfils the conditions of the selection; and what shows the messages."""
+    shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
+    return (
+        f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
+        f"messages of started runs, are not selected. To see what is there: "
+        f"{' '.join([*shown, command('redrive_status', dlq.name)])}"
+    )
 
 
 def paused_notice(run: Run) -> str:

@@ -686,6 +686,49 @@ def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(a
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.parametrize("act", [(), ("--confirm",), ("--confirm", "--json")])
+@pytest.mark.parametrize(
+    ("asked", "conditions", "shown"),
+    [
+        (("--key", "nokey"), "with the ordering key nokey", ""),
+        (("--message-id", "none"), "named by message id (1)", "manage.py redrive_status --message none "),
+    ],
+)
+def test_a_key_or_an_id_that_no_message_has_is_an_error_and_leaves_no_run(
+    asked: tuple[str, ...], conditions: str, shown: str, act: tuple[str, ...]
+) -> None:
+    bench = bench_of(["a"])
+    said = refusal("drain_dlq", bench.name, *asked, *act)
+    assert said.startswith(f"No message of {bench.name} matches: {conditions}. Nothing was sent. Parked and finished")
+    assert said.endswith(f" To see what is there: {shown}manage.py redrive_status {bench.name}")
+    assert (Run.objects.count(), bench.states()) == (0, {"a": "captured"})
+
+
+def test_another_filter_that_no_message_matches_leaves_no_run_either(ask: Ask, ask_json: AskJson) -> None:
+    bench = bench_of(["a"])
+    asked = ("drain_dlq", bench.name, "--sent-before", "2020-01-01T00:00:00Z", "--confirm")
+    said = f"No message of {bench.name} matches: first sent before 2020-01-01T00:00:00+00:00. Nothing was sent."
+    assert ask(*asked).startswith(said)
+    told = ask_json(*asked)
+    assert (told["run"], told["messages"], told["dry_run"], Run.objects.count()) == (None, 0, False, 0)
+
+
+def test_a_limit_of_a_dlq_without_messages_leaves_no_run(ask: Ask) -> None:
+    bench = Workbench()
+    assert ask("drain_dlq", bench.name, "--limit", "1", "--confirm").splitlines() == [
+        f"{bench.name}: nothing to redrive. The DLQ is empty, and no message waits.",
+        "Nothing was sent, parked or discarded.",
+    ]
+    assert Run.objects.count() == 0
+
+
+def test_a_key_whose_messages_are_in_another_plan_is_no_mismatch(ask: Ask) -> None:
+    bench = bench_of(["a"])
+    ask("drain_dlq", bench.name, "--run", "monday")
+    said = ask("drain_dlq", bench.name, "--key", "a")
+    assert ("No message" in said, "in the plan monday" in said) == (False, True)
+
+
 def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     out = StringIO()
     telling = ProgressLog(OutputWrapper(out))
