@@ -83,10 +83,8 @@ def paused_notice(run: Run) -> str:
 
 def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
     ahead = outlook.prospect
-    total = ahead.letters + ahead.objected
-    yield f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
-    keys = f"{counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
-    yield f"  to be sent      {ahead.letters:,}, of {keys}"
+    yield _first_line(outlook, new)
+    yield f"  to be sent      {ahead.letters:,}{_keys(outlook)}"
     if ahead.returned:
         yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
     for one in outlook.objections:
@@ -103,11 +101,28 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
     if limits := run_actions.own_limits(outlook.run):
         yield f"  limits          {limits.strip()}"
-    if outlook.run.waves:
+    if outlook.run.waves and ahead.letters + ahead.returned > 1:
         wait = f"; {outlook.waves_wait_for}" if outlook.waves_wait_for else ""
         yield f"  waves           1 message first, then 10, then 100, then all{wait}; a failed wave pauses the run"
     for name, letters in outlook.under_way.items():
         yield f"  in progress     {counted(letters, 'message')} of the run {name} (sent with this run)"
+
+
+def _first_line(outlook: PlanForecast, new: int) -> str:
+    total = outlook.prospect.letters + outlook.prospect.objected
+    if outlook.captured <= total:
+        return f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
+    selected = f"{total:,} of {outlook.captured:,} captured messages selected"
+    return f"{outlook.dlq.name}: {selected}; the others wait. {new:,} captured just now"
+
+
+def _keys(outlook: PlanForecast) -> str:
+    ahead = outlook.prospect
+    if not ahead.letters:
+        return ""
+    if outlook.dlq.ordering_key == "none" and ahead.longest == 1:
+        return ", without ordering keys"
+    return f", of {counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
 
 
 def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:

@@ -729,6 +729,39 @@ def test_a_key_whose_messages_are_in_another_plan_is_no_mismatch(ask: Ask) -> No
     assert ("No message" in said, "in the plan monday" in said) == (False, True)
 
 
+def lines_of_plan(said: str) -> list[str]:
+    """The first two lines of a plan, and the line about waves, without the dlq's name."""
+    lines = said.splitlines()
+    return [lines[0].partition(": ")[2], *(line for line in lines if line.startswith(("  to be sent", "  waves")))]
+
+
+def test_a_plan_of_a_part_of_the_messages_says_how_many_wait(ask: Ask) -> None:
+    bench = bench_of(range(3), fields={**KEYED, "waves": True})
+    assert lines_of_plan(ask("drain_dlq", bench.name, "--limit", "1")) == [
+        "1 of 3 captured messages selected; the others wait. 3 captured just now",
+        "  to be sent      1, of 1 ordering key, at most 1 of one key",
+    ]
+    assert lines_of_plan(ask("drain_dlq", bench.name)) == [
+        "3 messages captured, 0 of them just now",
+        "  to be sent      3, of 1 ordering key, at most 3 of one key",
+        "  waves           1 message first, then 10, then 100, then all; a failed wave pauses the run",
+    ]
+
+
+def test_a_plan_of_a_dlq_without_ordering_key_counts_no_keys(ask: Ask) -> None:
+    bench = bench_of(range(2), fields={})
+    first, keys = lines_of_plan(ask("drain_dlq", bench.name))
+    assert (first, keys) == ("2 messages captured, 2 of them just now", "  to be sent      2, without ordering keys")
+
+
+def test_a_plan_that_sends_nothing_counts_no_keys_and_has_no_waves(ask: Ask) -> None:
+    bench = Workbench(fields={**KEYED, "waves": True})
+    bench.bury("lost")
+    assert lines_of_plan(ask("drain_dlq", bench.name)) == [
+        "1 message captured, 1 of them just now", "  to be sent      0",
+    ]  # fmt: skip
+
+
 def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     out = StringIO()
     telling = ProgressLog(OutputWrapper(out))
