@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from importlib.util import find_spec
 
 # Error codes of PostgreSQL
 TABLE_IS_MISSING = "42P01"
@@ -29,9 +31,20 @@ def asks_for_help(words: list[str]) -> bool:
     return words[:1] in ([], ["help"]) or not {"-h", "--help"}.isdisjoint(options)
 
 
+def refuse_python_without_django() -> None:
+    """Exit with a sentence if this Python has no Django, as the system's Python."""
+    if find_spec("django") is None:
+        typed = shlex.join([".venv/bin/python", "manage.py", *sys.argv[1:]])
+        sys.exit(
+            f"This Python, {sys.executable}, has no Django, which the service needs. Type: {typed}\n"
+            "If the folder .venv does not exist, type first: make setup"
+        )
+
+
 def main() -> None:
     """Run one command. Only `sandbox`, `deployment_files` and help run without the service's environment."""
     open_what_is_closed()
+    refuse_python_without_django()
     if "sandbox" in (sys.argv[1:2] if sys.argv[1:2] != ["help"] else sys.argv[2:3]):
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
         from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox only, and first

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from django.core.management.base import CommandError, CommandParser, DjangoHelpFormatter
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 from django.db.models import Model, QuerySet
 
@@ -20,6 +20,7 @@ from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
 from reprocessing.management.arguments import current_user
 from reprocessing.management.command_line import DOCUMENTED, as_invoked, command
+from reprocessing.management.command_parser import StrictCommand
 from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.approvals import request as requesting
@@ -45,7 +46,7 @@ class HelpFormatter(DjangoHelpFormatter):
         return "\n\n".join(paragraphs)
 
 
-class Console(BaseCommand):
+class Console(StrictCommand):
     """A command that prints text or, with --json, one JSON object. An error is a sentence on standard error.
 
     The docstring of a subclass is the help of the command. Lines below "Examples:" are command lines without

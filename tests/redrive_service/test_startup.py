@@ -54,6 +54,18 @@ def test_without_an_environment_nothing_starts_and_everything_missing_is_named(e
     assert named == [f"  - {name}" for name in NEEDED]
 
 
+def test_a_python_without_django_is_named_with_what_to_type() -> None:
+    typed = ".venv/bin/python manage.py drain_dlq 'my orders'"
+    done = start_as(["-S", "manage.py", "drain_dlq", "my orders"])  # -S: without installed packages
+
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (
+        1, "", [
+            f"This Python, {sys.executable}, has no Django, which the service needs. Type: {typed}",
+            "If the folder .venv does not exist, type first: make setup",
+        ],
+    )  # fmt: skip
+
+
 HELP = """
 import django
 from django.core.management import get_commands, load_command_class

@@ -6,17 +6,18 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.wsgi import get_wsgi_application
 
 from redrive_service.server import Address, HealthApplication, Server, prepare_pages, serve
 from reprocessing.management.arguments import whole_number
+from reprocessing.management.command_parser import StrictCommand
 
 _HIGHEST_PORT = 65_535
 _MOST_THREADS = 128
 
 
-class Command(BaseCommand):
+class Command(StrictCommand):
     """Serves the admin and `/reports` on one address, and health checks on a second address."""
 
     help = "Serve the admin and /reports, and health checks on a second address, until SIGTERM or Ctrl-C."

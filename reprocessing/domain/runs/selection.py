@@ -51,7 +51,9 @@ class Selection:
             message_ids=tuple(stored.get("message_ids") or ()),
         )
 
-    def __str__(self) -> str:
+    @property
+    def conditions(self) -> str:
+        """Return, for people, the conditions without the limit, such as "with the ordering key a"; empty: none."""
         said = [
             f"that failed in {self.source}" if self.source else "",
             f"first sent at {self.sent_after.isoformat()} or later" if self.sent_after else "",
@@ -59,8 +61,11 @@ class Selection:
             f"with the ordering key {self.key}" if self.key is not None else "",
             f"named by message id ({len(self.message_ids)})" if self.message_ids else "",
         ]
+        return " and ".join(filter(None, said))
+
+    def __str__(self) -> str:
         letters = "all messages" if self.limit is None else f"{self.limit} message{'' if self.limit == 1 else 's'}"
-        return " ".join([letters, " and ".join(filter(None, said))]).strip()
+        return f"{letters} {self.conditions}".strip()
 
 
 #: The selection of all letters of a DLQ.

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.gateways.redis.tick_watermark import TickWatermark
 from reprocessing.management.arguments import add_change_options, add_json, iso_time
+from reprocessing.management.command_parser import StrictParser
 from reprocessing.management.console import PIECES, Console, find_dlq, format_time
 from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
@@ -43,7 +44,9 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release", help=_STEPS)
+        deeds = parser.add_subparsers(
+            dest="deed", required=True, metavar="hold|report|resolve|release", help=_STEPS, parser_class=StrictParser
+        )
         begin = deeds.add_parser("hold", help="stop all sends until after_restore release")
         begin.add_argument(
             "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"

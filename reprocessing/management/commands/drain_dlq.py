@@ -33,6 +33,7 @@ from reprocessing.management.shared.drain_command import (
     refuse_native_redrive,
     refuse_stopped,
 )
+from reprocessing.management.shared.mistyped_run_id import refuse_mistyped
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
@@ -41,8 +42,8 @@ from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.runs import arrived_since, plans, progress, run_transitions
-from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
+from reprocessing.store.runs import arrived_since, plans, progress, run_transitions, selection
+from reprocessing.store.runs.plans import RunRequest
 
 #: Max seconds of one capture. If it has not emptied the DLQ, the next capture starts.
 _CAPTURE = 3_600.0
@@ -96,7 +97,7 @@ class Command(DrainCommand):
             refuse_run_limits(options, dlq)
         limits = read_run_limits(options, dlq)
         if known is None and options["run"] and options["confirm"]:
-            refuse_if_plans_wait(dlq, options["run"])
+            refuse_mistyped(dlq, options["run"])
         with Interruption() as interruption:
             if known is not None:
                 self.repeat(known, options, interruption)
@@ -140,16 +141,21 @@ class Command(DrainCommand):
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
+        if wish.conditions and not (run.selected or interruption() or selection.has_match(dlq.pk, wish)):
+            plans.delete_plan(run.pk)
+            self.show_no_match(outlook, wish, new, options)
+            return
         refused = drain_output.expiry_refusal(outlook) if outlook.late_targets else ""
         if not options["json"]:
             self.say("\n".join(drain_output.plan_lines(outlook, new)))
-        if options["confirm"] and not refused and not interruption():
+        acts = options["confirm"] and (wish == ALL_LETTERS or not outlook.is_empty)
+        if acts and not refused and not interruption():
             self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
         if options["json"]:
-            self.report(drain_output.plan_in_json(outlook, new, refused))
+            self.report(drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]})
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",
@@ -160,8 +166,24 @@ class Command(DrainCommand):
         if not options["json"]:
             for line in approval_text({dlq.pk: run_transitions.count_to_send(run.pk)}, by=options["by"]):
                 self.say(line)
-            said = "This was a dry run: nothing was sent, parked or discarded."
+            begin = "Nothing" if options["confirm"] else "This was a dry run: nothing"
+            said = f"{begin} was sent, parked or discarded."
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
+
+    def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
+        """Show that no captured message fulfils the conditions of the selection.
+
+        Raises:
+            CommandError: the selection names a key or message ids.
+        """
+        said = drain_output.no_match_text(outlook.dlq, wish)
+        if wish.key is not None or wish.message_ids:
+            raise CommandError(said)
+        if options["json"]:
+            found = drain_output.plan_in_json(outlook, new, "")
+            self.report(found | {"run": None, "dry_run": not options["confirm"]})
+        else:
+            self.say(said)
 
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
@@ -226,20 +248,6 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
     until = watch.orphans_hidden_until or watch.captured_until
     said = f", until {format_time(until)} at the latest" if until else ""
     return f"Another capture of {dlq.name} received messages that are still invisible: waiting for them{said}."
-
-
-def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse to make a new run with this id while named plans of the DLQ wait to be started: the id may be misspelt.
-
-    Raises:
-        CommandError: a named plan waits.
-    """
-    named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
-    if plans := list(named.values_list("name", flat=True)):
-        raise CommandError(
-            f"No run has the id {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Give the id "
-            f"of a plan, or delete the plan: {command('abort_run', plans[0], '--reason', 'WHY', '--confirm')}"
-        )
 
 
 def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:

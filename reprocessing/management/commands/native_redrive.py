@@ -13,6 +13,7 @@ from reprocessing.gateways.sqs import FASTEST, Begun, QueueAddress, depth
 from reprocessing.gateways.sqs.queue_attributes import is_missing
 from reprocessing.management.arguments import add_change_options, add_json, add_name, whole_number
 from reprocessing.management.command_line import command
+from reprocessing.management.command_parser import StrictParser
 from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.output import native_redrive_output
 from reprocessing.models import DeadLetterQueue
@@ -42,7 +43,9 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel", help=_DEEDS)
+        deeds = parser.add_subparsers(
+            dest="deed", required=True, metavar="start|list|cancel", help=_DEEDS, parser_class=StrictParser
+        )
         start = deeds.add_parser("start", help="start a native redrive")
         add_name(start)
         start.add_argument(

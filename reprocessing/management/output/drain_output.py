@@ -10,7 +10,8 @@ from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
-from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.management.command_line import command
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
 from reprocessing.pipeline.runs import run_actions
@@ -41,7 +42,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     """Yield the lines of the plan. `new`: how many messages this command has captured."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
-    if outlook.is_empty and asked == ALL_LETTERS and not outlook.behind:
+    if outlook.is_empty and not asked.conditions and not outlook.behind:
         yield f"{outlook.dlq.name}: nothing to redrive. The DLQ is empty, and {waits}."
     elif outlook.is_empty:
         yield f"{outlook.dlq.name}: nothing to redrive: {asked} were selected, and none can be sent."
@@ -65,6 +66,16 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  parked          {counted(outlook.parked, 'message')} to review: {decide}"
 
 
+def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
+    """Return a text: no captured message fulfils the conditions of the selection; and what shows the messages."""
+    shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
+    return (
+        f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
+        f"messages of started runs, are not selected. To see what is there: "
+        f"{' '.join([*shown, command('redrive_status', dlq.name)])}"
+    )
+
+
 def paused_notice(run: Run) -> str:
     """Return a sentence that the run is paused, and that later messages of its keys wait for the run."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
@@ -72,10 +83,8 @@ def paused_notice(run: Run) -> str:
 
 def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
     ahead = outlook.prospect
-    total = ahead.letters + ahead.objected
-    yield f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
-    keys = f"{counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
-    yield f"  to be sent      {ahead.letters:,}, of {keys}"
+    yield _first_line(outlook, new)
+    yield f"  to be sent      {ahead.letters:,}{_keys(outlook)}"
     if ahead.returned:
         yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
     for one in outlook.objections:
@@ -92,11 +101,28 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
     if limits := run_actions.own_limits(outlook.run):
         yield f"  limits          {limits.strip()}"
-    if outlook.run.waves:
+    if outlook.run.waves and ahead.letters + ahead.returned > 1:
         wait = f"; {outlook.waves_wait_for}" if outlook.waves_wait_for else ""
         yield f"  waves           1 message first, then 10, then 100, then all{wait}; a failed wave pauses the run"
     for name, letters in outlook.under_way.items():
         yield f"  in progress     {counted(letters, 'message')} of the run {name} (sent with this run)"
+
+
+def _first_line(outlook: PlanForecast, new: int) -> str:
+    total = outlook.prospect.letters + outlook.prospect.objected
+    if outlook.captured <= total:
+        return f"{outlook.dlq.name}: {counted(total, 'message')} captured, {new:,} of them just now"
+    selected = f"{total:,} of {outlook.captured:,} captured messages selected"
+    return f"{outlook.dlq.name}: {selected}; the others wait. {new:,} captured just now"
+
+
+def _keys(outlook: PlanForecast) -> str:
+    ahead = outlook.prospect
+    if not ahead.letters:
+        return ""
+    if outlook.dlq.ordering_key == "none" and ahead.longest == 1:
+        return ", without ordering keys"
+    return f", of {counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
 
 
 def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:

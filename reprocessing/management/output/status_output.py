@@ -60,7 +60,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         yield f"  known     {_counts(dlq['known'])}"
     if dlq["parked"]:
         yield "  parked    " + "; ".join(
-            f"{n}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()
+            f"{n:,}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()
         )
     if dlq["oldest"]:
         expiry = f"; SQS deletes it {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
@@ -92,7 +92,7 @@ def _ailments(dlq: Told, found: Told) -> Iterable[str]:
 
 def _target(target: Told, now: datetime) -> Iterable[str]:
     rate = "no rate limit" if target["rate"] is None else f"{target['rate']:g} messages/s"
-    unsettled = f", {target['unsettled']} sent without outcome yet" if target["unsettled"] else ""
+    unsettled = f", {target['unsettled']:,} sent without outcome yet" if target["unsettled"] else ""
     source, to = resource_name(target["source"]), resource_name(target["target"])
     way = source if target["source"] == target["target"] else f"{source} \N{RIGHTWARDS ARROW} {to}"
     yield f"  target    {way}: outcome {target['outcome']}, {rate}{unsettled}"
@@ -139,12 +139,12 @@ def _depth(dlq: Told) -> str:
     depth, copies = dlq["depth"], dlq["copies"]
     said = "not read yet"
     if depth["at"]:
-        said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {format_time(depth['at'])}"
+        said = f"about {depth['visible']:,} visible, {depth['in_flight']:,} in flight at {format_time(depth['at'])}"
     return f"{said}; {copies['held']:,} held in the DLQ, {copies['to_delete']:,} to be deleted"
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{n} {STATE_NAMES.get(state, state)}" for state, n in counts.items() if n) or "none"
+    return ", ".join(f"{n:,} {STATE_NAMES.get(state, state)}" for state, n in counts.items() if n) or "none"
 
 
 def _in(seconds: float) -> str:

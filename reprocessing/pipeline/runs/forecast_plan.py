@@ -46,7 +46,7 @@ class PlanForecast:
         expiring: when SQS deletes the copies of the selected letters.
         as_of: when the letters were counted; None: now.
         under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
-        parked: number of the DLQ's parked letters.
+        parked, captured: number of the DLQ's letters in this state, also of letters in other plans.
         run: the planned run.
         behind: ids of requested messages (at most 10) that are left out, since earlier messages of their key were not
             requested.
@@ -62,6 +62,7 @@ class PlanForecast:
     shares: list[TargetFigures]
     under_way: dict[str, int]
     parked: int
+    captured: int
     run: Run
     behind: list[str]
     verified: CheckedPointers
@@ -250,10 +251,10 @@ def forecast_run(
     kinds = counters.counts_by_state(dlq.pk)
     configured = _paced(counted.targets, by_beat=by_beat)
     return PlanForecast(
-        dlq=dlq, prospect=counted.prospect, objections=counted.objections,
+        dlq=dlq, run=run, prospect=counted.prospect, objections=counted.objections, behind=_behind(run, kinds),
         shares=[_limited(share, run) for share in configured],
         under_way={other.name: other_runs.quick_tally(other).under_way for other in other_runs.in_progress(dlq)},
-        parked=sum(kind.n for kind in kinds if kind.state == LetterState.PARKED), run=run, behind=_behind(run, kinds),
+        parked=_count(kinds, LetterState.PARKED), captured=_count(kinds, LetterState.CAPTURED),
         verified=check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
         paused=other_runs.paused_runs(dlq), plans=other_runs.other_plans(dlq, run), prices=prices,
         configured=configured, expiring=counted.expiring, as_of=counted.as_of,
@@ -270,10 +271,13 @@ def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
 
     Empty, too, if the search would read more than `MAX_EXACT` messages.
     """
-    captured = sum(kind.n for kind in kinds if kind.state == LetterState.CAPTURED)
-    if not run.behind or captured > MAX_EXACT:
+    if not run.behind or _count(kinds, LetterState.CAPTURED) > MAX_EXACT:
         return []
     return selection.letters_behind(run.dlq_id, run.pk, Selection.read(run.selection), most=NAMED)
+
+
+def _count(kinds: Sequence[CountByState], state: LetterState) -> int:
+    return sum(kind.n for kind in kinds if kind.state == state)
 
 
 def _limited(share: TargetFigures, run: Run) -> TargetFigures:

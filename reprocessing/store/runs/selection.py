@@ -24,21 +24,29 @@ class SelectedCount:
 # Only one selection of a DLQ runs at a time, so that each selection sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# Finds the letters that lead their lanes: all captured letters before them are selected. A captured letter that is not
-# selected would be overtaken by later letters of its lane. Letters that are queued or sent do not matter.
-_LEADING: Final[LiteralString] = """
-WITH captured AS (
-    SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
-           coalesce(l.key_hash, int8send(l.id)) AS lane,
-           l.run_id IS NULL AND (%(through)b::bigint IS NULL OR l.id <= %(through)b::bigint)
-           AND (%(source)b::text IS NULL OR l.source_id IN (
+_WANTED: Final[LiteralString] = """
+           (%(source)b::text IS NULL OR l.source_id IN (
                 SELECT o.id FROM redrive_source o
                  WHERE o.dlq_id = %(dlq)b AND (o.arn = %(source)b::text
                        OR right(o.arn, length(%(source)b::text) + 1) = ':' || %(source)b::text)))
            AND (%(after)b::timestamptz IS NULL OR l.first_sent_at >= %(after)b::timestamptz)
            AND (%(before)b::timestamptz IS NULL OR l.first_sent_at < %(before)b::timestamptz)
            AND (%(key)b::text IS NULL OR coalesce(l.ordering_key = %(key)b::text, false))
-           AND (%(ids)b::text[] IS NULL OR l.message_id = ANY(%(ids)b::text[])) AS wanted
+           AND (%(ids)b::text[] IS NULL OR l.message_id = ANY(%(ids)b::text[]))
+"""
+
+_HAS_MATCH = f"""
+SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND {_WANTED}) AS found
+"""  # noqa: S608  # the inserted text is the constant above
+
+# Finds the letters that lead their lanes: all captured letters before them are selected. A captured letter that is not
+# selected would be overtaken by later letters of its lane. Letters that are queued or sent do not matter.
+_LEADING: Final[LiteralString] = f"""
+WITH captured AS (
+    SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
+           coalesce(l.key_hash, int8send(l.id)) AS lane,
+           l.run_id IS NULL AND (%(through)b::bigint IS NULL OR l.id <= %(through)b::bigint)
+           AND {_WANTED} AS wanted
       FROM redrive_letter l
      WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
 ), placed AS (
@@ -47,7 +55,7 @@ WITH captured AS (
            min(first_sent_at) OVER (PARTITION BY source_id, lane) AS first
       FROM captured
 )
-"""
+"""  # noqa: S608  # the inserted text is the constant above
 
 # Lanes are taken in the order of their oldest letter; a limit leaves out the last letters of a lane. ARRAY and CASE are
 # used because, with a join, a planner with old statistics would read all letters for each selected letter.
@@ -116,6 +124,11 @@ def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None =
     """
     lock_selection(dlq)
     return rows.fetch(SelectedCount, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
+
+
+def has_match(dlq: int, wish: Selection) -> bool:
+    """Return whether a captured letter of the DLQ, also one of a plan, fulfils the conditions of the selection."""
+    return rows.value(bool, _HAS_MATCH, _values(dlq, 0, wish))
 
 
 def lock_selection(dlq: int) -> None:

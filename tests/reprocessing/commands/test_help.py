@@ -7,6 +7,7 @@ import time
 
 import pytest
 from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand, CommandError
 
 from reprocessing.management.command_help import GROUPS, Utility, one_line
 from reprocessing.management.console import Console
@@ -27,6 +28,53 @@ def test_every_example_in_a_command_s_help_is_accepted_by_its_parser() -> None:
             assert first == name
             command.create_parser("manage.py", name).parse_args(words)
         assert f"\n  manage.py {command.examples[0]}\n" in command.create_parser("manage.py", name).format_help()
+
+
+def lines_of(name: str, command: BaseCommand) -> list[list[str]]:
+    """The words of the command's examples without --confirm; of a command without examples, none."""
+    examples = command.examples if isinstance(command, Console) else (name,)
+    return [[word for word in shlex.split(one)[1:] if word != "--confirm"] for one in examples]
+
+
+def is_accepted(name: str, command: BaseCommand, *words: str) -> bool:
+    try:
+        command.create_parser("manage.py", name).parse_args(words)
+    except CommandError:
+        return False
+    return True
+
+
+def test_no_command_takes_an_abbreviation_for_confirm() -> None:
+    confirmed = [
+        (name, command, words) for name, command in COMMANDS.items() for words in lines_of(name, command)
+        if is_accepted(name, command, *words, "--confirm")
+    ]  # fmt: skip
+    assert {"drain_dlq", "deployment_files", "native_redrive", "purge_idempotency"} < {name for name, *_ in confirmed}
+    assert [name for name, command, words in confirmed if is_accepted(name, command, *words, "--conf")] == []
+
+
+def test_no_command_takes_an_abbreviation_of_any_option() -> None:
+    sandbox = load_command_class("redrive_service.sandbox", "sandbox")
+    abbreviated = [
+        name for name, command in [*COMMANDS.items(), ("sandbox", sandbox)] for words in lines_of(name, command)
+        if is_accepted(name, command, "--verbosi=1", *words)
+    ]  # fmt: skip
+    assert abbreviated == []
+
+
+def test_an_error_of_a_command_line_is_the_message_and_where_the_options_are_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words, told in (
+        (["drain_dlq", "orders", "--conf"], "manage.py drain_dlq: unrecognized arguments: --conf"),
+        (["serve", "--threads", "0"], "manage.py serve: argument --threads: "),
+        (["native_redrive", "start"], "manage.py native_redrive start: the following arguments are required: NAME"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            COMMANDS[words[0]].run_from_argv(["manage.py", *words])
+        first, last, *more = capsys.readouterr().err.splitlines()
+        assert (ended.value.code, first.startswith(told), more) == (2, True, [])
+        assert last == f"Options: {told.partition(':')[0]} --help"
 
 
 def test_every_option_has_a_help_text_and_every_command_a_first_line_that_fits() -> None:

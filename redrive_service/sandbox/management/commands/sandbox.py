@@ -11,7 +11,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, TextIO
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from redrive_service.sandbox import stopping
 from redrive_service.sandbox.demo import Demo
@@ -19,6 +19,7 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import LAST_PORT, Ports
 from redrive_service.sandbox.stack import LOOPBACK, Stack
 from reprocessing.management.command_line import as_invoked
+from reprocessing.management.command_parser import StrictCommand
 
 INCIDENT = 2_000
 MOST_LETTERS = 20_000  # as many as the service captures at once
@@ -26,7 +27,7 @@ STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 
 
-class Command(BaseCommand):
+class Command(StrictCommand):
     """Runs PostgreSQL, Valkey and a local SQS until it is stopped."""
 
     help = (

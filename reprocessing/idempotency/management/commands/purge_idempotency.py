@@ -23,6 +23,11 @@ class Command(BaseCommand):
         "command once a day."
     )
 
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """Return a parser that accepts no abbreviated options, such as `--conf`, and whose errors are two lines."""
+        how = {"allow_abbrev": False, "usage": "%(prog)s [--confirm] [--batch N] [--database ALIAS]"}
+        return super().create_parser(prog_name, subcommand, **how | options)
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--confirm", action="store_true", help="delete the claims (default: dry run)")
         parser.add_argument(

@@ -144,7 +144,7 @@ def test_what_cannot_be_presumed_says_so(ask_json: AskJson, source: Source) -> N
 
 
 def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, source: Source) -> None:
-    DeadLetterQueue.objects.update(trouble="no right", depth_visible=7, depth_in_flight=2, depth_at=ago(seconds=1))
+    DeadLetterQueue.objects.update(trouble="no right", depth_visible=1_969, depth_in_flight=2, depth_at=ago(seconds=1))
     stops.stop(orders.pk, by="ann", reason="rain")
     stops.stop(None, by="bob", reason="flood")
     run = Run.objects.create(name="monday", dlq=orders, kind=RunKind.DRAIN, state=RunState.RUNNING, asked_by="cy")
@@ -152,7 +152,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     add_letter(source, LetterState.PARKED)
     said = ask("redrive_status")
     parts = (
-        'by bob ("flood")', 'by ann ("rain")', "no right", "about 7 visible, 2 in flight", "1 queued, 1 parked",
+        'by bob ("flood")', 'by ann ("rain")', "no right", "about 1,969 visible, 2 in flight", "1 queued, 1 parked",
         "1: All attempts that the DLQ allows have failed", "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
     )  # fmt: skip

@@ -660,6 +660,108 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
     assert set(bench.states().values()) == {"captured"}
 
 
+@pytest.mark.parametrize("mistyped", ["shown", "near", "of another run"])
+def test_a_mistyped_id_of_a_plan_that_nobody_named_begins_no_other_run(ask: Ask, mistyped: str) -> None:
+    bench = bench_of(range(3))
+    ask("drain_dlq", bench.name, "--limit", "1", "--run", "sunday", "--confirm")
+    ask("drain_dlq", bench.name, "--limit", "1")
+    plan = Run.objects.get(state="planned").name
+    meant, typed = {
+        "shown": (plan, f"{plan}0"),
+        "near": (plan, plan[2:]),
+        "of another run": ("sunday", "sundya"),
+    }[mistyped]
+    said = refusal("drain_dlq", bench.name, "--run", typed, "--confirm")
+    assert said.startswith(f"No run has the id {typed}; nothing was sent. A similar id is {meant}. To execute")
+    assert f": manage.py drain_dlq {bench.name} --run {meant} --confirm To begin" in said
+    assert sorted(bench.states().values()) == ["captured", "captured", "delivered"]
+    assert set(Run.objects.values_list("name", flat=True)) == {"sunday", plan}
+
+
+def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(ask: Ask) -> None:
+    bench = bench_of(range(3))
+    for name in ("nightly-1", "nightly-2", "weekly"):
+        ask("drain_dlq", bench.name, "--limit", "1")
+        ask("drain_dlq", bench.name, "--run", name, "--limit", "1", "--confirm")
+    assert set(bench.states().values()) == {"delivered"}
+
+
+@pytest.mark.parametrize("act", [(), ("--confirm",), ("--confirm", "--json")])
+@pytest.mark.parametrize(
+    ("asked", "conditions", "shown"),
+    [
+        (("--key", "nokey"), "with the ordering key nokey", ""),
+        (("--message-id", "none"), "named by message id (1)", "manage.py redrive_status --message none "),
+    ],
+)
+def test_a_key_or_an_id_that_no_message_has_is_an_error_and_leaves_no_run(
+    asked: tuple[str, ...], conditions: str, shown: str, act: tuple[str, ...]
+) -> None:
+    bench = bench_of(["a"])
+    said = refusal("drain_dlq", bench.name, *asked, *act)
+    assert said.startswith(f"No message of {bench.name} matches: {conditions}. Nothing was sent. Parked and finished")
+    assert said.endswith(f" To see what is there: {shown}manage.py redrive_status {bench.name}")
+    assert (Run.objects.count(), bench.states()) == (0, {"a": "captured"})
+
+
+def test_another_filter_that_no_message_matches_leaves_no_run_either(ask: Ask, ask_json: AskJson) -> None:
+    bench = bench_of(["a"])
+    asked = ("drain_dlq", bench.name, "--sent-before", "2020-01-01T00:00:00Z", "--confirm")
+    said = f"No message of {bench.name} matches: first sent before 2020-01-01T00:00:00+00:00. Nothing was sent."
+    assert ask(*asked).startswith(said)
+    told = ask_json(*asked)
+    assert (told["run"], told["messages"], told["dry_run"], Run.objects.count()) == (None, 0, False, 0)
+
+
+def test_a_limit_of_a_dlq_without_messages_leaves_no_run(ask: Ask) -> None:
+    bench = Workbench()
+    assert ask("drain_dlq", bench.name, "--limit", "1", "--confirm").splitlines() == [
+        f"{bench.name}: nothing to redrive. The DLQ is empty, and no message waits.",
+        "Nothing was sent, parked or discarded.",
+    ]
+    assert Run.objects.count() == 0
+
+
+def test_a_key_whose_messages_are_in_another_plan_is_no_mismatch(ask: Ask) -> None:
+    bench = bench_of(["a"])
+    ask("drain_dlq", bench.name, "--run", "monday")
+    said = ask("drain_dlq", bench.name, "--key", "a")
+    assert ("No message" in said, "in the plan monday" in said) == (False, True)
+
+
+def lines_of_plan(said: str) -> list[str]:
+    """The first two lines of a plan, and the line about waves, without the dlq's name."""
+    lines = said.splitlines()
+    return [lines[0].partition(": ")[2], *(line for line in lines if line.startswith(("  to be sent", "  waves")))]
+
+
+def test_a_plan_of_a_part_of_the_messages_says_how_many_wait(ask: Ask) -> None:
+    bench = bench_of(range(3), fields={**KEYED, "waves": True})
+    assert lines_of_plan(ask("drain_dlq", bench.name, "--limit", "1")) == [
+        "1 of 3 captured messages selected; the others wait. 3 captured just now",
+        "  to be sent      1, of 1 ordering key, at most 1 of one key",
+    ]
+    assert lines_of_plan(ask("drain_dlq", bench.name)) == [
+        "3 messages captured, 0 of them just now",
+        "  to be sent      3, of 1 ordering key, at most 3 of one key",
+        "  waves           1 message first, then 10, then 100, then all; a failed wave pauses the run",
+    ]
+
+
+def test_a_plan_of_a_dlq_without_ordering_key_counts_no_keys(ask: Ask) -> None:
+    bench = bench_of(range(2), fields={})
+    first, keys = lines_of_plan(ask("drain_dlq", bench.name))
+    assert (first, keys) == ("2 messages captured, 2 of them just now", "  to be sent      2, without ordering keys")
+
+
+def test_a_plan_that_sends_nothing_counts_no_keys_and_has_no_waves(ask: Ask) -> None:
+    bench = Workbench(fields={**KEYED, "waves": True})
+    bench.bury("lost")
+    assert lines_of_plan(ask("drain_dlq", bench.name)) == [
+        "1 message captured, 1 of them just now", "  to be sent      0",
+    ]  # fmt: skip
+
+
 def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
     out = StringIO()
     telling = ProgressLog(OutputWrapper(out))

@@ -1,0 +1,34 @@
+"""The parser of command lines: it accepts no abbreviated options, and reports an error in two lines."""
+
+from __future__ import annotations
+
+from typing import Any, Never
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from reprocessing.management.command_line import as_invoked
+
+_MISUSED = 2  #: exit status of a command line that the parser refuses
+
+
+class StrictParser(CommandParser):
+    """A parser that refuses abbreviated options: `--conf` would otherwise be read as `--confirm`, and send messages."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # argparse's
+        super().__init__(**{"allow_abbrev": False} | options)
+
+    def error(self, message: str) -> Never:
+        """Print the message and where the options are shown, and exit. If no shell called, raise CommandError."""
+        if not self.called_from_command_line:
+            super().error(message)
+        self.exit(_MISUSED, as_invoked(f"{self.prog}: {message}\nOptions: {self.prog} --help\n"))
+
+
+class StrictCommand(BaseCommand):
+    """A command whose parser is a StrictParser. Parsers of subcommands need `parser_class=StrictParser`."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:  # noqa: ANN401  # Django's
+        """Return the parser of the command line."""
+        parser = super().create_parser(prog_name, subcommand, **{"allow_abbrev": False} | options)
+        parser.__class__ = StrictParser  # Django's create_parser has no argument for the class
+        return parser
