@@ -58,10 +58,14 @@ def test_stop_breaker_and_failed_check_are_obstacles(run: Run) -> None:
     ran = HealthCheck.objects.get().checked_at
     assert _obstacles(run) == [
         'shop-dlq is stopped by ben ("it burns"): nothing is sent until somebody resumes it.',
-        f"{BREAKER} open until {until:%Y-%m-%d %H:%M:%S} UTC (5 messages in a row failed): nothing is sent before. "
-        f"Then {THEN}",
-        f"The health check alarm of shop-dlq-source did not pass when it last ran, {ran:%Y-%m-%d %H:%M:%S} UTC: shop "
-        "is in ALARM. Nothing is sent until the check passes.",
+        (
+            f"{BREAKER} open until {until:%Y-%m-%d %H:%M:%S} UTC (5 messages in a row failed): nothing is sent before. "
+            f"Then {THEN}"
+        ),
+        (
+            f"The health check alarm of shop-dlq-source did not pass when it last ran, {ran:%Y-%m-%d %H:%M:%S} UTC: "
+            "shop is in ALARM. Nothing is sent until the check passes."
+        ),
     ]
 
 
