@@ -47,7 +47,8 @@ class RowState(StrEnum):
 
 
 _LABELS: Final = {
-    RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker open", RowState.EXPIRING: "expires within 24 h",
+    RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker not closed",
+    RowState.EXPIRING: "expires within 24 h",
     RowState.TROUBLE: "problem", RowState.UNCAPTURED: "not captured", RowState.PAUSED: "run paused",
     RowState.AWS: "redrive by AWS", RowState.REVIEW: "needs review", RowState.PROGRESS: "in progress",
     RowState.DELIVERED: "delivered in 24 h", RowState.FAILED: "failed in 24 h", RowState.NOTHING: "nothing to do",

@@ -66,7 +66,7 @@ def urgent_cards(found: Sequence[DlqRow], request: HttpRequest) -> list[UrgentCa
 def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
     kinds: tuple[tuple[RowState, str, str, Callable[[DlqRow], str]], ...] = (
         (RowState.STOPPED, "Stopped", "bad", _stop),
-        (RowState.BREAKER, "Circuit breaker open", "bad", _breaker),
+        (RowState.BREAKER, "Circuit breaker not closed", "bad", _breaker),
         (RowState.EXPIRING, "Expires within 24 h", "bad", _expiry),
         (RowState.TROUBLE, "Problem", "bad", lambda row: row.status.trouble),
         (RowState.AWS, "Redrive by AWS", "warm", lambda row: row.status.native),

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.messages.uncounted_attempts import counted_attempts
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
@@ -57,7 +58,7 @@ def state_sentence(letter: Letter, waits: str, known: DeliveryStatus) -> str:
         case LetterState.DELIVERED | LetterState.DUPLICATE:
             return f"{visible(known.sentence)}{_since(letter)}"
         case LetterState.PARKED:
-            tried = f" after {letter.attempts} attempt{'' if letter.attempts == 1 else 's'}" if letter.attempts else ""
+            tried = f" after {counted_attempts(letter)}" if letter.attempts else ""
             return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
         case LetterState.DISCARDED:
             return visible(f"Discarded{_who_discarded(letter)}.{_since(letter)}")

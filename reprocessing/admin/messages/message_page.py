@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing import conf
-from reprocessing.admin.messages import body_view, timeline
+from reprocessing.admin.messages import body_view, timeline, uncounted_attempts
 from reprocessing.admin.messages.readable_bytes import Readable, readable, short_key, visible
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
@@ -78,6 +78,7 @@ def page(
         "may_see_payload": may_see_payloads(user),
         "contents": shown and payload_view(letter, shown),
         "opened": None if shown else public_fields(letter),
+        "how_attempts_end": visible(uncounted_attempts.how_attempts_end(letter)),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "detail": visible(told(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
@@ -187,8 +188,9 @@ def _waits(at: Neighbours, head: str) -> str:
     if at.obstacle:
         delay = "" if at.is_due else f"; not before {until}"
         return f"{head} waits: {at.obstacle}{delay}"
-    last = f"; at the last check: {at.why}" if at.why else ""
-    return f"{head} is sent as soon as a worker is free{last}" if at.is_due else f"{head} waits until {until}{last}"
+    if at.why:
+        return f"{head} waits: {at.why}; checked again {'as soon as a worker is free' if at.is_due else f'at {until}'}"
+    return f"{head} is sent as soon as a worker is free" if at.is_due else f"{head} waits until {until}"
 
 
 def _evidence(letter: Letter, seen: VisibleDlqs) -> str:

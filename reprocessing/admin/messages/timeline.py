@@ -170,7 +170,7 @@ def _try(
     bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.counts_as_failure)
     return {
         "attempt": attempt, "lasted": _length(ended - attempt.opened_at) if ended else "-",
-        "outcome": _WORDS[outcome] if outcome else "open",
+        "outcome": f"{_WORDS[outcome] if outcome else 'open'}{', does not count' if attempt.spared else ''}",
         "mood": "bad" if bad else "good" if outcome in _GOOD else "",
         "revision": revision, "followed": _followed(attempt, later, letter, ends),
     }  # fmt: skip

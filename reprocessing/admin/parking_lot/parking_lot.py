@@ -24,6 +24,7 @@ from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
+from reprocessing.models.dlq import Mode
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
@@ -184,6 +185,7 @@ class ParkingLot(MessagesAdmin):
             "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ())))
             if deed is DecisionKind.RELEASE
             else [],
+            "automatic": _automatic(dlq for dlq, _, _ in about.get("kinds", ())),
             **about,
         }
         return TemplateResponse(request, "reprocessing/admin/decision.html", context)
@@ -204,6 +206,10 @@ def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
         yield f'Everything is stopped by {all_.by} ("{all_.reason}"): {ends}'
     for dlq in DeadLetterQueue.objects.filter(name__in=names, stopped_at__isnull=False).order_by("name"):
         yield f'{dlq.name} is stopped by {dlq.stopped_by} ("{dlq.stop_reason}"): {ends}'
+
+
+def _automatic(dlqs: Iterable[str]) -> bool:
+    return DeadLetterQueue.objects.filter(name__in=set(dlqs), mode=Mode.AUTOMATIC).exists()
 
 
 def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:

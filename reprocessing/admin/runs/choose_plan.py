@@ -90,7 +90,7 @@ def _column(outlook: PlanForecast, offer: Offer) -> dict[str, Any]:
         "chosen": offer.choice == outlook.choice,
         "value": "|".join(values_of(offer.choice).values()),
         "takes": duration_in_words(found.seconds),
-        "ends": _ends(outlook.prospect.now, found.ends_at),
+        "ends": "not known: see Obstacles" if outlook.obstacles else _ends(outlook.prospect.now, found.ends_at),
         "requests": pricing.count_in_words(found.cost),
         "price": pricing.price_in_words(found.cost),
         "peaks": _peaks(found),

@@ -168,6 +168,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
 
     The number is 0 if the messages are not counted.
     """
+    yield from ((0, sentence) for sentence in outlook.obstacles)
     for blocked_reason in outlook.objections:
         yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).sentence} Parked when the run starts."
     if outlook.run.behind:

@@ -21,6 +21,7 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs import forecast
 from reprocessing.domain.runs.expected_end import expected_end
 from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs import why_run_waits
@@ -146,7 +147,8 @@ def _unknown(  # noqa: PLR0913  # each of another kind
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
     """Return a text about why the end of the run cannot be predicted; empty: the end can be predicted."""
-    barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
+    ready = [lanes for lanes in stands if lanes.phase == LanePhase.READY]
+    barred = [lanes for lanes in ready if lanes.is_barred or lanes.why == WAITS_FOR_CAUSE]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
     if wave and tally.waiting:

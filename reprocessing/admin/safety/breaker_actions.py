@@ -26,6 +26,7 @@ PERMISSION: Final = "reprocessing.reset_breaker"
 #: For the last part of each page's URL: the state into which the page puts the circuit breaker.
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
+_DEEDS: Final = {"closed": "Close", "open": "Open", "half_open": "Half-open"}
 _DOES: Final = {
     "closed": "Messages are sent again, slowly at first (ramp-up). Earlier failures no longer count.",
     "open": "Nothing is sent during the cooldown. Then one message is sent as a canary, a test of the target.",
@@ -85,8 +86,8 @@ def _question(key: int, to: State) -> Question:
     bearing = _found(key)
     name = f"Circuit breaker of {bearing.name}"
     return Question(
-        title=f"{name}: {_WORDS[to]}",
-        button={"closed": "Close", "open": "Open", "half_open": "Half-open"}[to],
+        title=f"{_DEEDS[to]} the circuit breaker of {bearing.name}",
+        button=_DEEDS[to],
         says=(_DOES[to], "This applies to messages of every DLQ that are sent to this target."),
         seen=_seen(bearing),
         back=reverse("admin:reprocessing_breaker_change", args=[key]),

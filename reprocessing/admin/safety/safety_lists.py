@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -42,6 +43,11 @@ class Breakers(ReadOnlyAdmin):
     list_select_related = ("target", "rate_class")
     ordering = ("id",)
     sortable_by = ()
+    field_help: ClassVar[Mapping[str, str]] = {
+        "canary_until": "The next canary is sent as soon as the outcome of this canary is known, and at this time if "
+        "the outcome stays unknown. A canary that the target accepted is awaited for one hour after its outcome is "
+        "due. The max cooldown does not limit this time.",
+    }
 
     def pages(self) -> Iterable[Page]:
         """Return the page that closes, opens or half-opens a circuit breaker."""

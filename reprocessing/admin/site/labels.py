@@ -36,7 +36,7 @@ FIELDS: Final = {
     "attempt_no": "Attempt", "attempts": "Attempts", "backoff_base": "Initial backoff (s)",
     "backoff_cap": "Max backoff (s)", "backoff_jitter": "Jitter", "consumed_at": "Last heartbeat",
     "breaker": "Circuit breaker", "breaker_epoch": "Circuit breaker epoch", "burst": "Burst (messages)", "by": "User",
-    "canary_until": "No other canary before", "ceiling": "Max messages or age (s)", "changes_at": "Next change",
+    "canary_until": "Canary awaited until", "ceiling": "Max messages or age (s)", "changes_at": "Next change",
     "closed_at": "Closed at", "canaries_to_close": "Canaries to close", "conditions": "Conditions",
     "cooldown": "Cooldown (s)",
     "cooldown_cap": "Max cooldown (s)", "created_at": "Planned at", "default_source": "Default source queue",

@@ -37,6 +37,7 @@ class ReadOnlyAdmin(Desk):
     """The list and the pages of a model. Nobody can add, change or delete rows with Django's own forms.
 
     `link_filters`: filters that only links to the list use. `labels`: labels of fields on these pages only.
+    `field_help`: sentences below fields on these pages.
     `add_permission`: the permission to add a row; empty: nobody can add rows here.
     """
 
@@ -48,6 +49,7 @@ class ReadOnlyAdmin(Desk):
     change_list_template = "reprocessing/admin/list.html"
     link_filters: ClassVar[tuple[str, ...]] = ()
     labels: ClassVar[Mapping[str, str]] = {}
+    field_help: ClassVar[Mapping[str, str]] = {}
     add_permission: ClassVar[str] = ""
     #: Whether a new row belongs to no DLQ, so that only people who see all DLQs may add it.
     adds_for_all: ClassVar[bool] = False
@@ -79,7 +81,8 @@ class ReadOnlyAdmin(Desk):
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
         """Return Django's form, with labels from the module `labels`."""
-        return super().get_form(request, obj, *args, labels={**labels.FIELDS, **self.labels}, **options)
+        named = {**labels.FIELDS, **self.labels}
+        return super().get_form(request, obj, *args, labels=named, help_texts=self.field_help, **options)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return the class of a list with keyset pagination."""

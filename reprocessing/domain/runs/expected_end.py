@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words, time_in_words
 
 #: The estimate is based on the measured rate if that is below this share of the allowed rate.
 _MUCH_SLOWER: Final = 0.8
@@ -22,8 +22,7 @@ class ExpectedEnd:
     def sentence(self, now: datetime) -> str:
         """Return the time, the duration and the basis in words."""
         at = now + timedelta(seconds=self.seconds)
-        day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
-        return f"ends at {day}{at:%H:%M:%S} UTC, in {duration_in_words(self.seconds)}, {self.basis}"
+        return f"ends at {time_in_words(at, now)}, in {duration_in_words(self.seconds)}, {self.basis}"
 
 
 def expected_end(

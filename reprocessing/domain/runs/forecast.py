@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 #: The plan suggests faster options if the longest lane takes over ten times as long as the rate requires.
@@ -140,6 +141,11 @@ def duration_in_words(seconds: float) -> str:
     unit, length = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = max(round(seconds / length), 2)
     return f"about {count:,} {unit}s"
+
+
+def time_in_words(at: datetime, now: datetime) -> str:
+    """Return a time as text, such as "20:32:00 UTC", with the date if that is not the date of `now`."""
+    return f"{'' if at.date() == now.date() else f'{at:%Y-%m-%d} '}{at:%H:%M:%S} UTC"
 
 
 def rate_in_words(rate: float, *, digits: int = 3) -> str:

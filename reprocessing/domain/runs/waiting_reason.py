@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from reprocessing.domain.runs.forecast import rate_in_words
+from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 
 #: A run sends as fast as it may if it reaches this share of the allowed rate.
 _FULL_RATE: Final = 0.8
@@ -65,6 +66,11 @@ class LaneGroup:
     is_barred: bool = False
     is_held: bool = False
     due_at: datetime | None = None
+
+    @property
+    def waits_for_cause(self) -> bool:
+        """Return whether their first messages have used up their attempts, and it is not known why they failed."""
+        return not self.is_leased and self.why == WAITS_FOR_CAUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,8 @@ def _of_running(run: RunFacts, now: datetime) -> Iterator[Waiting]:
     if run.captured:
         yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to queue {_messages(run.captured)}.")
     yield from _barred(run, now)
+    if any(lanes.waits_for_cause for lanes in run.lanes):
+        yield Waiting(WaitsFor.OUTCOME, f"Waits: {WAITS_FOR_CAUSE}.")
     if run.awaiting:
         yield Waiting(WaitsFor.OUTCOME, f"Waits for outcomes: {run.awaited or _messages(run.awaiting)}.")
     yield from _later(run)

@@ -12,6 +12,11 @@ from typing import Final
 
 #: How many seconds after a message's last failure the service waits for outcomes of other messages.
 OUTCOMES_AWAITED: Final = 60.0
+#: Why a lane waits while the cause is not known yet, as text for people.
+WAITS_FOR_CAUSE: Final = (
+    "the first message has used up its attempts; outcomes of other messages, awaited until "
+    f"{OUTCOMES_AWAITED:g} s after its last failure, show whether it is parked or the circuit breaker opens"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
     yield f"  to be sent      {ahead.letters:,}{_keys(outlook)}"
     if ahead.returned:
         yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
+    yield from (f"  obstacle        {sentence}" for sentence in outlook.obstacles)
     for one in outlook.objections:
         yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).sentence}"
     for share in outlook.shares:
@@ -203,6 +204,7 @@ def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any
         "forecast_seconds": outlook.seconds,
         "expires": ahead.expires_at,
         "forecast_assumes": outlook.assumptions,
+        "obstacles": outlook.obstacles,
         "aws_requests": asdict(outlook.cost),
         "targets": [_target_in_json(one, outlook.forecast(one), outlook) for one in outlook.shares],
         "in_other_plans": {one.name: one.selected for one in outlook.plans},

@@ -14,6 +14,7 @@ from typing import assert_never
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.domain.safety.failure_cause import (
+    WAITS_FOR_CAUSE,
     LastFailures,
     MessageFails,
     NotKnownYet,
@@ -88,7 +89,7 @@ def judge_heads(
                 judged.closings[place] = LetterClosing(letter, LetterState.PARKED, reason=reason, detail=detail)
             case OpenBreaker(why):
                 judged.opening[breaker] = why
-                judged.waiting.append((lane, Wait(UNTIL_OTHERS_SETTLE, why)))
+                judged.waiting.append((lane, Wait(UNTIL_OTHERS_SETTLE, "the circuit breaker is open")))
             case _ as never:
                 assert_never(never)
     return judged
@@ -135,7 +136,7 @@ def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
-            return Wait(UNTIL_OTHERS_SETTLE, "no attempts left; waiting for the outcomes of other messages")
+            return Wait(UNTIL_OTHERS_SETTLE, WAITS_FOR_CAUSE)
         case TargetFails():
             return None if on_trial else OpenBreaker("a message used up its attempts, and no other message succeeded")
         case _:

@@ -22,7 +22,7 @@ from reprocessing.models.dlq import DeleteWhen, ParkedHead
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
-from reprocessing.pipeline.runs import other_runs
+from reprocessing.pipeline.runs import other_runs, plan_obstacles
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountByState
@@ -54,6 +54,7 @@ class PlanForecast:
         paused: paused runs with waiting letters.
         plans: other plans that have selected letters.
         prices: the prices of SQS requests.
+        obstacles: sentences about what keeps messages from being sent now.
     """
 
     dlq: DeadLetterQueue
@@ -72,6 +73,7 @@ class PlanForecast:
     configured: list[TargetFigures]
     expiring: list[ExpiringLetters]
     as_of: datetime | None
+    obstacles: list[str]
 
     @property
     def is_empty(self) -> bool:
@@ -155,6 +157,7 @@ class PlanForecast:
     def assumptions(self) -> list[str]:
         """Return the assumptions on which the forecast is based, as phrases for people."""
         told = ["no failures, and nothing else is sent to these targets"]
+        told += ["the obstacles are gone: the time until then is not included"] if self.obstacles else []
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
         told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
         if self.waves:
@@ -258,6 +261,7 @@ def forecast_run(
         verified=check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
         paused=other_runs.paused_runs(dlq), plans=other_runs.other_plans(dlq, run), prices=prices,
         configured=configured, expiring=counted.expiring, as_of=counted.as_of,
+        obstacles=plan_obstacles.plan_obstacles(dlq, {each.target_id for each in configured}, counted.prospect.now),
     )  # fmt: skip
 
 

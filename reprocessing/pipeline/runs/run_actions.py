@@ -61,7 +61,7 @@ def _starts(run: Run) -> tuple[str, ...]:
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
     ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
-    said = []
+    said = list(ahead.obstacles) if ready else []
     if ready:
         limits = own_limits(run)
         messages = f"{ready:,} message{'' if ready == 1 else 's'}"

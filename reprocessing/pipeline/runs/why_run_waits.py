@@ -10,6 +10,7 @@ from typing import Any
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.waiting_reason import LaneGroup, RunFacts, ShutBreaker, Waiting, waiting_reason
+from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 from reprocessing.models import Approval, BreakerState, Run, Target
 from reprocessing.models.audit import ApprovalState
 from reprocessing.models.run import RunKind, RunState
@@ -94,12 +95,12 @@ def _of(run: Run, observed: Observed | None) -> dict[str, Any]:
 
 
 def _group(lanes: LaneCount) -> LaneGroup:
-    is_leased = lanes.phase == LanePhase.LEASED
+    is_leased, is_ready = lanes.phase == LanePhase.LEASED, lanes.phase == LanePhase.READY
     return LaneGroup(
         n=lanes.n, why=lane_counts.describe_lanes(lanes), is_leased=is_leased,
-        moves=is_leased or (lanes.phase == LanePhase.READY and lanes.due and not lanes.is_barred),
+        moves=is_leased or (is_ready and lanes.due and not (lanes.is_barred or lanes.why == WAITS_FOR_CAUSE)),
         is_barred=lanes.is_barred, is_held=lanes.phase == LanePhase.HELD,
-        due_at=lanes.due_at if lanes.phase == LanePhase.READY else None,
+        due_at=lanes.due_at if is_ready else None,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.store import rows
-from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.ordering.why_lanes_wait import LAST_REASON, OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.send_limits import UNTOLD
 
 
@@ -51,10 +51,7 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lan
                   coalesce(due_at <= clock.now, false), id IN ({UNTOLD})) n {OBSTACLE_JOINS}
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
-    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
-                WHEN n.phase = 'ready'
-                     AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
-                THEN '' ELSE n.why END AS why) w
+    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle ELSE {LAST_REASON} END AS why) w
  GROUP BY n.dlq_id, n.phase, w.why, is_barred, n.due ORDER BY n.dlq_id, n.phase, n DESC, w.why
 """  # noqa: S608  # the inserted texts are constants
 

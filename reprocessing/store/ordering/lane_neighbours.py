@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.ordering.why_lanes_wait import LAST_REASON, OBSTACLE, OBSTACLE_JOINS
 
 #: Later letters, and parked letters, of a lane are counted up to 1,001, which means "more than 1,000".
 COUNTED_AT_MOST: Final = 1_000
@@ -16,8 +16,8 @@ COUNTED_AT_MOST: Final = 1_000
 _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
 
 _AMONG = f"""
-SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, n.why, n.single, n.stopped_at,
-       n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.when_parked = 'hold' AS holds,
+SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, {LAST_REASON} AS why, n.single,
+       n.stopped_at, n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.when_parked = 'hold' AS holds,
        h.id AS head_id, h.message_id AS head, h.state AS head_state, h.route AS head_route, u.name AS head_rule,
        p.id AS before_id, p.message_id AS before, f.id AS after_id, f.message_id AS after,
        (SELECT count(*) FROM (

@@ -411,7 +411,7 @@ def test_key_queue_panel_shows_first_and_next_message() -> None:
     first, _, third, _ = (one.pk for one in letters)
     assert (at.head_id, at.before_id, at.after_id, at.behind, at.parked) == (first, first, third, 2, 0)
     page = pages(person("ann", *LOOKS), letters[1].pk)[0]
-    assert "its first message is sent as soon as a worker is free; at the last check: no token" in page
+    assert "its first message waits: no token; checked again as soon as a worker is free" in page
     assert f"/admin/reprocessing/letter/{third}/change/" in page
 
 
@@ -456,3 +456,38 @@ def test_sequence_is_readable() -> None:
 
 def test_the_page_of_a_queue_whose_name_has_a_zero_byte_is_missing() -> None:
     assert person("ann", "view_heartbeat").get("/admin/reprocessing/heartbeat/%00/change/").status_code == 404
+
+
+WHY = "because the circuit breaker opened and no other message succeeded"
+
+
+def test_parked_message_says_which_attempts_did_not_count() -> None:
+    letter = parked(dlq())
+    Letter.objects.update(attempts=19, attempts_before_release=3, spared=13)
+    tried_again(letter, no=19, closed_at=database_now(), outcome="refused", counts_as_failure=True, spared=True)
+    page = pages(person("ann", *LOOKS), letter.pk)[0]
+    told = f"Parked after 19 attempts (3 count; 13 do not, {WHY}; 3 were made before the last release)"
+    assert (told in page, ">refused, does not count<" in page) == (True, True)
+    assert "To stop the attempts now" not in page
+
+
+@pytest.mark.parametrize(
+    ("after", "ends"),
+    [
+        (86_400.0, ("After 24 h without a success at the target, and while the run has no message for another target, "
+         "the message is parked if no other message waits for the target; else the run pauses.")),
+        (None, "The DLQ's setting give-up-after is off, so no time ends these attempts."),
+    ],
+    ids=["24 h", "off"],
+)  # fmt: skip
+def test_queued_message_says_what_ends_uncounted_attempts(after: float | None, ends: str) -> None:
+    letter = parked(dlq())
+    DeadLetterQueue.objects.update(give_up_after=after, max_attempts=3)
+    Letter.objects.update(state="waiting", reason="", finished_at=None, attempts=4, spared=0)
+    client = person("ann", *LOOKS)
+    assert "not count" not in pages(client, letter.pk)[1]
+    Letter.objects.update(spared=3)
+    page = html.unescape(pages(client, letter.pk)[1])
+    told = "3 of its attempts do not count: the circuit breaker opened and no other message succeeded, so the target"
+    assert told in page
+    assert f"then the message is parked after 3 counted attempts. {ends} To stop the attempts now, stop the key" in page

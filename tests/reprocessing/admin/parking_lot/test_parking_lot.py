@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.parking_lot.decision import MOST, pack_messages
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import AuditAct, AuditEntry, Letter
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.admin.parking_lot.parked_messages import (
@@ -226,6 +226,14 @@ def test_discarded_message_is_restored_once() -> None:
 def _strays(page: str) -> str:
     found = re.search(r'<p class="card card-wary">(.*? no ordering key: .*?)</p>', page)
     return re.sub(r"</?strong>", "", found[1]) if found else ""
+
+
+@pytest.mark.parametrize("mode", ["automatic", "manual"])
+def test_release_says_that_failures_in_an_outage_do_not_count(mode: str) -> None:
+    letter = parked(dlq())
+    DeadLetterQueue.objects.update(mode=mode)
+    page = post(person("ann", *DECIDES), LOT + "release", letters=pack_messages([letter]))
+    assert ("In mode automatic, a failed attempt does not count if the circuit" in page) == (mode == "automatic")
 
 
 @pytest.mark.parametrize(

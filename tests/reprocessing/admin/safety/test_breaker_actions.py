@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reprocessing.models import AuditEntry, Breaker
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import breaker_resets
 from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, person, post, seen_state
 
@@ -47,3 +50,26 @@ def test_changed_breaker_is_not_moved(breaker: Breaker) -> None:
     assert "Nothing was done." in page
     assert "opened by ben: &quot;it burns&quot;" in page
     assert AuditEntry.objects.count() == 1
+
+
+def test_pages_name_the_deed_and_the_way_back(breaker: Breaker) -> None:
+    ann = person("ann", *MOVES)
+    Breaker.objects.update(state="half_open", canary_until=database_now())
+    page = ann.get(f"/admin/reprocessing/breaker/{breaker.pk}/change/").content.decode()
+    assert re.findall(r'class="closelink">(.*?)<', page) == ["Back"]
+    assert re.findall(r">(Close[^<]*)<", page) == ["Close…"]
+    assert "Canary awaited until" in page
+    assert "for one hour after its outcome is due. The max cooldown does not limit this time." in page
+    titles = [
+        re.findall(r"<h1>(.*?)</h1>", ann.get(_address(breaker, deed)).content.decode())[0]
+        for deed in ("close", "open")
+    ]
+    name = "the circuit breaker of shop-dlq-source"
+    assert titles == [f"Close {name}", f"Open {name}"]
+
+
+def test_dashboard_calls_a_half_open_breaker_not_closed(breaker: Breaker) -> None:
+    Breaker.objects.update(state="half_open")
+    page = person("ann", "view_deadletterqueue").get("/admin/").content.decode()
+    assert ("Circuit breaker not closed" in page, "shop-dlq-source is half open" in page) == (True, True)
+    assert "ircuit breaker open" not in page

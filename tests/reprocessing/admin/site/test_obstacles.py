@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from reprocessing.domain.runs.selection import ALL_LETTERS
+from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 from reprocessing.models import Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
+from reprocessing.store.dlqs import automatic_redrive
 from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_transitions
@@ -99,3 +102,29 @@ def test_pending_wave_has_no_estimate() -> None:
     run = _running(waves=True)
     page = person("ann", "view_run").get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert "end unknown: the next wave depends on the outcome of the wave of 1" in page
+
+
+@pytest.mark.parametrize("seconds", [-1, 5])
+def test_message_without_attempts_left_waits_for_others_everywhere(
+    seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(automatic_redrive, "missing_processes", lambda **_: [])
+    run = _running()
+    letter, due = Letter.objects.earliest("pk"), database_now() + timedelta(seconds=seconds)
+    Lane.objects.update(due_at=due, why=WAITS_FOR_CAUSE)
+    ann = person("ann", *LOOKS, "view_run")
+    of_letter = html.unescape(ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode())
+    of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
+    again = "as soon as a worker is free" if seconds < 0 else f"at {due:%Y-%m-%d %H:%M:%S} UTC"
+    assert f"this message waits: {WAITS_FOR_CAUSE}; checked again {again}<" in of_letter
+    assert "is sent as soon as" not in of_letter
+    assert f"</strong> Waits: {WAITS_FOR_CAUSE}.</p>" in of_run
+    assert f"end unknown: {WAITS_FOR_CAUSE}" in of_run
+    assert ("next attempt" in of_run, "ends at" in of_run) == (False, False)
+
+
+def test_reason_of_a_breaker_that_has_closed_is_not_shown() -> None:
+    _running()
+    Lane.objects.update(why="the circuit breaker is open")
+    page = person("ann", *LOOKS).get(f"/admin/reprocessing/letter/{Letter.objects.earliest('pk').pk}/change/")
+    assert "this message is sent as soon as a worker is free<" in page.content.decode()

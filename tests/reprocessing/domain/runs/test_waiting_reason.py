@@ -16,6 +16,7 @@ from reprocessing.domain.runs.waiting_reason import (
     WaitsFor,
     waiting_reason,
 )
+from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 
 NOW = datetime(2026, 3, 1, 8, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=30)
@@ -69,6 +70,8 @@ PLANNED = RunFacts(state="planned")
          "Waits for outcomes: sent to shop and waiting for a capture."),
         (replace(RUNNING, lanes=(LaneGroup(3, "backoff", due_at=SOON),)), WaitsFor.BACKOFF,
          "Waits for the next attempt, at 08:00:30 UTC."),
+        (replace(RUNNING, lanes=(LaneGroup(1, WAITS_FOR_CAUSE, due_at=SOON),)), WaitsFor.OUTCOME,
+         f"Waits: {WAITS_FOR_CAUSE}."),
         (replace(RUNNING, held=2, lanes=(LaneGroup(1, "held", is_held=True),)), WaitsFor.KEY,
          "Waits for a person to decide: a parked message or a rule holds 2 messages."),
         (replace(RUNNING, lanes=(LaneGroup(4, "held", is_held=True),)), WaitsFor.KEY,

@@ -10,7 +10,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
-from reprocessing.domain.safety.failure_cause import OUTCOMES_AWAITED, LastFailures
+from reprocessing.domain.safety.failure_cause import OUTCOMES_AWAITED, WAITS_FOR_CAUSE, LastFailures
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.ordering.lane_state import LaneState
@@ -96,11 +96,7 @@ LONG_AGO = LastFailures(OUTCOMES_AWAITED, success_since_first=False, success_sin
         (None, {}, Park(ParkedReason.ATTEMPTS_SPENT)),
         (replace(LONG_AGO, success_since_first=True), {}, Park(ParkedReason.ATTEMPTS_SPENT)),
         (replace(LONG_AGO, success_since_last=True, seconds_ago=0), {}, Park(ParkedReason.ATTEMPTS_SPENT)),
-        (
-            replace(LONG_AGO, seconds_ago=0),
-            {},
-            Wait(gate.UNTIL_OTHERS_SETTLE, "no attempts left; waiting for the outcomes of other messages"),
-        ),
+        (replace(LONG_AGO, seconds_ago=0), {}, Wait(gate.UNTIL_OTHERS_SETTLE, WAITS_FOR_CAUSE)),
         (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other message succeeded")),
         (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
         (LONG_AGO, {"state": "half_open", "rest": 0.0}, Go()),
@@ -112,6 +108,15 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
     spent = replace(HEAD, attempts=3)
     assert gate.judge_head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
     assert gate.judge_head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=failures) == Go()
+
+
+def test_a_lane_whose_breaker_the_gate_opens_waits_for_that_breaker() -> None:
+    spent = replace(HEAD, attempts=3, breaker_id=1)
+    judged = gate.judge_heads(
+        [spent], send_limits={1: OPEN_ROAD}, room=Counter({1: 9}), failures={spent.letter_id or 0: LONG_AGO}
+    )
+    assert judged.opening == {1: "a message used up its attempts, and no other message succeeded"}
+    assert [wait.why for _, wait in judged.waiting] == ["the circuit breaker is open"]
 
 
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])

@@ -1,0 +1,58 @@
+"""Find what would keep a plan's messages from being sent if the plan were started now: stops, AWS, breakers, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import time_in_words
+from reprocessing.models import BreakerState, DeadLetterQueue, Target
+from reprocessing.models.safety import HealthStatus
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.safety import breaker_status, health_checks, stops
+from reprocessing.store.safety.breaker_status import BreakerStatus
+
+
+def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime) -> list[str]:
+    """Return sentences about what keeps messages of the DLQ from being sent to these targets now; empty: nothing."""
+    stop, moved = stops.describe_stop(dlq), aws_redrives.current(dlq.pk)
+    found = [stop] if stop else []
+    found += [aws_redrives.describe(moved)] if moved else []
+    found += filter(None, (_of_breaker(breaker, now) for breaker in breaker_status.breaker_statuses(targets)))
+    return [*found, *_failed_checks(targets)]
+
+
+def _of_breaker(breaker: BreakerStatus, now: datetime) -> str:
+    why = f" ({breaker.why})" if breaker.why else ""
+    then = "one message at a time is sent as a test, a canary, until enough of them succeed."
+    match breaker.state:
+        case BreakerState.CLOSED:
+            return ""
+        case BreakerState.OPEN if breaker.retry_at and breaker.retry_at > now:
+            until = f"until {time_in_words(breaker.retry_at, now)}"
+            return f"The circuit breaker of {breaker.name} is open {until}{why}: nothing is sent before. Then {then}"
+        case BreakerState.OPEN:
+            return f"The circuit breaker of {breaker.name} is open{why}, and its cooldown is over: {then}"
+        case _:
+            return f"The circuit breaker of {breaker.name} is half open{why}: {then}"
+
+
+def _failed_checks(targets: Collection[int]) -> Iterator[str]:
+    """Yield a sentence for each health check that did not pass when it last ran.
+
+    Checks run only while messages wait, so a check that never ran or whose result is old is no obstacle.
+    """
+    checks = [check for check in health_checks.checks_of(sorted(targets)) if _failed(check)]
+    names = {target.pk: resource_name(target.arn) for target in Target.objects.filter(pk__in=targets)} if checks else {}
+    for check in checks:
+        ran = f", {check.checked_at:%Y-%m-%d %H:%M:%S} UTC" if check.checked_at else ""
+        said = f": {check.detail}" if check.detail else ""
+        yield (
+            f"The health check {check.kind} of {names[check.target_id]} did not pass when it last ran{ran}{said}. "
+            "Nothing is sent until the check passes."
+        )
+
+
+def _failed(check: health_checks.CheckStatus) -> bool:
+    return check.checked_at is not None and check.verdict != HealthStatus.HEALTHY
