@@ -76,10 +76,10 @@ WITH bound AS (
     SELECT coalesce(max(id), 0) AS max_letter_id, least(%(opened)b::timestamptz, redrive_now()) AS asked_at
            FROM redrive_letter
 ), begun AS (
-    INSERT INTO redrive_bulk_action (token, act, filter, arguments, by, reason, refusals, asked_at, max_letter_id,
-           asked)
+    INSERT INTO redrive_bulk_action (token, act, filter, arguments, by, reason, refusals, started_at, asked_at,
+           max_letter_id, asked)
     SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
-           '{{}}'::jsonb, asked_at, max_letter_id, (
+           '{{}}'::jsonb, redrive_now(), asked_at, max_letter_id, (
                 SELECT count(*) FROM redrive_letter l
                  WHERE l.id <= bound.max_letter_id AND coalesce(l.finished_at <= bound.asked_at, true)
                    AND NOT EXISTS (SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND v.at > bound.asked_at)
