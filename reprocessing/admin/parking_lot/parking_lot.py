@@ -23,7 +23,6 @@ from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter, SelectionChanged
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
@@ -148,7 +147,7 @@ class ParkingLot(MessagesAdmin):
                 reason=found["reason"], opened=found["opened"], previewed=found["previewed"] or 0,
             )  # fmt: skip
         except SelectionChanged as fewer:
-            return self._page(request, deed, form, changed=_why_fewer(deed, sieve, form, fewer.matching))
+            return self._page(request, deed, form, changed=_why_fewer(request, deed, form, fewer.matching))
         except InvalidFilter as error:
             form.add_error("query", str(error))
             return self._page(request, deed, form)
@@ -203,8 +202,9 @@ def _back(query: str) -> str:
         return reverse("admin:reprocessing_parkedletter_changelist")
 
 
-def _why_fewer(deed: DecisionKind, sieve: MessageFilter, form: DecisionForm, matching: int) -> str:
+def _why_fewer(request: HttpRequest, deed: DecisionKind, form: DecisionForm, matching: int) -> str:
     found = form.cleaned_data
+    sieve = affected_messages.decidable(request, deed, found["query"])
     return start_bulk_action.why_fewer(
         BulkActionKind(deed.value), sieve, previewed=found["previewed"] or 0, matching=matching, since=found["opened"]
     )
