@@ -91,6 +91,14 @@ class InvalidFilter(RedriveError):
     """A filter of messages is not valid, or the search with it took too long."""
 
 
+class SelectionChanged(RedriveError):
+    """Fewer messages match a bulk action than its preview showed. `matching`: how many match."""
+
+    def __init__(self, matching: int) -> None:
+        super().__init__(f"Fewer messages match than were previewed: {matching:,}.")
+        self.matching = matching
+
+
 class InvalidPatch(RedriveError):
     """A JSON Patch (RFC 6902) is not valid, or larger than allowed."""
 

@@ -106,6 +106,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("asked_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("started_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("max_letter_id", models.BigIntegerField()),
                 ("cursor", models.BigIntegerField(db_default=0)),
                 ("asked", models.IntegerField()),

@@ -136,6 +136,7 @@ class BulkAction(models.Model):
 
     Attributes:
         token: id of the page on which the action was confirmed, so that confirming twice starts only one action.
+        asked_at: when the person saw the letters. `started_at`: when the person confirmed the action.
         cursor: id of the last letter that was processed.
         asked: how many letters the filter matched at the start.
         done: how many letters were changed.
@@ -152,6 +153,7 @@ class BulkAction(models.Model):
     reason = models.TextField()
     state = models.TextField(choices=BulkActionState.choices, db_default=BulkActionState.RUNNING.value)
     asked_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(db_default=Now())
     max_letter_id = models.BigIntegerField()
     cursor = models.BigIntegerField(db_default=0)
     asked = models.IntegerField()

@@ -70,7 +70,8 @@ def of_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> d
     """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
     try:
         sieve = decidable(request, deed, filter_of_query(str(form["query"].value() or "")))
-        kinds, sample = filtered_letters.counts_by_reason(sieve), filtered_letters.newest_letters(sieve, limit=_SAMPLE)
+        kinds = filtered_letters.counts_by_reason(sieve, until=form.since)
+        sample = filtered_letters.newest_letters(sieve, limit=_SAMPLE)
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)

@@ -160,12 +160,8 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than 15 s ago, so that workers may be missing.
-
-    The audit log has the time of confirmation; `asked_at` can be the time when the form was opened.
-    """
-    begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
-    return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
+    """Return whether the bulk action was confirmed more than 15 s ago, so that workers may be missing."""
+    return lanes.database_now() - one.started_at > _UNUSUAL
 
 
 def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:

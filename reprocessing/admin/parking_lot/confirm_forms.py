@@ -55,12 +55,14 @@ class DecisionForm(FilterForm):
         letters: the messages that the page showed; empty: all that match the filter.
         token: id of a new bulk action, which starts only once, even if the form is submitted twice.
         opened: when the page was made. A message that matches the filter only after that time is not changed.
+        previewed: how many messages the page of a bulk action showed. If fewer match, nothing is done.
         how: what a release also asks for, `AT` (a time) or `TO` (a target, an optional time); empty: nothing.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
     token = forms.UUIDField(required=False, widget=forms.HiddenInput)
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
+    previewed = forms.IntegerField(required=False, min_value=0, max_value=1_000_000, widget=forms.HiddenInput)
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
     def __init__(
@@ -125,6 +127,21 @@ class DecisionForm(FilterForm):
     def reopen(self) -> None:
         """Set `opened` to now, so that the form selects the messages that match the filter now. Keep other values."""
         self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
+
+    def preview(self, count: int) -> None:
+        """Set how many messages the page shows."""
+        if self.is_bound:
+            self.data = dict(self.data.items()) | {"previewed": str(count)}
+        else:
+            self.initial["previewed"] = count
+
+    @property
+    def since(self) -> datetime | None:
+        """Return when the page that is made now was opened; None: it is not known."""
+        try:
+            return datetime.fromisoformat(str(self["opened"].value())).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
 
     @property
     def stood(self) -> PageState:

@@ -22,11 +22,12 @@ from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
-from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.errors import InvalidFilter, SelectionChanged
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.dlq import Mode
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, filtered_letters
@@ -144,8 +145,10 @@ class ParkingLot(MessagesAdmin):
             sieve = affected_messages.decidable(request, deed, found["query"])
             is_new = bulk_actions.create(
                 token, BulkActionKind(deed.value), sieve, form.arguments, by=request.user.get_username(),
-                reason=found["reason"], opened=found["opened"],
+                reason=found["reason"], opened=found["opened"], previewed=found["previewed"] or 0,
             )  # fmt: skip
+        except SelectionChanged as fewer:
+            return self._page(request, deed, form, changed=_why_fewer(request, deed, form, fewer.matching))
         except InvalidFilter as error:
             form.add_error("query", str(error))
             return self._page(request, deed, form)
@@ -161,7 +164,7 @@ class ParkingLot(MessagesAdmin):
             _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(sieve)})
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
-    def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
+    def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm, changed: str = "") -> HttpResponse:
         whole = bool(form["token"].value())
         kind = deed.state.value
         if whole and form.is_bound:
@@ -171,6 +174,7 @@ class ParkingLot(MessagesAdmin):
             if whole
             else affected_messages.of_letters(request, deed, form)
         )
+        form.preview(about["count"])
         notice = requested.notice(request, about.pop("about", {})) if deed.needs_approval else ""
         context = self.admin_site.each_context(request) | {
             "deed": deed.value,
@@ -180,6 +184,7 @@ class ParkingLot(MessagesAdmin):
             "form": form,
             "opts": self.opts,
             "whole": whole,
+            "changed": changed,
             "back": _back(str(form["query"].value() or "")),
             "title": f"{deed.label} a {kind} message" if about["count"] == 1 else f"{deed.label} {kind} messages",
             "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ())))
@@ -197,6 +202,14 @@ def _back(query: str) -> str:
         return message_list.address_of(filter_of_query(query))
     except InvalidFilter:
         return reverse("admin:reprocessing_parkedletter_changelist")
+
+
+def _why_fewer(request: HttpRequest, deed: DecisionKind, form: DecisionForm, matching: int) -> str:
+    found = form.cleaned_data
+    sieve = affected_messages.decidable(request, deed, found["query"])
+    return start_bulk_action.why_fewer(
+        BulkActionKind(deed.value), sieve, previewed=found["previewed"] or 0, matching=matching, since=found["opened"]
+    )
 
 
 def _stopped(dlqs: Iterable[str]) -> Iterable[str]:

@@ -56,9 +56,16 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
         "choice_form": form,
         "max_rate": "" if run.rate is None else rate_in_words(run.rate),
         "asked": visible(_asked(run)),
+        **audit_context(run),
+        **live_context(run, user, query),
+    }
+
+
+def audit_context(run: Run) -> dict[str, Any]:
+    """Return the run's audit entries: releases of parked messages into the run, and other entries."""
+    return {
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
         "releases": released_into_runs.releases_of_run(run.pk, most=_REVIEWS),
-        **live_context(run, user, query),
     }
 
 

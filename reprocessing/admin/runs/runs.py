@@ -103,7 +103,8 @@ class Runs(ReadOnlyAdmin):
         found = _found(request, run)
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
-        context = run_page.live_context(found, request.user, request.GET)
+        context = run_page.live_context(found, request.user, request.GET) | run_page.audit_context(found)
+        context["is_part"] = True
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:

@@ -1,17 +1,19 @@
-"""Check the filter of a bulk action before it starts.
+"""Check the filter of a bulk action before it starts, and say why the action was refused.
 
 A bulk action is one action on all messages that a filter matches.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkActionKind
-from reprocessing.store.search import filter_conditions
+from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.search import decided_meanwhile, filter_conditions
 
 #: The state that messages must have, for each kind of bulk action.
 STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionKind.RESTORE: LetterState.DISCARDED}
@@ -26,3 +28,18 @@ def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
     if sieve.states != (STATES[kind].value,):
         raise InvalidFilter(f"This is only for {STATES[kind].value} messages. Select messages in the list of these.")
     filter_conditions.require_exhaustive(sieve)
+
+
+def why_fewer(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, matching: int, since: datetime) -> str:
+    """Say how many of the previewed messages still match a bulk action, and who changed the others, if it is known."""
+    state = STATES[kind].value
+    first = f"{filtered_letters.counted(previewed)} {'was' if previewed == 1 else 'were'} previewed, "
+    if matching:
+        still = f"only {filtered_letters.counted(matching)} {'is' if matching == 1 else 'are'} unchanged and {state}"
+    else:
+        still = f"none is {state} any more"
+    who = [
+        f"{one.by} {one.act} {filtered_letters.counted(one.letters)} at {one.at:%H:%M:%S} UTC"
+        for one in decided_meanwhile.decided_since(sieve, since)
+    ]
+    return f"{first if previewed else ''}{still}{': ' if who else ''}{', '.join(who)}."

@@ -15,6 +15,7 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.errors import SelectionChanged
 from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads.sealing import Part
@@ -75,12 +76,14 @@ WITH bound AS (
     SELECT coalesce(max(id), 0) AS max_letter_id, least(%(opened)b::timestamptz, redrive_now()) AS asked_at
            FROM redrive_letter
 ), begun AS (
-    INSERT INTO redrive_bulk_action (token, act, filter, arguments, by, reason, refusals, asked_at, max_letter_id,
-           asked)
+    INSERT INTO redrive_bulk_action (token, act, filter, arguments, by, reason, refusals, started_at, asked_at,
+           max_letter_id, asked)
     SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
-           '{{}}'::jsonb, asked_at, max_letter_id, (
+           '{{}}'::jsonb, redrive_now(), asked_at, max_letter_id, (
                 SELECT count(*) FROM redrive_letter l
-                 WHERE l.id <= bound.max_letter_id AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
+                 WHERE l.id <= bound.max_letter_id AND coalesce(l.finished_at <= bound.asked_at, true)
+                   AND NOT EXISTS (SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND v.at > bound.asked_at)
+                   AND {where})
       FROM bound
     ON CONFLICT (token) DO NOTHING
     RETURNING id, asked, arguments
@@ -89,7 +92,7 @@ WITH bound AS (
     SELECT %(noted)b, id, %(by)b, %(reason)b, redrive_now(), '{{}}'::jsonb,
            arguments - 'patch' || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
 )
-SELECT id FROM begun
+SELECT asked FROM begun
 """
 
 _DUE = """
@@ -161,16 +164,18 @@ SELECT count(*) AS n FROM (
 
 def create(  # noqa: PLR0913  # each by its name
     token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
-    opened: datetime | None = None, approval: int | None = None,
+    opened: datetime | None = None, approval: int | None = None, previewed: int | None = None,
 ) -> bool:  # fmt: skip
     """Store a bulk action, with an audit log entry; return False if a bulk action with this `token` exists.
 
     `token`: an id made by the caller, so that a repeated request does nothing. `opened`: when the person saw the
     letters; None: now. Letters that finished or were edited after this time are not changed. `approval`: id of the
-    approval that is being executed; None: the person acts alone.
+    approval that is being executed; None: the person acts alone. `previewed`: how many letters the person saw, at
+    most 10,001; None: no letters were counted, so any number of letters is accepted, also none.
 
     Raises:
         ApprovalNeeded: a second person is needed.
+        SelectionChanged: fewer letters match than were previewed, or none.
         InvalidFilter: the filter's text search would not find all letters that it could match.
     """
     filter_conditions.require_exhaustive(sieve)
@@ -184,7 +189,10 @@ def create(  # noqa: PLR0913  # each by its name
         if BulkAction.objects.filter(token=token).exists():
             return False
         _pass(act, sieve, arguments, by=by, approval=approval)
-        return bool(rows.execute(_BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked))
+        begun = rows.column(int, _BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
+        if begun and previewed is not None and begun[0] < max(1, previewed):
+            raise SelectionChanged(begun[0])
+        return bool(begun)
 
     return rows.in_transaction(work)
 

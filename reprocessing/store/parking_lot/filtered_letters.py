@@ -95,7 +95,8 @@ _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
                l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
-          FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
+          FROM redrive_letter l
+         WHERE {where} AND coalesce(l.finished_at <= %(until)b::timestamptz, true) LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id
  GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3
 """
@@ -151,10 +152,13 @@ def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
         return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), asked)
 
 
-def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
+def counts_by_reason(sieve: MessageFilter, *, until: datetime | None = None) -> list[CountByReason]:
+    """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all.
+
+    `until`: letters that finished later are not counted; None: all are counted.
+    """
     with patiently():
-        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1, "until": until}
         return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
 
 

@@ -69,6 +69,19 @@ def test_skipped_messages_are_explained() -> None:
     assert f"for example {letters[0].message_id}" in page
 
 
+def test_start_is_the_time_of_the_confirmation() -> None:
+    parked(dlq())
+    before, opened = database_now(), database_now() - HOUR
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="why", opened=opened)
+    operation, client = BulkAction.objects.get(), person("ben", *MAY)
+    assert (operation.asked_at, operation.started_at >= before) == (opened, True)
+    at = f"{operation.started_at:%Y-%m-%d %H:%M:%S}"
+    page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert (f"started at {at} UTC" in page, f'"Started (UTC)">{at}<' in client.get(DESK).content.decode()) == (
+        True, True,
+    )  # fmt: skip
+
+
 def test_messages_changed_meanwhile_are_counted() -> None:
     source = dlq()
     for _ in range(3):

@@ -30,6 +30,7 @@ def test_run_shows_who_released_how_many_and_why() -> None:
     assert re.findall(r"<b>(\w+)</b> released (\d+ messages?) .*?<span>(.*?)</span>", page) == [
         ("zoe", "2 messages", "the bank, too"), ("ben", "1 message", "the shop is mended"),
     ]  # fmt: skip
+    assert (page.count("No other entries."), "No entries yet" in page) == (1, False)
     listed = ann.get("/admin/reprocessing/run/").content.decode()
     assert re.findall(r'<td data-what="Messages" class="n">(.*?)</td>', listed) == ["released"]
 

@@ -343,6 +343,17 @@ def test_page_shows_live_progress(source: Source, ann: Client) -> None:
     assert "</html>" not in fragment
 
 
+def test_open_page_shows_the_audit_entry_of_a_plan_that_was_made_later(source: Source, ann: Client) -> None:
+    _captured(source)
+    run = _plan(source)
+    Run.objects.update(selected=None)
+    part = ann.get(_address(run, "progress")).content.decode()
+    log = part[part.index('id="run-audit" hx-swap-oob="true"') :]
+    assert re.findall(r"<b>(\w+)</b> (\w+) <small>", log) == [("ann", "planned")]
+    page = ann.get(_address(run)).content.decode()
+    assert (page.count('id="run-audit"'), "hx-swap-oob" in page) == (1, False)
+
+
 def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
     run = _plan(source)
     confirm(ann, _address(run, "abort/now"))

@@ -26,7 +26,7 @@ def all_that_match(client: Client, deed: str = "discard") -> dict[str, str]:
 
 
 def _of_a_filter(page: str) -> dict[str, str]:
-    return {name: hidden(page, name) for name in ("query", "token", "opened")}
+    return {name: hidden(page, name) for name in ("query", "token", "opened", "previewed")}
 
 
 def begun() -> BulkAction:
@@ -41,7 +41,7 @@ def test_later_messages_are_not_in_a_bulk_action(deed: str) -> None:
     source = dlq()
     shown, anew = parked(source), parked(source)
     client = person("ann", *EVERYTHING)
-    given = all_that_match(client, deed)
+    given = all_that_match(client, deed) | {"previewed": "1"}  # else it is refused: fewer match than were previewed
     late = parked(source)
     Letter.objects.filter(pk=anew.pk).update(finished_at=database_now())
     post(client, LOT + deed, **given, reason="test data")
@@ -49,6 +49,35 @@ def test_later_messages_are_not_in_a_bulk_action(deed: str) -> None:
     assert (operation.asked, operation.done, operation.letters_skipped) == (1, 1, 0)
     assert states(anew, late) == ["parked", "parked"]
     assert states(shown) != ["parked"]
+
+
+def test_bulk_action_is_refused_if_another_person_acted_first() -> None:
+    source = dlq()
+    letters = [parked(source) for _ in range(3)]
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client)
+    act_on_parked.release([letter.pk for letter in letters[:2]], by="ben", reason="mended")
+    some = post(client, LOT + "discard", **given, reason="test data")
+    told = re.search(r"</strong> (3 were previewed, .*?) UTC\. The messages that match now are below", some)
+    assert told
+    assert re.sub(r"[\d:]{8}$", "T", told[1]) == (
+        "3 were previewed, only 1 is unchanged and parked: ben released 2 at T"
+    )
+    act_on_parked.release([letters[2].pk], by="cleo", reason="mended")
+    none = post(client, LOT + "discard", **_of_a_filter(some), reason="test data")
+    assert re.search(r"1 was previewed, none is parked any more: cleo released 1 at [\d:]{8} UTC\.", none)
+    assert ('type="submit" class="default' in none, BulkAction.objects.count()) == (False, 0)
+    empty = post(client, LOT + "release", scope="all", query="reason=attempts_spent")
+    assert ("No message matches now: parked messages" in empty, 'class="submit-row"' in empty) == (True, False)
+
+
+def test_bulk_action_is_refused_if_a_message_was_edited_after_the_preview() -> None:
+    letter = parked(dlq())
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client)
+    edited(letter, b"{}", "new")
+    assert "1 was previewed, none is" in post(client, LOT + "discard", **given, reason="test data")
+    assert (BulkAction.objects.count(), states(letter)) == (0, ["parked"])
 
 
 def test_redisplayed_page_counts_again() -> None:
