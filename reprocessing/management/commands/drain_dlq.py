@@ -22,6 +22,7 @@ from reprocessing.management.arguments import (
 )
 from reprocessing.management.command_line import command
 from reprocessing.management.console import find_dlq, format_time
+from reprocessing.management.options.mistyped_run_id import refuse_mistyped
 from reprocessing.management.options.run_limit_options import add_run_limits, read_run_limits, refuse_run_limits
 from reprocessing.management.options.selection_options import add_selection, read_selection
 from reprocessing.management.output import drain_output
@@ -33,7 +34,6 @@ from reprocessing.management.shared.drain_command import (
     refuse_native_redrive,
     refuse_stopped,
 )
-from reprocessing.management.shared.mistyped_run_id import refuse_mistyped
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
