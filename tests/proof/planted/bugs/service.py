@@ -89,8 +89,8 @@ another-digest-is-taken: test_a_letter_that_the_answer_does_not_name_has_an_unkn
 @reprocessing/management/commands/drain_dlq.py
 @tests/reprocessing/commands/runs/test_drain_dlq.py
 a-dry-run-that-acts: test_a_dry_run_captures_and_plans_and_sends_nothing
--        if options["confirm"] and not refused and not interruption():
-+        if not refused and not interruption():
+-        acts = options["confirm"] and (wish == ALL_LETTERS or not outlook.is_empty)
++        acts = wish == ALL_LETTERS or not outlook.is_empty
 
 @reprocessing/management/output/findings_output.py
 @tests/reprocessing/commands/dlqs/test_add_dlq.py
