@@ -16,7 +16,6 @@ from reprocessing.models.target import MAX_SECONDS, Target
 ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
-
 #: SQL columns with a letter's own backoff: its rule's backoff (table alias `u`), else its rate class's backoff (`c`).
 RULE_BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,

@@ -19,7 +19,7 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import cached_property
 
-from reprocessing.admin.messages import state_filter
+from reprocessing.admin.search import state_filter
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.active_filters import ActiveFilter
 from reprocessing.admin.site.keyset_list import REACH, KeysetList

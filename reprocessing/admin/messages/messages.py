@@ -30,9 +30,9 @@ from reprocessing.admin.messages import (
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
-from reprocessing.admin.messages.state_filter import StateFilter
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search.read_search import search_of
+from reprocessing.admin.search.state_filter import StateFilter
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
