@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
@@ -271,10 +271,7 @@ def choice_of(run: Run) -> Choice:
 
 
 def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
-    """Return ids of requested messages whose key has earlier messages that were not requested.
-
-    Empty, too, if the search would read more than `MAX_EXACT` messages.
-    """
+    """Return ids of requested messages behind others that were not requested; empty if more than `MAX_EXACT` wait."""
     if not run.behind or _count(kinds, LetterState.CAPTURED) > MAX_EXACT:
         return []
     return selection.letters_behind(run.dlq_id, run.pk, Selection.read(run.selection), most=NAMED)
@@ -287,16 +284,14 @@ def _count(kinds: Sequence[CountByState], state: LetterState) -> int:
 def _limited(share: TargetFigures, run: Run) -> TargetFigures:
     """Return a target's figures with the limits that the run sets itself."""
     rate = share.rate if run.rate is None else min(run.rate, share.rate or run.rate)
-    if run.waits_for_outcomes:
-        return replace(share, rate=rate)
-    return replace(share, rate=rate, advance=Advance.ACCEPTED, round_trip=0.0, late=0)
+    early: Any = {} if run.waits_for_outcomes else {"advance": Advance.ACCEPTED, "round_trip": 0.0, "late": 0}
+    return replace(share, rate=rate, **early)
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
     """Return the targets' figures with `every` set: seconds between captures that show whether letters came back."""
-    cadences = (
-        schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
-    )
+    watching = [share.watched_by_id for share in shares if share.watched_by_id]
+    cadences = schedule.poll_intervals(watching) if by_beat else {}
     every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]
     return [
         replace(share, every=each, round_trip=share.round_trip and next_multiple(share.round_trip, each))

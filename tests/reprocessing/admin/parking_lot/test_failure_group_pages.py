@@ -176,6 +176,21 @@ def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messa
     assert none.count('aria-disabled="true"') == 5
 
 
+def test_all_parked_messages_of_a_group_are_released_from_its_page_too() -> None:
+    shop = dlq()
+    ours = group(shop)
+    member(ours, shop)
+    may, eve = person("ann", *DECIDES, "view_failuregroup"), person("eve", *SEES)
+    page = may.get(address(ours)).content.decode()
+    assert re.findall(r'formaction="[^"]+/(\w+)" name="query" value="([^"]+)"', page) == [
+        ("release", f"group={ours.pk}")
+    ]
+    assert "Release all 1 parked…" in page
+    assert "formaction" not in eve.get(address(ours)).content.decode()
+    asked = post(may, "/admin/reprocessing/parkedletter/release", scope="all", query=f"group={ours.pk}")
+    assert "A rule that quarantined a message does not quarantine it again; other enabled rules still apply." in asked
+
+
 def test_resolve_opens_the_form_with_that_status() -> None:
     ann, ours = person("ann", *SETTLES), group(dlq())
     assert '<option value="resolved" selected>' in ann.get(f"{address(ours)}?status=resolved").content.decode()
