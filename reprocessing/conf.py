@@ -45,7 +45,7 @@ class Conf:
         receive_visibility: visibility timeout of messages received from a DLQ, in whole seconds.
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
-        hints_per_slot: max hints (replay tasks) that wait in the task queue, for each of 8 worker slots.
+        hints_per_slot: max tasks that start a replay (hints) in the task queue: this number for each of 8 processes.
         hint_life: time until a waiting hint is replaced; it doubles while workers take no hint.
         hint_life_cap: the longest time to which `hint_life` doubles.
         doctor_every: interval of the checks of redrive_doctor; 0: never.

@@ -8,7 +8,7 @@ class IdempotencyError(Exception):
 
 
 class InProgress(IdempotencyError):
-    """Another worker has the claim. Do not acknowledge the message, or try again in `retry_after` seconds."""
+    """Another worker has the claim. Leave the message unacknowledged, or try again in `retry_after` seconds."""
 
     def __init__(self, space: str, *, retry_after: float) -> None:
         self.retry_after = retry_after

@@ -135,7 +135,7 @@ def drain(wakeup: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Guard the server until it ends; return its exit status."""
+    """Run a server, stop it if the process that started it ends; return the server's exit status."""
     parent, signals, user, _, *command = arguments
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

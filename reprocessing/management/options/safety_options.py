@@ -55,7 +55,7 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failed attempts among the last 100 attempts (at least 20) that opens the circuit breaker "
+        help="the circuit breaker opens if this share of the last 100 attempts failed; it needs at least 20 attempts "
         "(default: 0.5)",
     )  # fmt: skip
     parser.add_argument(

@@ -145,7 +145,7 @@ def _faster(ways: list[str], dlq: str) -> Iterable[str]:
 
 
 def refire_notice(others: int) -> str:
-    """Return a text: each message is also published to the other subscribers, `others` in number."""
+    """Return a warning that the SNS topic or bus also sends each message to its `others` other subscribers."""
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 

@@ -43,7 +43,7 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
 
 
 def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
-    """Update or end a DLQ's hand-over to AWS by AWS's list of redrives.
+    """Update or end the record that AWS's own redrive moves a DLQ's messages (a hand-over), by AWS's own list.
 
     `own`: the hand-over, which was read before AWS was asked; None: the DLQ was not handed over.
     """

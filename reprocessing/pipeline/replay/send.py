@@ -204,7 +204,7 @@ class Sender:
     def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
         """Update the breakers of failed letters and canaries, the waves of runs, and ramp-ups whose next step is due.
 
-        The last wave has all letters, and can end only by failures. So its successes need no update.
+        Successes of a run's last wave need no update, because no wave follows. Only failures can end the last wave.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}

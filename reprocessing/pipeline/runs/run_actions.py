@@ -83,7 +83,7 @@ def _starts(run: Run) -> tuple[str, ...]:
 
 
 def own_limits(run: Run) -> str:
-    """Return, for people, the limits of the run itself; empty: it has none."""
+    """Return a text with the limits that were set for this run alone; empty: none were set."""
     rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
     early = " A key's next message is sent without waiting for the outcome of the message before."
     return f"{rate}{'' if run.waits_for_outcomes else early}"

@@ -201,9 +201,10 @@ def request_scans(by: str, reason: str) -> int:
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes; return the number of scopes. Registered DLQs stay.
+    """Delete these scopes (a role and a region each); return how many. Nothing is deleted in SQS.
 
-    The queues that were discovered in a deleted scope are deleted, unless another scope has its role and region.
+    The rows of queues that were discovered in a deleted scope are deleted, unless another scope has the same role and
+    region. Registered DLQs stay.
     """
     with transaction.atomic():
         found = find_scopes(scopes)
