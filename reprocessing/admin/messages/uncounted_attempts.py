@@ -41,9 +41,10 @@ def how_attempts_end(letter: Letter) -> str:
         )
     return (
         f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "
-        "message succeeded, so the target may be down. Failures count as soon as other messages succeed: then the "
-        f"message is parked after {dlq.max_attempts} counted attempts. {ends} To stop the attempts now, stop the key "
-        f"queue. To shorten the time: manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
+        "message succeeded, so the target may be down. Failures count as soon as other messages succeed, or a person "
+        f"resumes the paused run: then the message is parked after {dlq.max_attempts} counted attempts. {ends} To stop "
+        "the attempts now, stop the key queue. To shorten the time: "
+        f"manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
     )
 
 

@@ -77,7 +77,9 @@ class ParkingLot(MessagesAdmin):
         if self.get_object(request, object_id) is None and object_id.isdecimal():
             left = visible_rows.rows(request, Letter.objects).filter(pk=object_id).first()
             if left is not None and self.has_view_permission(request):
-                messages.info(request, f"This message is no longer parked: it is {labels.state(left.state)}.")
+                messages.info(
+                    request, f"This message is no longer parked: it is {labels.state(left.state, left.presumed)}."
+                )
                 return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[left.pk]))
         return super().change_view(request, object_id, form_url, extra_context)
 

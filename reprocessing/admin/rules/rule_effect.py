@@ -49,7 +49,7 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     known = routable_letters.count_captured(newest, since=since) if quick else 0
     return {
         "found": found, "shares": list(map(_share, found.shares)), "days": DAYS, "enabled": row.enabled or quick,
-        "sampled": known if known > found.letters else 0, "counted": COUNTED, "most": MOST,
+        "sampled": known if len(newest) > FEW or found.cut else 0, "counted": COUNTED, "most": MOST,
     }  # fmt: skip
 
 

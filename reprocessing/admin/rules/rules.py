@@ -97,7 +97,8 @@ class Rules(ManagedAdmin):
     @admin.display(description="problem", ordering="error_count")
     def problem(self, row: Rule) -> str:
         """Return how many messages could not be evaluated, and the last reason; empty: there are none."""
-        return f"{row.error_count:,} errors: {row.trouble}" if row.error_count else row.trouble
+        errors = f"{row.error_count:,} error{'' if row.error_count == 1 else 's'}: "
+        return f"{errors if row.error_count else ''}{row.trouble}"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the page with the form of a new rule."""

@@ -141,7 +141,8 @@ class Command(DrainCommand):
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
-        if wish.conditions and not (run.selected or interruption() or selection.has_match(dlq.pk, wish)):
+        is_in_vain = wish.conditions and outlook.is_empty and not (run.selected or interruption())
+        if is_in_vain and not selection.has_match(dlq.pk, wish):
             plans.delete_plan(run.pk)
             self.show_no_match(outlook, wish, new, options)
             return
@@ -155,7 +156,8 @@ class Command(DrainCommand):
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
         if options["json"]:
-            self.report(drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]})
+            told = drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]}
+            self.report(told | {"run": None} if outlook.is_empty and options["confirm"] else told)
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",

@@ -3,54 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import Final
 
 from django.core.management.base import CommandError
 
 from reprocessing.management.command_line import command
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.run import RunState
 from reprocessing.store.runs.plans import UNNAMED_KEY
 
-_COMPARED: Final = 200  #: number of the DLQ's newest runs whose ids are compared
-_SIMILAR: Final = 0.6  #: least ratio of difflib at which one id may be the other one, mistyped
+_SIMILAR: Final = 0.7  #: least ratio of difflib at which one id may be the other one, mistyped
+_GENERATED: Final = re.compile(r"[0-9a-f]{8}")  #: how `drain_dlq` ends the id of a run that nobody named
 
 
 def refuse_mistyped(dlq: DeadLetterQueue, name: str) -> None:
     """Refuse the id of a new run that is to be started at once, while a plan of the DLQ waits that may be meant.
 
-    If a person named the plan, every new id is refused. Else only an id that looks like the id of the plan, or of
-    another run of the DLQ, so that a script with an id of its own works although somebody made a dry run.
+    If a person named the plan, every new id is refused. Else only an id that looks like the id of the plan is, so that
+    a script with ids of its own works although somebody made a dry run.
 
     Raises:
         CommandError: a plan waits. The text says how to start the plan.
     """
-    runs = list(Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN).order_by("-pk")[:_COMPARED])
     plans = list(Run.objects.filter(dlq=dlq, state=RunState.PLANNED).order_by("pk"))
+    delete = command("abort_run", plans[0].name, "--reason", "WHY", "--confirm") if plans else ""
     if named := [plan.name for plan in plans if UNNAMED_KEY not in plan.selection]:
         raise CommandError(
             f"No run has the id {name}, and plans of {dlq.name} wait to be started: {', '.join(named)}. Give the id "
             f"of a plan, or delete the plan: {command('abort_run', named[0], '--reason', 'WHY', '--confirm')}"
         )
-    if not plans or _is_next_of_series(name, (run.name for run in runs if UNNAMED_KEY not in run.selection)):
-        return
-    similar = get_close_matches(name, [run.name for run in [*plans, *runs]], n=1, cutoff=_SIMILAR)
-    if similar or name.startswith(f"{dlq.name}-"):
-        meant = similar[0] if similar else plans[-1].name
+    if meant := next((plan.name for plan in plans if _may_mean(name, plan.name, begin=f"{dlq.name[:80]}-")), None):
         raise CommandError(
-            f"No run has the id {name}; nothing was sent. A similar id is {meant}. To execute or continue it: "
+            f"No run has the id {name}; nothing was sent. A plan with a similar id waits: {meant}. To execute it: "
             f"{command('drain_dlq', dlq.name, '--run', meant, '--confirm')} To begin a new run, choose an id that is "
-            f"less similar, or first delete the plan that waits: "
-            f"{command('abort_run', plans[-1].name, '--reason', 'WHY', '--confirm')}"
+            f"less similar, or first delete the plan: {delete}"
         )
 
 
-def _is_next_of_series(name: str, known: Iterable[str]) -> bool:
-    """Return whether the id differs from a known one only in its numbers, such as `nightly-2026-03-02`."""
-    return bool(re.search(r"\d", name)) and _without_numbers(name) in map(_without_numbers, known)
-
-
-def _without_numbers(name: str) -> str:
-    return re.sub(r"\d+", "0", name)
+def _may_mean(typed: str, plan: str, *, begin: str) -> bool:
+    """Return whether an id may be the id of this plan, mistyped. `begin`: how ids that were made begin."""
+    if not (typed.startswith(begin) and plan.startswith(begin)):
+        return SequenceMatcher(None, typed, plan).ratio() >= _SIMILAR
+    end, known = typed.removeprefix(begin), plan.removeprefix(begin)
+    return bool(_GENERATED.fullmatch(end)) or SequenceMatcher(None, end, known).ratio() >= _SIMILAR

@@ -15,11 +15,15 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 
 def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime) -> list[str]:
-    """Return sentences about what keeps messages of the DLQ from being sent to these targets now; empty: nothing."""
+    """Return sentences about what keeps messages of the DLQ from being sent to these targets now; empty: nothing.
+
+    Circuit breakers of rate classes are left out, because the plan may have no message of the rate class.
+    """
     stop, moved = stops.describe_stop(dlq), aws_redrives.current(dlq.pk)
     found = [stop] if stop else []
     found += [aws_redrives.describe(moved)] if moved else []
-    found += filter(None, (_of_breaker(breaker, now) for breaker in breaker_status.breaker_statuses(targets)))
+    breakers = [one for one in breaker_status.breaker_statuses(targets) if one.rate_class is None]
+    found += filter(None, (_of_breaker(breaker, now) for breaker in breakers))
     return [*found, *_failed_checks(targets)]
 
 
@@ -55,4 +59,4 @@ def _failed_checks(targets: Collection[int]) -> Iterator[str]:
 
 
 def _failed(check: health_checks.CheckStatus) -> bool:
-    return check.checked_at is not None and check.verdict != HealthStatus.HEALTHY
+    return check.counts and check.verdict != HealthStatus.HEALTHY

@@ -660,27 +660,25 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
     assert set(bench.states().values()) == {"captured"}
 
 
-@pytest.mark.parametrize("mistyped", ["shown", "near", "of another run"])
+@pytest.mark.parametrize("mistyped", ["longer", "shorter", "other digits"])
 def test_a_mistyped_id_of_a_plan_that_nobody_named_begins_no_other_run(ask: Ask, mistyped: str) -> None:
     bench = bench_of(range(3))
     ask("drain_dlq", bench.name, "--limit", "1", "--run", "sunday", "--confirm")
     ask("drain_dlq", bench.name, "--limit", "1")
     plan = Run.objects.get(state="planned").name
-    meant, typed = {
-        "shown": (plan, f"{plan}0"),
-        "near": (plan, plan[2:]),
-        "of another run": ("sunday", "sundya"),
-    }[mistyped]
+    typed = {"longer": f"{plan}0", "shorter": plan[2:], "other digits": f"{plan[:-8]}00000000"}[mistyped]
     said = refusal("drain_dlq", bench.name, "--run", typed, "--confirm")
-    assert said.startswith(f"No run has the id {typed}; nothing was sent. A similar id is {meant}. To execute")
-    assert f": manage.py drain_dlq {bench.name} --run {meant} --confirm To begin" in said
+    assert said.startswith(
+        f"No run has the id {typed}; nothing was sent. A plan with a similar id waits: {plan}. To exec"
+    )
+    assert f": manage.py drain_dlq {bench.name} --run {plan} --confirm To begin" in said
     assert sorted(bench.states().values()) == ["captured", "captured", "delivered"]
     assert set(Run.objects.values_list("name", flat=True)) == {"sunday", plan}
 
 
 def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(ask: Ask) -> None:
-    bench = bench_of(range(3))
-    for name in ("nightly-1", "nightly-2", "weekly"):
+    bench = bench_of(range(4))
+    for name in ("nightly-1", "nightly-2", f"{bench.name}-2026-03-02", f"{bench.name}-3f2a91c"):
         ask("drain_dlq", bench.name, "--limit", "1")
         ask("drain_dlq", bench.name, "--run", name, "--limit", "1", "--confirm")
     assert set(bench.states().values()) == {"delivered"}
@@ -702,6 +700,14 @@ def test_a_key_or_an_id_that_no_message_has_is_an_error_and_leaves_no_run(
     assert said.startswith(f"No message of {bench.name} matches: {conditions}. Nothing was sent. Parked and finished")
     assert said.endswith(f" To see what is there: {shown}manage.py redrive_status {bench.name}")
     assert (Run.objects.count(), bench.states()) == (0, {"a": "captured"})
+
+
+def test_a_filter_that_no_message_matches_continues_a_run_that_was_interrupted(ask: Ask) -> None:
+    bench = bench_of(["a"])
+    ask("drain_dlq", bench.name, "--enqueue", "--confirm")
+    assert bench.states() == {"a": "waiting"}
+    ask("drain_dlq", bench.name, "--sent-after", "2020-01-01T00:00:00Z", "--confirm")
+    assert bench.states() == {"a": "delivered"}
 
 
 def test_another_filter_that_no_message_matches_leaves_no_run_either(ask: Ask, ask_json: AskJson) -> None:

@@ -10,7 +10,7 @@ import pytest
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.runs.selection import ALL_LETTERS
 from reprocessing.management.output import drain_output
-from reprocessing.models import Breaker, HealthCheck, Run, Source, Target
+from reprocessing.models import Breaker, HealthCheck, RateClass, Run, Source, Target
 from reprocessing.pipeline.runs import drain, forecast_plan
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs.plans import RunRequest
@@ -52,7 +52,7 @@ def test_stop_breaker_and_failed_check_are_obstacles(run: Run) -> None:
     Breaker.objects.update(state="open", why="5 messages in a row failed", retry_at=until)
     HealthCheck.objects.create(
         target=Target.objects.get(), kind="alarm", subject="shop", verdict="unhealthy", detail="shop is in ALARM",
-        checked_at=database_now().replace(microsecond=0) - timedelta(days=1),
+        checked_at=database_now().replace(microsecond=0) - timedelta(seconds=5), max_age=3_600,
     )  # fmt: skip
     stops.stop(run.dlq_id, by="ben", reason="it burns")
     ran = HealthCheck.objects.get().checked_at
@@ -67,6 +67,17 @@ def test_stop_breaker_and_failed_check_are_obstacles(run: Run) -> None:
             "shop is in ALARM. Nothing is sent until the check passes."
         ),
     ]
+
+
+def test_an_old_result_of_a_check_and_a_breaker_of_a_rate_class_are_no_obstacles(run: Run) -> None:
+    target = Target.objects.get()
+    HealthCheck.objects.create(
+        target=target, kind="alarm", subject="shop", verdict="unhealthy", max_age=60,
+        checked_at=database_now() - timedelta(days=1),
+    )  # fmt: skip
+    gold = RateClass.objects.create(name="gold", rate=1)
+    Breaker.objects.create(target=target, rate_class=gold, state="open", why="5 in a row", retry_at=database_now())
+    assert _obstacles(run) == []
 
 
 def test_half_open_breaker_and_ended_cooldown_are_obstacles(run: Run) -> None:
