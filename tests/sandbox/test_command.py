@@ -59,10 +59,8 @@ def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], se
 @pytest.mark.parametrize("text", ["70000", "-1", "http"])
 def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
     status, told = refused_here(f"--sqs-port={text}")
-    assert (status, told.rpartition("argument ")[2]) == (
-        2,
-        f"--port/--sqs-port: '{text}' is no port: it takes a whole number up to 65535, 0 for any free port",
-    )
+    why = f"--port/--sqs-port: '{text}' is no port: it takes a whole number up to 65535, 0 for any free port"
+    assert (status, told.rpartition("argument ")[2]) == (2, f"{why}\nOptions: manage.py sandbox --help")
 
 
 @pytest.mark.parametrize(
