@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin import autodiscover
+from django.core.checks import CheckMessage
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver
 from django.utils.cache import add_never_cache_headers
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
@@ -21,6 +26,16 @@ class ServiceAdminSite(RedriveAdminSite):
     """
 
     login_template = "redrive_service/login.html"
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """Import all pages; return their URLs."""
+        autodiscover()
+        return super().get_urls()
+
+    def check(self, app_configs: Iterable[AppConfig] | None) -> list[CheckMessage]:
+        """Import all pages; return what Django's checks find in them."""
+        autodiscover()
+        return super().check(app_configs)
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from reprocessing import conf
 from reprocessing.domain.payloads.key_ring import KeyRing, KmsKeyName, WrappingKey, read_key
-from reprocessing.gateways.aws_services.kms import KmsKey
 from reprocessing.store.payloads import payload_keys
 
 
@@ -32,5 +31,11 @@ def ring_of(entries: tuple[str, ...]) -> KeyRing:
     for entry in entries:
         key = read_key(entry)
         if key is not None:
-            keys[entry.partition("=")[0]] = KmsKey(key) if isinstance(key, KmsKeyName) else key
+            keys[entry.partition("=")[0]] = _kms_key(key) if isinstance(key, KmsKeyName) else key
     return KeyRing(keys)
+
+
+def _kms_key(name: KmsKeyName) -> WrappingKey:
+    from reprocessing.gateways.aws_services.kms import KmsKey  # noqa: PLC0415  # boto3 would slow down every command
+
+    return KmsKey(name)
