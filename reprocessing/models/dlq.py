@@ -17,9 +17,9 @@ from reprocessing.domain.search.search_fields import MAX_FIELDS
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
 
-#: Max messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
+#: Max messages that a standard queue may have in flight (AWS: Amazon SQS standard queue in-flight limit).
 MAX_HELD_COPIES = 120_000
-#: Max days for which bodies are kept.
+#: Max value of `keep_bodies`, in days: 10 years.
 MAX_DAYS = 3_650
 
 
@@ -98,10 +98,11 @@ class DeadLetterQueue(models.Model):
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
-        aws_redrive_asked_at: when the service last asked AWS about its redrive; `aws_redrive_answered_at`: its answer.
+        aws_redrive_asked_at, aws_redrive_answered_at: when the service last asked AWS about its redrive; when AWS last
+            answered.
         aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
-        leased_until: until when one worker may capture the DLQ; `fence`: the number of the lease, one more each time.
+        leased_until: until when one worker may capture the DLQ; `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
         places_version: rises when captured letters need new places in lanes, such as after a change of settings. A

@@ -65,14 +65,14 @@ class Breaker(models.Model):
     Durations are seconds.
 
     Attributes:
-        threshold: the breaker opens after so many failures in a row.
-        ratio: the breaker opens if this share of the newest letters failed, of at least `at_least` letters.
+        threshold: the breaker opens after this many failures in a row.
+        ratio: the breaker opens if at least this share of the newest letters failed; `at_least`: min number of letters.
         cooldown: the first cooldown. It doubles with each failed canary, up to `cooldown_cap`.
-        canaries_to_close: the breaker closes after so many canaries in a row succeeded.
+        canaries_to_close: the breaker closes after this many canaries in a row succeeded.
         ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.
         ramp_every: time between two steps of the ramp-up.
-        epoch: a number that rises with every change of state and every canary. A half-open breaker ignores canaries of
-            earlier numbers.
+        epoch: a number that rises with every change of state and every canary. A half-open breaker ignores the outcomes
+            of canaries that have an earlier number.
         rest: length of the present or last cooldown.
         canary_until: until when the outcome of the last canary is awaited, so that no other canary is sent.
         failing_since: when the breaker opened; null: it is closed, or a canary has succeeded since.

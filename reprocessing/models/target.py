@@ -47,7 +47,7 @@ class Target(models.Model):
         timeout: how long an HTTP endpoint or Lambda function may take to answer.
         answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.
         secret: name of the secret that signs HTTP requests, in REDRIVE_SECRETS.
-        confirmed_fanout: how many subscribers also get each letter again, as a person said; null: nobody did.
+        confirmed_fanout: how many other subscribers of a topic or bus also get each letter, as a person confirmed.
     """
 
     kind = models.TextField(choices=[(kind.value, kind.label) for kind in TargetKind], default=TargetKind.SQS.value)

@@ -103,9 +103,9 @@ def _matching(sieve: MessageFilter) -> list[_Counted]:
 
 
 def _of_letters(found: list[_Counted]) -> Frozen:
-    told = [[counted.dlq_id, counted.messages, counted.digest.hex()] for counted in found]
+    values = [[counted.dlq_id, counted.messages, counted.digest.hex()] for counted in found]
     messages = {counted.dlq_id: counted.messages for counted in found}
-    return Frozen(_digest(told), messages, tuple(messages))
+    return Frozen(_digest(values), messages, tuple(messages))
 
 
 def _of_run(run: int) -> Frozen:
@@ -113,13 +113,13 @@ def _of_run(run: int) -> Frozen:
     if row is None:
         raise Vanished("The run does not exist any more.")
     found = rows.fetch(_Counted, _LETTERS.format(where=_OF_RUN), {"run": run})
-    told = [run_transitions.page_stamp(row), *([counted.messages, counted.digest.hex()] for counted in found)]
-    return Frozen(_digest(told), {row.dlq_id: sum(counted.messages for counted in found)}, (row.dlq_id,))
+    values = [run_transitions.page_stamp(row), *([counted.messages, counted.digest.hex()] for counted in found)]
+    return Frozen(_digest(values), {row.dlq_id: sum(counted.messages for counted in found)}, (row.dlq_id,))
 
 
 def _of_values(values: object, dlqs: Sequence[int]) -> Frozen:
     return Frozen(_digest(values), {}, tuple(dlqs))
 
 
-def _digest(told: object) -> bytes:
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
+def _digest(values: object) -> bytes:
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).digest()

@@ -52,7 +52,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
         approval: id of the approval that is being executed, which is marked as used. None: the person acts alone;
             the messages are added to the sum that the person handled alone in 24 hours. `Parts`: nothing is refused,
             and a deed that needs a second person is added to the parts.
-        again: the deed continues a run whose messages are already in this sum.
+        again: the deed continues a run, whose messages were added to the person's sum when the run started.
 
     Raises:
         ApprovalNeeded: the deed needs a second person, and `approval` is None.
@@ -122,7 +122,7 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each counts the one before.
+    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each sees the sum of the last.
 
     Delete the person's counts that are older than a day, because no limit includes them.
     """

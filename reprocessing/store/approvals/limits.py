@@ -8,7 +8,7 @@ from reprocessing.models import ApprovalDefault, DeadLetterQueue
 
 
 def default_limit() -> int | None:
-    """Return the approval limit of DLQs without an own limit; None: deeds about them need no second person."""
+    """Return the approval limit of DLQs without a limit of their own; None: deeds about them need no second person."""
     return ApprovalDefault.objects.values_list("above", flat=True).first()
 
 

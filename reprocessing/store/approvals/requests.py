@@ -68,7 +68,7 @@ def create(  # noqa: PLR0913  # each by its name
 ) -> Approval:  # fmt: skip
     """Store a request for approval and return it, or return the open request of the same deed by the same person.
 
-    The caller's transaction must hold a lock for which other requests of this person wait: else two equal requests
+    The caller's transaction must hold a lock that other requests of this person wait for: else two equal requests
     could be stored. `messages`: the number of messages that the deed is about; None: it is about rules or settings.
     """
     key = person_key(by)
@@ -114,7 +114,7 @@ def lock(approval: int) -> Approval | None:
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record a person's decision about a request. `state`: approved, declined, or done alone (by one person, in need).
+    """Record a person's decision about a request. `state`: approved, declined, or alone (done without approval).
 
     Unless the request is declined, the caller executes the deed in the same transaction.
     """

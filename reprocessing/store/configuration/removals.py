@@ -92,7 +92,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ, and the targets that only its sources used. Before, `objections` must have yielded nothing."""
+    """Delete a DLQ, and the targets that only its sources used. Call it only if `objections` yields nothing."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]

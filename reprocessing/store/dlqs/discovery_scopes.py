@@ -30,7 +30,7 @@ class OpenScan:
     """A scan in progress. Only the process whose lease has this `fence` continues it.
 
     Attributes:
-        began_at: when the scan began. A continued scan does not read again what was read since then.
+        began_at: when the scan began. If the scan was interrupted, queues that it read since then are not read again.
         stage, marker: the kind of resource that is read next, and AWS's position in its list.
         unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
@@ -201,7 +201,7 @@ def request_scans(by: str, reason: str) -> int:
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes (a role and a region each); return how many. Nothing is deleted in SQS.
+    """Delete these scopes (each a role, region and filter); return how many. Nothing is deleted in SQS.
 
     The rows of queues that were discovered in a deleted scope are deleted, unless another scope has the same role and
     region. Registered DLQs stay.

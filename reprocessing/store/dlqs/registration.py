@@ -70,7 +70,7 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
 
 
 def after_commit(name: str, registered: Registered) -> None:
-    """Let held lanes continue if the DLQ's setting `when_parked` was changed. Call it when `write` is committed."""
+    """If the DLQ's setting `when_parked` was changed, let held lanes continue. Call it after `write` is committed."""
     if any(change.field == "when_parked" for change in registered.differences):
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
@@ -81,7 +81,7 @@ def write(
     """Add or change a DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
     `seen`: the changes that a person saw; None: no check. `approval`: the id of the approval that is being
-    executed, or the `guard.Parts` of an apply (they collect what needs a second person); None: one person acts alone.
+    executed, or the `guard.Parts` of `apply_config` (they collect what needs a second person); None: `by` acts alone.
 
     Raises:
         DlqAlreadyRegistered: other changes than those in `seen` would be made.

@@ -161,8 +161,8 @@ def record_decision(
 ) -> tuple[int, list[Deletable]]:
     """Apply and record a person's decision about these letters, in the caller's transaction.
 
-    Return the number of changed letters, and copies to delete. Letters that are finished, or have another finding by
-    now, are not changed. If a letter is delivered or may have been sent, earlier letters of its lane become stale.
+    Return the number of changed letters, and the copies to delete from DLQs. Letters that are finished, or have another
+    finding by now, are not changed. Earlier letters of a letter's lane become stale if the letter may have been sent.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))

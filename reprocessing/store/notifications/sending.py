@@ -133,7 +133,7 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether there are incidents without notifications yet, or notifications for one of these destinations."""
+    """Return whether an incident's notifications are to be written, or one of these destinations may get a text now."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
@@ -151,7 +151,7 @@ def pending_text(route_id: int) -> PendingText | None:
         return None
     _count_messages(found)
     sections = tuple(
-        TextSection(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
+        TextSection(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_incident_facts, group.examples)))
         for group in found
     )
     return PendingText(sections, tuple(sorted(number for group in found for number in group.ids)))
@@ -205,6 +205,6 @@ def _count_messages(found: Collection[_Group]) -> None:
         facts["messages"] = messages[facts["group_id"]]
 
 
-def _told(row: Mapping[str, Any]) -> IncidentFacts:
+def _incident_facts(row: Mapping[str, Any]) -> IncidentFacts:
     opened, ended = (row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("opened_at", "ended_at"))
     return IncidentFacts(row["subject"], row["facts"], row["times"], opened, ended)

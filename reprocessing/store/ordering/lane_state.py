@@ -93,7 +93,7 @@ SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, he
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane and its head after `advance`, with the values by which the gate decides whether the head is sent."""
+    """A lane and its head (first unfinished letter) after `advance`, with the values that decide whether it is sent."""
 
     lane_id: int
     fence: int

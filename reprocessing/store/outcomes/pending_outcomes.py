@@ -221,7 +221,8 @@ def _lacking(pending: PendingOutcome) -> str:
         )
     if pending.counted_from is not None and pending.now < pending.counted_from:
         lag = f"SQS's counts may lag by {pending.count_lag:g} s"
-        return f"a look at {resource_name(pending.target)}, at {pending.counted_from:%H:%M:%S} UTC or later: {lag}"
+        name, earliest = resource_name(pending.target), f"{pending.counted_from:%H:%M:%S} UTC"
+        return f"a check whether {name} is empty, at {earliest} or later: {lag}"
     return _not_empty(pending)
 
 
@@ -233,7 +234,7 @@ def _not_empty(pending: PendingOutcome) -> str:
         return f"{name} has not been empty since it received the {pending.which} message, at {when}"
     if pending.quiet_from is not None:
         again = pending.quiet_from + timedelta(seconds=pending.count_lag)
-        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: it was empty at the latest look"
+        return f"another check whether {name} is empty, at {again:%H:%M:%S} UTC or later: the last found it empty"
     if pending.now < pending.again_from:
         until = f"{pending.again_from:%H:%M:%S} UTC"
         return f"{name} to have no message in flight, or {until}: the {pending.which} message may be in flight"

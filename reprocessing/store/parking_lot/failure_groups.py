@@ -225,6 +225,6 @@ def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection
 def record_release(letters: Collection[int]) -> None:
     """Record, in the failure groups of these letters, that letters of the group are released now.
 
-    Lock the letters before.
+    The caller has locked the letters.
     """
     rows.execute(_REPLAYED, {"letters": list(letters)})

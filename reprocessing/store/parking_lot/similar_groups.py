@@ -58,8 +58,8 @@ class _There:
 def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
     """Return, for each new shape (set of a body's fields), the digest of a similar one, whose failure group it joins.
 
-    Locks the rows of the DLQs' shapes. New shapes without a similar shape are left out. `causes`: the DLQ's id and the
-    failure cause of each message.
+    New shapes without a similar shape are left out. If a shape is new, `lock_shapes` is called for its DLQ. `causes`:
+    the DLQ's id and the failure cause of each message.
     """
     seen = Counter((dlq, cause.digest, cause.keys) for dlq, cause in causes if cause.keys)
     if not seen:

@@ -38,9 +38,8 @@ class Settlement:
     counted: bool = True  #: the attempt counts against the DLQ's limit
     known: bool = False  #: the outcome is a known failure, so that the letter's `epoch` is raised
     frees_lane: bool = False  #: the lane's next letter need not wait for this letter's outcome
-    counts_as_failure: bool | None = (
-        None  #: whether it counts as a failure (True) or success (False) of the target; None: neither, or not known
-    )
+    #: whether the attempt counts as a failure (True) or success (False) of the target; None: neither, or not known
+    counts_as_failure: bool | None = None
     taken: bool = False  #: the target accepted the message
 
 

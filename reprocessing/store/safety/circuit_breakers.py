@@ -111,7 +111,7 @@ def move_breakers(ids: Collection[int]) -> list[MovedBreaker]:
     for _ in range(_LOOKS):
         wanted = _wanted(left) if left else []
         done = _move(wanted) if wanted else set()
-        moved += [_told(move) for move in wanted if move.row.id in done and move.state != move.row.state]
+        moved += [_moved_breaker(move) for move in wanted if move.row.id in done and move.state != move.row.state]
         left = [move.row.id for move in wanted if move.row.id not in done]  # changed meanwhile: read them again
     return moved
 
@@ -201,10 +201,10 @@ def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved
         if (row.id, row.epoch) in failures
     ]
     done = _move(wanted) if wanted else set()
-    return [_told(move) for move in wanted if move.row.id in done]
+    return [_moved_breaker(move) for move in wanted if move.row.id in done]
 
 
-def _told(move: _Move) -> MovedBreaker:
+def _moved_breaker(move: _Move) -> MovedBreaker:
     row = move.row
     if move.state == BreakerState.OPEN:
         opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."
