@@ -77,6 +77,7 @@ class DeadLetterQueue(models.Model):
 
     Attributes:
         own_settings: names of the fields that the DLQ sets itself; other settings have the values of `policy`.
+        default_source: the source queue of letters whose messages do not name their source queue; null: none.
         new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
             an earlier message of the key; null: as long as the target's visibility timeout.
         receive_limit: a letter that the service received more often than this is parked; null: no limit.
@@ -91,6 +92,9 @@ class DeadLetterQueue(models.Model):
             the settings again before it writes letters.
         search_indexed_for: digest of the settings for which letters are indexed, or are being indexed.
         search_reindex_below: letters with an id below this number are still to be indexed again; null: none are.
+        held_copies_limit: max captured messages that stay in the DLQ; further messages are deleted when captured.
+        parking_url: URL of the parking queue, which gets a copy of each parked message; empty: there is none.
+        at_once: after a poll that found messages, the next poll begins at once.
         keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.

@@ -74,7 +74,9 @@ class Breaker(models.Model):
         epoch: a number that rises with every change of state and every canary. A half-open breaker ignores the outcomes
             of canaries that have an earlier number.
         rest: length of the present or last cooldown.
+        retry_at: when an open breaker may send a canary.
         canary_until: until when the outcome of the last canary is awaited, so that no other canary is sent.
+        successes: how many canaries in a row succeeded.
         failing_since: when the breaker opened; null: it is closed, or a canary has succeeded since.
         ramp: the share of the rate that is allowed now.
         ramp_failure_ratio: the share of failed letters when the last step of the ramp-up was taken, at `ramp_at`.
@@ -176,6 +178,7 @@ class HealthCheck(models.Model):
     Attributes:
         subject: the URL or the alarm's name; empty for other kinds.
         ceiling: of kind depth, max messages in the queue; of kind age, max seconds; null for other kinds.
+        expected_status: of kind http, the expected HTTP status; null: 200 to 299.
         every: seconds between two checks.
         max_age: seconds; an older result counts as unknown.
     """

@@ -43,6 +43,8 @@ class Target(models.Model):
         rate: letters a second over all workers; null: no limit.
         burst: letters that may be sent at once; null: the letters of one second at `rate`.
         window: for how long a failed letter may come back, or the consumer's report may arrive.
+        visibility: the visibility timeout of a target queue.
+        watched_by: the watched DLQ to which failed messages of the target go; null: it is not watched.
         size_limit: largest message, including attributes.
         timeout: how long an HTTP endpoint or Lambda function may take to answer.
         answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.

@@ -93,7 +93,8 @@ RETURNING q.arn, q.visible + q.in_flight AS messages,
 class ReadQueue:
     """A queue that was read since a scan began.
 
-    `role_arn`: role with which the queue was read; empty: the service's own role.
+    `role_arn`: role with which the queue was read; empty: the service's own role. `is_unread`: the role could not read
+    the queue. `is_dlq`: a source names the queue as its DLQ.
     """
 
     arn: str

@@ -174,7 +174,10 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits."""
+    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits, for people.
+
+    `breaker_id`: the circuit breaker of the lane's head; None: not known.
+    """
 
     lane_id: int
     fence: int

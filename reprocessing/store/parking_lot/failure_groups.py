@@ -145,7 +145,7 @@ UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 class UngroupedLetter:
     """A letter that needs a failure group, and what is known about its failure.
 
-    `body` None: it is too large, or deleted.
+    `body` None: it is too large, or deleted. `version`: a text that changes with every write of the letter's row.
     """
 
     id: int

@@ -103,8 +103,8 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
         aws_redrives.lock_out_aws(run.dlq_id)
         if move_run(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
-        much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
-        enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
+        is_large = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
+        enlisted = Enlisted(0, 0, 0) if is_large else enlist_letters(run.dlq_id, run.pk)
         # Checked after the run has adopted the letters of ended runs, so that these letters are counted.
         _check_approval(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)

@@ -170,8 +170,8 @@ def give_up_on_failing_targets() -> GivenUp:
                 pass
             case ParkMessage(why):
                 deletable += rows.in_transaction(partial(_park, failing, why))
-            case PauseRun(why, told):
-                done = rows.in_transaction(partial(pause_run, failing.run_id, why, told=told))
+            case PauseRun(why, public_why):
+                done = rows.in_transaction(partial(pause_run, failing.run_id, why, public_why=public_why))
                 paused += [done] if done else []
             case _ as never:
                 assert_never(never)

@@ -128,7 +128,7 @@ class SendLimit:
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
     step_due: bool  #: whether the next step of the ramp-up is due
-    class_rate: float | None
+    class_rate: float | None  #: the rate class's limit (letters/s); `class_burst`: letters at once; None: no limit
     class_burst: float | None
     rules: int  #: the rulebook's version
 
