@@ -180,11 +180,11 @@ def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> Non
     """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry."""
     told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
     AuditEntry.objects.bulk_create(
-        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)
+        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _dlqs_of(row)
     )
 
 
-def _about(row: Approval) -> list[DeadLetterQueue | None]:
+def _dlqs_of(row: Approval) -> list[DeadLetterQueue | None]:
     return [*DeadLetterQueue.objects.filter(pk__in=row.dlq_ids).order_by("pk")] or [None]
 
 

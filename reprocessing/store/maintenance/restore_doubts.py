@@ -173,7 +173,7 @@ def record_decision(
         return 0, []
     ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
-    deletable = _move(ids, word, f'{by} decided this after a restore: "{reason}"')
+    deletable = _apply_decision(ids, word, f'{by} decided this after a restore: "{reason}"')
     rows.execute(_RECORD, {
         "word": word.value, "letters": ids, "by": by, "reason": reason,
         "findings": [letter.finding for letter in these], "states": [letter.state for letter in these],
@@ -186,7 +186,7 @@ def record_decision(
     return len(these), deletable
 
 
-def _move(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]:
+def _apply_decision(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]:
     match word:
         case RestoreDecision.DELIVERED:
             return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})

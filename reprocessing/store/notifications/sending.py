@@ -163,18 +163,18 @@ def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent |
     def sent() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
         texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
-        _free(claimed, next_at=next_text_at(texts, now), sent=now)
+        _release(claimed, next_at=next_text_at(texts, now), sent=now)
 
     if isinstance(came, Sent):
         rows.in_transaction(sent)
     else:
         failures = claimed.failures + 1
-        _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
+        _release(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
 
 
 def release_destination(claimed: LeasedDestination, now: datetime) -> None:
     """End the lease of a destination to which nothing was sent; the next text may be sent at once."""
-    _free(claimed, next_at=now)
+    _release(claimed, next_at=now)
 
 
 def give_up_old() -> int:
@@ -187,7 +187,7 @@ def given_up_lately() -> int:
     return rows.value(int, _LOST, {})
 
 
-def _free(
+def _release(
     claimed: LeasedDestination, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
 ) -> None:
     values: Mapping[str, object] = {
