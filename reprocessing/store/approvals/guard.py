@@ -124,7 +124,7 @@ def _dlqs(messages: Messages) -> list[int]:
 def _take_turns(messages: Messages, by: str) -> None:
     """Let only one transaction at a time check deeds on a DLQ with a limit, so that each sees the sum of the last.
 
-    Delete the person's counts that are older than a day, because no limit includes them.
+    Delete the person's counts that are older than a day, because limits count only the last 24 hours.
     """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})
@@ -150,7 +150,7 @@ def _use(approval: int, deed: Deed, messages: int) -> None:
     )  # fmt: skip
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(
-            f"Nothing was done: approval {approval} is not an unused approval of exactly this: {deed.title}."
+            f"Nothing was done: approval {approval} was used already, or is not for exactly this: {deed.title}."
         )
 
 

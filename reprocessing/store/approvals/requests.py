@@ -145,7 +145,7 @@ def expired() -> list[int]:
 def delete_ended(*, history: float) -> int:
     """Delete requests that ended more than `history` seconds ago; return how many.
 
-    Also delete the counts of messages that people handled alone more than a day ago, since no limit includes them.
+    Also delete the counts of messages that people handled alone more than a day ago: limits count only 24 hours.
     """
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()

@@ -23,7 +23,7 @@ class Server:
     """The PostgreSQL server.
 
     Attributes:
-        version: such as 150004.
+        version: PostgreSQL's `server_version_num`, such as 150004 for version 15.4.
         now: the time of PostgreSQL's clock.
         ours: the time by which leases and deadlines are set (PostgreSQL's function `redrive_now`).
     """

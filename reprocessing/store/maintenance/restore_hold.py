@@ -43,7 +43,7 @@ class RestoreHold:
 
 _STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_global_stop WHERE id = 2"
 
-# A new restore replaces the hold of an earlier one.
+# A new restore replaces the hold of an earlier restore.
 _BEGIN = """
 WITH held AS (
     INSERT INTO redrive_global_stop AS h (id, since, by, reason, restored_to)

@@ -122,7 +122,7 @@ class LaneState:
     rulebook_version: int | None = None  #: the version of the rules that decided about the head
     run_id: int | None = None
     run_rate: float | None = None  #: highest rate of the run to each target (letters/s); None: the run has no limit
-    tries: int | None = None  #: all attempts since a person released the head, even if they do not count
+    tries: int | None = None  #: attempts since a person released the head, including attempts that do not count
 
 
 def advance(

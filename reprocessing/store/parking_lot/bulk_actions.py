@@ -1,6 +1,6 @@
 """Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-A worker leases a bulk action until the time `leased_until`. Each batch writes a new time, if the old one is unchanged.
+A worker leases a bulk action until the time `leased_until`. Each batch sets a new time, unless another worker did so.
 So if two workers have the same bulk action, only one continues. If a worker is killed, another worker takes over when
 the lease has ended.
 """

@@ -60,7 +60,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class ValueGroup:
-    """How many letters have one value in a field. `oldest`: when the oldest of them was sent; `sample`: its id."""
+    """How many letters have a value in a field. `oldest`: when the oldest letter was sent; `sample`: its id."""
 
     value: FieldValue
     letters: int

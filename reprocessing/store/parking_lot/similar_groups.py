@@ -56,7 +56,7 @@ class _There:
 
 
 def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
-    """Return, for each new shape (set of a body's fields), the digest of a similar one, whose failure group it joins.
+    """Return, for each new shape (set of keys of a JSON body), the digest of the similar shape whose group it joins.
 
     New shapes without a similar shape are left out. If a shape is new, `lock_shapes` is called for its DLQ. `causes`:
     the DLQ's id and the failure cause of each message.

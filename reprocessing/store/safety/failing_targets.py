@@ -182,7 +182,7 @@ def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the run's only message for the target, unless its lane is leased, or a sent copy may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
-    rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
+    rows.execute(started_again, {"breaker": failing.breaker_id})  # `give_up_after` begins again
     lanes.lock([lane_id], [None])
     if put_off_letters([letter_id], owned=False):
         return []

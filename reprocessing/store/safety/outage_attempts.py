@@ -2,8 +2,8 @@
 
 Such an attempt is *spared*. A failed attempt is spared if the circuit breaker opened after it, and no message that was
 sent between the attempt and the opening succeeded (docs/adr/0030). A failed canary is always spared. A letter's column
-`spared` is the number of its spared attempts since a person released it. If such a success becomes known only after the
-breaker opened, the attempt counts again before its letter is sent again.
+`spared` is the number of its spared attempts since a person released it. If it becomes known only later that a message
+sent between the attempt and the opening succeeded, the attempt counts again before its letter is sent again.
 """
 
 from __future__ import annotations
