@@ -70,6 +70,7 @@ def create(  # noqa: PLR0913  # each by its name
 
     The caller's transaction must hold a lock that other requests of this person wait for: else two equal requests
     could be stored. `messages`: the number of messages that the deed is about; None: it is about rules or settings.
+    `preview`: what the approver will see, as pairs (label, text).
     """
     key = person_key(by)
     known = Approval.objects.filter(

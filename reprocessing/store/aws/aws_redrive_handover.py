@@ -126,7 +126,8 @@ def handover_blockers(dlq: int) -> HandoverBlockers:
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
     """Mark a DLQ as redriven by AWS: from the commit on, this service does not use the DLQ. The caller calls AWS later.
 
-    Plans without a name given by a person are aborted. Letters that AWS may move are marked (see `moved_by_aws`).
+    `wish`: the redrive that the person asks for. Plans that no person named are aborted. Letters that AWS may move are
+    marked (see `moved_by_aws`).
 
     Returns:
         The stored redrive; or `HandoverBlockers`: something forbids the redrive, and the DLQ was not marked.

@@ -157,7 +157,10 @@ def keep_lease(scan: OpenScan) -> bool:
 
 
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost."""
+    """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost.
+
+    `stage`, `marker`: the kind of resource, and AWS's position in its list, with which the scan continues.
+    """
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 

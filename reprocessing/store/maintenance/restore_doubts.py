@@ -159,7 +159,7 @@ def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedL
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Apply and record a person's decision about these letters, in the caller's transaction.
+    """Apply and record a person's decision (`word`) about these letters, in the caller's transaction.
 
     Return the number of changed letters, and the copies to delete from DLQs. Letters that are finished, or have another
     finding by now, are not changed. Earlier letters of a letter's lane become stale if the letter may have been sent.

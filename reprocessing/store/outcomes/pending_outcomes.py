@@ -123,7 +123,10 @@ def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = 
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return for each target of this run what the run's newest letter without outcome waits for."""
+    """Return for each target of this run what the run's newest letter without outcome waits for.
+
+    `dlq`: the run's DLQ. `count_lag`, `seen`: see `of_targets`.
+    """
     return _seen(
         rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
         seen,

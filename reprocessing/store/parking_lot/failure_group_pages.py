@@ -215,7 +215,7 @@ def group_page(  # noqa: PLR0913  # each by its name
     """Return up to `limit` failure groups in the order `order` (a key of `ORDERS`), without the first `offset` groups.
 
     `dlq`, `status`: only groups of this DLQ, with this status; None: any. `text`: only groups that have this text in
-    title, note or assignee.
+    title, note or assignee. `seen`: only groups of DLQs that the person who asks sees.
     """
     values = {
         "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "text": text, "limit": limit, "offset": offset,

@@ -192,8 +192,8 @@ def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
     """Put each letter into the failure group of its cause, in the caller's transaction; return how many were put.
 
-    Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
-    captured or parked after the group was resolved.
+    `causes`: by letter id. Letters that are locked, or changed since they were read, are skipped. A resolved group is
+    reopened if a letter was captured or parked after the group was resolved.
     """
     values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))

@@ -60,7 +60,10 @@ def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
 
 
 def of_run(run: int, dlq: int) -> CommonFailure | None:
-    """Return the most common failure of this run; None: none of the newest 100 attempts of each breaker failed."""
+    """Return the most common failure of this run, a run of `dlq`, among the newest 100 attempts of each breaker.
+
+    None: none of these attempts failed.
+    """
     return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 

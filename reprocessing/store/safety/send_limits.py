@@ -23,7 +23,7 @@ SELECT b.id FROM redrive_breaker b
     OR b.target_id IN ({UNWELL})
 """  # noqa: S608  # the inserted text is a constant
 
-#: The attempts of a wave w that has a size, which is 100 at most. The columns are compared as a row, so that a planner
+#: The attempts of a wave w that has a size (at most 100). The columns are compared as a row, so that a planner
 #: with old statistics reads the attempts in the order of the index.
 OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
