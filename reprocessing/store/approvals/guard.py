@@ -1,4 +1,4 @@
-"""Refuse deeds that need a second person and have no approval (docs/adr/0043).
+"""Refuse deeds (actions of a person) that need a second person and have no approval (docs/adr/0043).
 
 The code of each deed calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
 one person may handle alone within a day. So the messages of deeds without approval are summed: many small deeds count

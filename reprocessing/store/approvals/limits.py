@@ -1,4 +1,4 @@
-"""Read the approval limits of DLQs. A deed about more messages of a DLQ than the DLQ's limit needs a second person."""
+"""Read the approval limits of DLQs: an action of a person (deed) about more messages of a DLQ needs a second person."""
 
 from __future__ import annotations
 

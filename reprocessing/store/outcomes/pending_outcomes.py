@@ -187,7 +187,7 @@ def describe(pending: PendingOutcome) -> str:
 
 
 def is_endless(pending: PendingOutcome) -> bool:
-    """Return whether the letter may wait for ever: its target was never empty, or nothing can show the outcome."""
+    """Return whether the letter may wait without end: its target was never empty, or nothing can show the outcome."""
     return is_never_empty(pending) or describe(pending).startswith("nothing")
 
 

@@ -202,7 +202,7 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Let due lanes whose breaker permits no send be leased once, so that changed rules decide about their heads.
 
-    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force.
+    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rule is valid now.
     If not, lanes are also left out if rules have never decided about their head.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):

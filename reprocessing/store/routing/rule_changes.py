@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-A change of the rules in force raises the rulebook's version (a number) in the same transaction. After the commit, the
-caller reschedules the letters that the former rules held or delayed.
+A change of a rule raises the rulebook's version (a number) in the same transaction. After the commit, the caller
+reschedules the letters that the former rules held or delayed.
 """
 
 from __future__ import annotations

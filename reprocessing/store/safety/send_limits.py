@@ -158,9 +158,9 @@ def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Co
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
-def make_breakers(places: Collection[tuple[int, int]]) -> None:
+def make_breakers(pairs: Collection[tuple[int, int]]) -> None:
     """Create the circuit breakers that are missing, for these pairs of ids (target, rate class)."""
-    some = sorted(places)
+    some = sorted(pairs)
     rows.execute(
         _BREAKERS, {"targets": [target for target, _ in some], "classes": [rate_class for _, rate_class in some]}
     )
