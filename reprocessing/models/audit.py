@@ -1,4 +1,4 @@
-"""The audit log, and approvals of deeds by a second person."""
+"""The audit log, and the approvals by a second person that some deeds (actions of a person) need."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ApprovalState(models.TextChoices):
 
 
 class Approval(models.Model):
-    """A deed that waits, or waited, for the approval of a second person. It is executed exactly as it is stored here.
+    """A request that a second person approve a deed (an action of a person). The stored deed is what is executed.
 
     Attributes:
         deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
@@ -182,9 +182,9 @@ class Approval(models.Model):
 
 
 class ApprovalDefault(models.Model):
-    """The limit for DLQs without an own limit: deeds about more than `above` messages need a second person.
+    """The default approval limit: a deed (a person's action) about more than `above` messages needs a second person.
 
-    The table has at most one row. Without a row, deeds on these DLQs never need a second person.
+    It applies to DLQs whose `approval_above` is null. The table has at most one row; no row: there is no default limit.
     """
 
     name = models.TextField(primary_key=True, default=ALL_DLQS)
@@ -200,9 +200,9 @@ class ApprovalDefault(models.Model):
 
 
 class UnapprovedDeed(models.Model):
-    """A deed that a person executed without approval, and how many messages of a DLQ it was about (`messages`).
+    """A deed (an action) that a person did without approval, and how many messages of a DLQ it was about (`messages`).
 
-    In 24 hours, one person's deeds without approval may not be about more messages of the DLQ than its approval limit.
+    In 24 hours, one person may handle no more messages of a DLQ without approval than the DLQ's approval limit.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)

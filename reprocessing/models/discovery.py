@@ -72,7 +72,7 @@ class DiscoveryScope(models.Model):
 
 
 class DiscoveredQueue(models.Model):
-    """A queue that discovery read, or that a source names. A queue with a source is a DLQ.
+    """A queue that discovery found in SQS, or that a source (`DiscoveredSource`) names. A queue with a source is a DLQ.
 
     Attributes:
         scope: the first scope that found the queue, or the last scope without a filter that found it.
@@ -123,7 +123,10 @@ class DiscoveredQueue(models.Model):
 
 
 class DiscoveredSource(models.Model):
-    """A resource whose failed messages go to a queue (`domain.dlqs.discovery.FailureSource`)."""
+    """A resource whose failed messages go to the queue `dlq_arn` (`domain.dlqs.discovery.FailureSource`).
+
+    `through`: the ARN of the EventBridge rule, if the source is a target of a rule; else empty.
+    """
 
     dlq_arn = models.TextField()
     source_arn = models.TextField()

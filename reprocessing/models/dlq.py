@@ -17,9 +17,9 @@ from reprocessing.domain.search.search_fields import MAX_FIELDS
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
 
-#: Max messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
+#: Max messages that a standard queue may have in flight (AWS: Amazon SQS standard queue in-flight limit).
 MAX_HELD_COPIES = 120_000
-#: Max days for which bodies are kept.
+#: Max value of `keep_bodies`, in days: 10 years.
 MAX_DAYS = 3_650
 
 
@@ -77,6 +77,7 @@ class DeadLetterQueue(models.Model):
 
     Attributes:
         own_settings: names of the fields that the DLQ sets itself; other settings have the values of `policy`.
+        default_source: the source queue of letters whose messages do not name their source queue; null: none.
         new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
             an earlier message of the key; null: as long as the target's visibility timeout.
         receive_limit: a letter that the service received more often than this is parked; null: no limit.
@@ -91,6 +92,9 @@ class DeadLetterQueue(models.Model):
             the settings again before it writes letters.
         search_indexed_for: digest of the settings for which letters are indexed, or are being indexed.
         search_reindex_below: letters with an id below this number are still to be indexed again; null: none are.
+        held_copies_limit: max captured messages that stay in the DLQ; further messages are deleted when captured.
+        parking_url: URL of the parking queue, which gets a copy of each parked message; empty: there is none.
+        at_once: after a poll that found messages, the next poll begins at once.
         keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.
@@ -98,10 +102,11 @@ class DeadLetterQueue(models.Model):
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
-        aws_redrive_asked_at: when the service last asked AWS about its redrive; `aws_redrive_answered_at`: its answer.
+        aws_redrive_asked_at, aws_redrive_answered_at: when the service last asked AWS about its redrive; when AWS last
+            answered.
         aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
-        leased_until: until when one worker may capture the DLQ; `fence`: the number of the lease, one more each time.
+        leased_until: until when one worker may capture the DLQ; `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
         places_version: rises when captured letters need new places in lanes, such as after a change of settings. A

@@ -20,7 +20,10 @@ class Lane(models.Model):
     Attributes:
         due_at: when a ready lane may be leased, or when the lease of a leased lane ends.
         fence: fencing token, a number that rises with every lease: writes of an earlier lease are refused.
+        owner: name of the worker that last leased the lane.
         single: whether the lane is for one letter only, which has no ordering key.
+        hinted_until: until when the lane's task hint (a Celery task that names the lane) is valid; null: it has none.
+        why: why the lane waits, as text for people; empty: no reason is recorded.
         highest_sent_sequence: highest sequence of a letter that was delivered, or may have been delivered.
         breaker: the circuit breaker for the lane's first unfinished letter; null: not determined yet.
         stopped_at: when a person stopped the lane; no worker leases a stopped lane.

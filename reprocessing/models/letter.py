@@ -55,6 +55,8 @@ class Letter(models.Model):
         body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
             comes back, its bytes are stored again.
         assigned_to: name of the user who works on the parked letter.
+        first_sent_at: SQS's SentTimestamp of the captured message.
+        expires_at: when SQS deletes the captured message from the DLQ.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)

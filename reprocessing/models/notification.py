@@ -15,6 +15,8 @@ class Incident(models.Model):
     """One event that people are notified of, from its beginning to its end.
 
     Attributes:
+        kind: a value of `EventKind`; `subject`: what the event is about, such as `run:5`.
+        facts: the values that the text of the notification shows.
         times: how often the event was observed.
         due_at: when the next notifications about the incident (beginning, reminder or end) are to be written; null: no
             further notifications.

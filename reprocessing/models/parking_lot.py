@@ -29,8 +29,8 @@ class FailureGroup(models.Model):
     """A failure group: the letters of one DLQ that failed for the same reason.
 
     A resolved group is opened again when a letter of the group is captured or parked after `settled_at`. A group that
-    is merged into another group keeps its row: letters keep the row of their own fingerprint, so that people can split
-    the groups again.
+    is merged into another group keeps its row, and its letters still refer to this row, so that people can split the
+    groups again.
 
     Attributes:
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
@@ -224,7 +224,7 @@ class SavedFilter(models.Model):
     """A filter of the parking lot that a person saved, for themselves or for one of their teams.
 
     Attributes:
-        filter: the filter, as a bulk action stores it.
+        filter: the conditions of the filter, in the same form as `BulkAction.filter`.
         owner: the person who saved the filter. `team`: the team whose members see it; null: only the owner sees it.
     """
 

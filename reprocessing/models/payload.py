@@ -1,4 +1,4 @@
-"""The bytes of letters: as captured, as edited, and as copies in DLQs. Also the keys that seal them, and erasures."""
+"""The bytes of letters as captured and as edited, the copies of letters in DLQs, encryption keys, and erasures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reprocessing.models.safety import PERSON_AND_REASON
 class Payload(models.Model):
     """The bytes of a letter as received: body, `attributes` (packed), and SQS's own attributes (`system`).
 
-    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A
-    trigger forbids changes, except that the bytes are sealed with another key.
+    If encryption is on, the bytes are encrypted (`domain.payloads.sealing`), and `store.payloads.content` decrypts
+    them. A trigger forbids changes, except that the bytes are encrypted with another key.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
@@ -34,7 +34,7 @@ class Payload(models.Model):
 
 
 class Revision(models.Model):
-    """One edit of one letter. A trigger forbids changes, except that the bytes are sealed with another key.
+    """One edit of one letter. A trigger forbids changes, except that the bytes are encrypted with another key.
 
     `body`, `attributes` (packed by `domain.message.envelope`): the bytes that are sent, not the captured bytes.
     `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
@@ -70,7 +70,7 @@ class Revision(models.Model):
 
 
 class DlqCopyState(models.TextChoices):
-    """The state of a copy in its DLQ."""
+    """The state of a copy (a message in a DLQ that has a letter)."""
 
     HELD = "held", "held: invisible in the DLQ until the message is finished"
     DELETE = "delete", "to be deleted"
@@ -78,7 +78,7 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """A copy of a letter: the captured message in its DLQ, or the letter's message that came back after an attempt.
+    """A message in a DLQ that has a letter: the captured message, or a message that came back after an attempt.
 
     Attributes:
         attempt: the attempt after which the letter's message came back; null: the copy is the captured message.

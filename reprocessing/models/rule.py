@@ -28,7 +28,7 @@ class Rule(models.Model):
     Attributes:
         conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.
         dlq: the rule applies to letters of this DLQ; null: to letters of all DLQs.
-        delay: seconds.
+        delay: for how many seconds the action delay delays a letter; null for other actions.
         backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
         trouble: the last error in an evaluation of the rule; empty: none.
     """
@@ -83,7 +83,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """The table's only row, about all rules together. `version` rises with every change of any rule.
+    """The version of all rules together, in the table's only row. `version` rises with every change of any rule.
 
     `changes_at`: the next time at which a rule becomes valid or expires; null: no rule does.
     """

@@ -65,16 +65,18 @@ class Breaker(models.Model):
     Durations are seconds.
 
     Attributes:
-        threshold: the breaker opens after so many failures in a row.
-        ratio: the breaker opens if this share of the newest letters failed, of at least `at_least` letters.
+        threshold: the breaker opens after this many failures in a row.
+        ratio: the breaker opens if at least this share of the newest letters failed; `at_least`: min number of letters.
         cooldown: the first cooldown. It doubles with each failed canary, up to `cooldown_cap`.
-        canaries_to_close: the breaker closes after so many canaries in a row succeeded.
+        canaries_to_close: the breaker closes after this many canaries in a row succeeded.
         ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.
         ramp_every: time between two steps of the ramp-up.
-        epoch: a number that rises with every change of state and every canary. A half-open breaker ignores canaries of
-            earlier numbers.
+        epoch: a number that rises with every change of state and every canary. A half-open breaker ignores the outcomes
+            of canaries that have an earlier number.
         rest: length of the present or last cooldown.
+        retry_at: when an open breaker may send a canary.
         canary_until: until when the outcome of the last canary is awaited, so that no other canary is sent.
+        successes: how many canaries in a row succeeded.
         failing_since: when the breaker opened; null: it is closed, or a canary has succeeded since.
         ramp: the share of the rate that is allowed now.
         ramp_failure_ratio: the share of failed letters when the last step of the ramp-up was taken, at `ramp_at`.
@@ -176,6 +178,7 @@ class HealthCheck(models.Model):
     Attributes:
         subject: the URL or the alarm's name; empty for other kinds.
         ceiling: of kind depth, max messages in the queue; of kind age, max seconds; null for other kinds.
+        expected_status: of kind http, the expected HTTP status; null: 200 to 299.
         every: seconds between two checks.
         max_age: seconds; an older result counts as unknown.
     """

@@ -94,7 +94,7 @@ class TaskHints(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-#: The key under which an audit log entry of a letter keeps the decision after a restore (`RestoreDoubt` is deleted).
+#: JSON key of the decision after a restore, in a letter's audit log entry. The entry stays; `RestoreDoubt` is deleted.
 AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 
 
@@ -173,7 +173,7 @@ class ParkingQueueMessage(models.Model):
 
 
 # Every change of a letter updates the counts below, so that no page of the admin counts millions of rows.
-class _Kind(models.Model):
+class _LetterCountBase(models.Model):
     """Base class of counts: `n` letters have this DLQ, failure group, state and reason. `group_id` 0: no group."""
 
     dlq_id = models.BigIntegerField()
@@ -191,10 +191,10 @@ class _Kind(models.Model):
         return f"{self.n} {self.state}"
 
 
-class LetterCount(_Kind):
+class LetterCount(_LetterCountBase):
     """The number of letters with a DLQ, failure group, state and reason; `LetterCountDelta` has the newest changes."""
 
-    class Meta(_Kind.Meta):
+    class Meta(_LetterCountBase.Meta):
         db_table = "redrive_letter_count"
         constraints = [
             models.UniqueConstraint(
@@ -203,14 +203,14 @@ class LetterCount(_Kind):
         ]
 
 
-class LetterCountDelta(_Kind):
+class LetterCountDelta(_LetterCountBase):
     """A change of a letter count by one SQL statement. A task later adds it to `LetterCount` and deletes it."""
 
-    class Meta(_Kind.Meta):
+    class Meta(_LetterCountBase.Meta):
         db_table = "redrive_letter_count_delta"
 
 
-class _Hourly(models.Model):
+class _HourlyCountBase(models.Model):
     """Base class of counts: in the hour that began at `hour`, the event `what` happened to `n` letters of a DLQ.
 
     `what`: for example `captured`, `failed` or `parked` (`metric_names.LETTER_COUNTERS`).
@@ -229,18 +229,18 @@ class _Hourly(models.Model):
         return f"{self.n} {self.what}"
 
 
-class HourlyCount(_Hourly):
+class HourlyCount(_HourlyCountBase):
     """The number of events of a DLQ's letters in an hour; `HourlyCountDelta` has the newest changes."""
 
-    class Meta(_Hourly.Meta):
+    class Meta(_HourlyCountBase.Meta):
         db_table = "redrive_hourly_count"
         constraints = [models.UniqueConstraint(fields=["dlq_id", "hour", "what"], name="one_count_per_hour_and_event")]
 
 
-class HourlyCountDelta(_Hourly):
+class HourlyCountDelta(_HourlyCountBase):
     """A change of an hourly count by one SQL statement. A task later adds it to `HourlyCount` and deletes it."""
 
-    class Meta(_Hourly.Meta):
+    class Meta(_HourlyCountBase.Meta):
         db_table = "redrive_hourly_count_delta"
 
 

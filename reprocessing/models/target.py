@@ -43,11 +43,13 @@ class Target(models.Model):
         rate: letters a second over all workers; null: no limit.
         burst: letters that may be sent at once; null: the letters of one second at `rate`.
         window: for how long a failed letter may come back, or the consumer's report may arrive.
+        visibility: the visibility timeout of a target queue.
+        watched_by: the watched DLQ to which failed messages of the target go; null: it is not watched.
         size_limit: largest message, including attributes.
         timeout: how long an HTTP endpoint or Lambda function may take to answer.
         answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.
         secret: name of the secret that signs HTTP requests, in REDRIVE_SECRETS.
-        confirmed_fanout: how many subscribers also get each letter again, as a person said; null: nobody did.
+        confirmed_fanout: how many other subscribers of a topic or bus also get each letter, as a person confirmed.
     """
 
     kind = models.TextField(choices=[(kind.value, kind.label) for kind in TargetKind], default=TargetKind.SQS.value)

@@ -52,6 +52,8 @@ Claim = Leased | Answered | InProgress | OtherRequest
 
 @dataclass(frozen=True, slots=True)
 class _Known:
+    """The stored request with this key. `same`: it equals the new request. `status` None: it has no response yet."""
+
     same: bool
     status: int | None
     answer: bytes | None

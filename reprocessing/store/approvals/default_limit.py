@@ -1,4 +1,7 @@
-"""Set the default approval limit, for DLQs without an own limit. Deeds above the limit need a second person."""
+"""Set the default approval limit, for DLQs without a limit of their own.
+
+A deed (an action of a person) about more messages than the limit needs a second person.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _TITLE: Final = "Need a second person less often, for all DLQs"
 
 
 def set_default(above: int | None, *, by: str, reason: str, approval: Cover = None) -> bool:
-    """Set the approval limit of DLQs without an own limit, with an audit log entry; return whether it changed.
+    """Set the approval limit of DLQs without a limit of their own; return whether it changed. Write an audit log entry.
 
     `above`: the limit, a number of messages; None: no limit. `approval`: id of the approval that is being executed;
     None: the person `by` acts alone.
@@ -39,9 +42,9 @@ def _set(above: int | None, by: str, reason: str, approval: Cover) -> bool:
     else:
         ApprovalDefault.objects.update_or_create(name=ALL_DLQS, defaults={"above": above})
     act = AuditAct.ADDED if before is None else AuditAct.CHANGED
-    AuditEntry.objects.create(act=act, by=by, reason=reason, before=_told(before), after=_told(above))
+    AuditEntry.objects.create(act=act, by=by, reason=reason, before=_audit_values(before), after=_audit_values(above))
     return True
 
 
-def _told(above: int | None) -> dict[str, Any]:
+def _audit_values(above: int | None) -> dict[str, Any]:
     return {"approvals": ALL_DLQS, "above": above}

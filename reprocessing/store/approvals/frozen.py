@@ -67,20 +67,20 @@ def freeze(deed: Deed) -> Frozen:
     """
     match deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE | DeedKind.EDIT:
-            return _of_letters(_letters(deed))
+            return _freeze_letters(_counts_of_letters(deed))
         case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
-            return _of_run(deed.arguments["run"])
+            return _freeze_run(deed.arguments["run"])
         case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
-            return _of_values(rules.version(), deed.arguments["about"])
+            return _freeze_values(rules.version(), deed.arguments["about"])
         case DeedKind.CHANGE_SETTINGS:
-            return _of_values(settings_now(deed), [dlq] if (dlq := deed.arguments["dlq"]) else [])
+            return _freeze_values(settings_now(deed), [dlq] if (dlq := deed.arguments["dlq"]) else [])
         case DeedKind.APPLY_CONFIGURATION:
-            return _of_values(state.read_state(), [])
+            return _freeze_values(state.read_state(), [])
 
 
 def count_by_dlq(sieve: MessageFilter) -> dict[int, int]:
     """Return how many messages of each DLQ a filter matches, by the DLQ's id."""
-    return {counted.dlq_id: counted.messages for counted in _matching(sieve)}
+    return {counted.dlq_id: counted.messages for counted in _counts_of_matching(sieve)}
 
 
 def settings_now(deed: Deed) -> dict[str, Any]:
@@ -91,35 +91,35 @@ def settings_now(deed: Deed) -> dict[str, Any]:
     return DeadLetterQueue.objects.filter(pk=dlq).values(*fields).first() or {}
 
 
-def _letters(deed: Deed) -> list[_Counted]:
+def _counts_of_letters(deed: Deed) -> list[_Counted]:
     if "filter" in deed.arguments:
-        return _matching(MessageFilter.read(deed.arguments["filter"]))
+        return _counts_of_matching(MessageFilter.read(deed.arguments["filter"]))
     return rows.fetch(_Counted, _LETTERS.format(where=_BY_ID), {"letters": list(deed.letters)})
 
 
-def _matching(sieve: MessageFilter) -> list[_Counted]:
+def _counts_of_matching(sieve: MessageFilter) -> list[_Counted]:
     where = filter_conditions.where_clause(sieve, whole=True)
     return rows.fetch(_Counted, _LETTERS.format(where=where), filter_conditions.sql_parameters(sieve))
 
 
-def _of_letters(found: list[_Counted]) -> Frozen:
-    told = [[counted.dlq_id, counted.messages, counted.digest.hex()] for counted in found]
+def _freeze_letters(found: list[_Counted]) -> Frozen:
+    values = [[counted.dlq_id, counted.messages, counted.digest.hex()] for counted in found]
     messages = {counted.dlq_id: counted.messages for counted in found}
-    return Frozen(_digest(told), messages, tuple(messages))
+    return Frozen(_digest(values), messages, tuple(messages))
 
 
-def _of_run(run: int) -> Frozen:
+def _freeze_run(run: int) -> Frozen:
     row = Run.objects.filter(pk=run).first()
     if row is None:
         raise Vanished("The run does not exist any more.")
     found = rows.fetch(_Counted, _LETTERS.format(where=_OF_RUN), {"run": run})
-    told = [run_transitions.page_stamp(row), *([counted.messages, counted.digest.hex()] for counted in found)]
-    return Frozen(_digest(told), {row.dlq_id: sum(counted.messages for counted in found)}, (row.dlq_id,))
+    values = [run_transitions.page_stamp(row), *([counted.messages, counted.digest.hex()] for counted in found)]
+    return Frozen(_digest(values), {row.dlq_id: sum(counted.messages for counted in found)}, (row.dlq_id,))
 
 
-def _of_values(values: object, dlqs: Sequence[int]) -> Frozen:
+def _freeze_values(values: object, dlqs: Sequence[int]) -> Frozen:
     return Frozen(_digest(values), {}, tuple(dlqs))
 
 
-def _digest(told: object) -> bytes:
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
+def _digest(values: object) -> bytes:
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).digest()

@@ -1,4 +1,4 @@
-"""Refuse deeds that need a second person and have no approval (docs/adr/0043).
+"""Refuse deeds (actions of a person) that need a second person and have no approval (docs/adr/0043).
 
 The code of each deed calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
 one person may handle alone within a day. So the messages of deeds without approval are summed: many small deeds count
@@ -52,7 +52,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
         approval: id of the approval that is being executed, which is marked as used. None: the person acts alone;
             the messages are added to the sum that the person handled alone in 24 hours. `Parts`: nothing is refused,
             and a deed that needs a second person is added to the parts.
-        again: the deed continues a run whose messages are already in this sum.
+        again: the deed continues a run, whose messages were added to the person's sum when the run started.
 
     Raises:
         ApprovalNeeded: the deed needs a second person, and `approval` is None.
@@ -122,9 +122,9 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each counts the one before.
+    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each sees the sum of the last.
 
-    Delete the person's counts that are older than a day, because no limit includes them.
+    Delete the person's counts that are older than a day, because limits count only the last 24 hours.
     """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})
@@ -150,7 +150,7 @@ def _use(approval: int, deed: Deed, messages: int) -> None:
     )  # fmt: skip
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(
-            f"Nothing was done: approval {approval} is not an unused approval of exactly this: {deed.title}."
+            f"Nothing was done: approval {approval} was used already, or is not for exactly this: {deed.title}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Read the approval limits of DLQs. A deed about more messages of a DLQ than the DLQ's limit needs a second person."""
+"""Read the approval limits of DLQs: an action of a person (deed) about more messages of a DLQ needs a second person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reprocessing.models import ApprovalDefault, DeadLetterQueue
 
 
 def default_limit() -> int | None:
-    """Return the approval limit of DLQs without an own limit; None: deeds about them need no second person."""
+    """Return the approval limit of DLQs without a limit of their own; None: deeds about them need no second person."""
     return ApprovalDefault.objects.values_list("above", flat=True).first()
 
 

@@ -68,8 +68,9 @@ def create(  # noqa: PLR0913  # each by its name
 ) -> Approval:  # fmt: skip
     """Store a request for approval and return it, or return the open request of the same deed by the same person.
 
-    The caller's transaction must hold a lock for which other requests of this person wait: else two equal requests
+    The caller's transaction must hold a lock that other requests of this person wait for: else two equal requests
     could be stored. `messages`: the number of messages that the deed is about; None: it is about rules or settings.
+    `preview`: what the approver will see, as pairs (label, text).
     """
     key = person_key(by)
     known = Approval.objects.filter(
@@ -114,7 +115,7 @@ def lock(approval: int) -> Approval | None:
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record a person's decision about a request. `state`: approved, declined, or done alone (by one person, in need).
+    """Record a person's decision about a request. `state`: approved, declined, or alone (done without approval).
 
     Unless the request is declined, the caller executes the deed in the same transaction.
     """
@@ -145,7 +146,7 @@ def expired() -> list[int]:
 def delete_ended(*, history: float) -> int:
     """Delete requests that ended more than `history` seconds ago; return how many.
 
-    Also delete the counts of messages that people handled alone more than a day ago, since no limit includes them.
+    Also delete the counts of messages that people handled alone more than a day ago: limits count only 24 hours.
     """
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
@@ -180,11 +181,11 @@ def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> Non
     """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry."""
     told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
     AuditEntry.objects.bulk_create(
-        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)
+        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _dlqs_of(row)
     )
 
 
-def _about(row: Approval) -> list[DeadLetterQueue | None]:
+def _dlqs_of(row: Approval) -> list[DeadLetterQueue | None]:
     return [*DeadLetterQueue.objects.filter(pk__in=row.dlq_ids).order_by("pk")] or [None]
 
 

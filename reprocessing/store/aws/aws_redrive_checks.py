@@ -8,8 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds for which AWS's answer, whether it redrives a DLQ, is valid. A worker asks again after 45 seconds, so that
-#: lanes do not wait.
+#: Seconds for which AWS's answer whether it redrives a DLQ is valid. A worker asks again after 45 seconds, so that
+#: lanes do not wait for the next answer.
 ANSWER_VALID_FOR: Final = 60
 _ASK_AFTER: Final = 45
 #: Seconds after which another worker may ask AWS again, if AWS has not answered. No call to AWS takes longer.

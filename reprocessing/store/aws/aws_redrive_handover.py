@@ -126,7 +126,8 @@ def handover_blockers(dlq: int) -> HandoverBlockers:
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
     """Mark a DLQ as redriven by AWS: from the commit on, this service does not use the DLQ. The caller calls AWS later.
 
-    Plans without a name given by a person are aborted. Letters that AWS may move are marked (see `moved_by_aws`).
+    `wish`: the redrive that the person asks for. Plans that no person named are aborted. Letters that AWS may move are
+    marked (see `moved_by_aws`).
 
     Returns:
         The stored redrive; or `HandoverBlockers`: something forbids the redrive, and the DLQ was not marked.
@@ -139,8 +140,8 @@ def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsR
             return found
         for run in rows.column(int, _UNNAMED, {"dlq": dlq}):
             run_transitions.give_up(run, by=by, reason="The DLQ was handed over to AWS's redrive.")
-        let_go = moved_by_aws.mark_moved(dlq)
-        asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
+        marked = moved_by_aws.mark_moved(dlq)
+        asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": marked}
         values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}
         rows.execute(_CLAIM, values | {"ours": aws_redrives.ERROR_PREFIX})
         return aws_redrives.current(dlq) or found

@@ -227,7 +227,7 @@ def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return the digests among these of bodies of letters with an open attempt, or with an unknown outcome.
+    """Return those of these body digests that a letter with an open attempt, or an attempt of unknown outcome, has.
 
     A received message with one of these digests may be a letter that came back, not a new message.
     """

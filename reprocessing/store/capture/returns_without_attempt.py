@@ -1,4 +1,4 @@
-"""Record messages that came back and that were sent between a backup and its restore, so their attempts are missing.
+"""After a restore from a backup: record returns of messages whose attempts were made after the backup.
 
 Such a message has a letter's redrive id, and the number of an attempt that is not in the restored database.
 """
@@ -85,7 +85,7 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record returned copies, and queue each of their letters again that is sending, awaiting or delivered.
+    """Record returned copies. Queue their letters again if the letters are sending, awaiting or delivered.
 
     The caller has locked the letters' lanes. `handles`: the copies' receipt handles. `until`: when the copies become
     visible in SQS again; after this time, nothing is recorded.

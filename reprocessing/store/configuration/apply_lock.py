@@ -1,4 +1,4 @@
-"""Take the advisory lock that lets only one apply of a configuration write at a time."""
+"""Take the PostgreSQL advisory lock that lets only one `apply_config` write at a time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('redrive configuration'))"
 
 
 def lock_applies() -> None:
-    """Wait until no other apply holds the lock, and hold it until the end of the caller's transaction."""
+    """Wait until no other `apply_config` holds the lock; hold the lock until the end of the caller's transaction."""
     rows.execute(_LOCK, {})

@@ -1,7 +1,7 @@
 """Record which objects (DLQs, targets, rules ...) a configuration file manages, unlock objects, and find drift.
 
-A managed object is locked: the admin does not change it. Drift is a difference between an object and what the last
-apply wrote.
+A managed object is locked: the admin does not change it. Drift is a difference between an object and the settings that
+the last `apply_config` wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A managed object that was changed or unlocked since the last apply. `change`: None if it was only unlocked."""
+    """A managed object that was changed or unlocked since the last `apply_config`. `change` None: only unlocked."""
 
     mark: ManagedObject
     change: ObjectChange | None

@@ -42,7 +42,7 @@ def objections(kind: Kind, name: str) -> Iterator[str]:
     """
     match kind:
         case Kind.DLQ:
-            yield from _of_dlq(DeadLetterQueue.objects.get(name=name))
+            yield from _objections_to_dlq(DeadLetterQueue.objects.get(name=name))
         case Kind.TARGET:
             if _has_history(Target.objects.get(arn=name)):
                 yield f"Messages were sent to {name}, and the history has their attempts. Keep the target in the file."
@@ -56,7 +56,7 @@ def objections(kind: Kind, name: str) -> Iterator[str]:
             return
 
 
-def _of_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
+def _objections_to_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
     unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=dlq)
     counts = dict(unfinished.values_list("state").annotate(n=Count("id")).order_by("state"))
     if counts:
@@ -65,7 +65,7 @@ def _of_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
             f"The DLQ has unfinished messages: {told}. Finish its runs (manage.py redrive_status {dlq.name}), and "
             "release or discard its parked messages; or keep the DLQ in the file."
         )
-    elif _used(dlq):
+    elif _has_rows(dlq):
         yield (
             "The DLQ has a history of messages or runs, which is kept. Keep the DLQ in the file; set mode: observe to "
             "receive nothing from it."
@@ -75,7 +75,7 @@ def _of_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
             yield f"The target {target.arn} has outcome: absence, which needs this DLQ. Set outcome: accepted there."
 
 
-def _used(dlq: DeadLetterQueue) -> bool:
+def _has_rows(dlq: DeadLetterQueue) -> bool:
     return any(rows.objects.filter(dlq=dlq).exists() for rows in (Letter, Lane, Run, DlqCopy, FailureGroup))
 
 
@@ -92,7 +92,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ, and the targets that only its sources used. Before, `objections` must have yielded nothing."""
+    """Delete a DLQ, and the targets that only its sources used. Call it only if `objections` yields nothing."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]

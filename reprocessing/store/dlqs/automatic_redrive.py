@@ -41,9 +41,9 @@ def missing_processes(*, cure: bool = True) -> list[str]:
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):
-        said.append(("beat", f"No beat was seen {_since(seen.ticked)}: nothing is polled."))
+        said.append(("beat", f"No beat was seen {_duration(seen.ticked)}: nothing is polled."))
     if _is_late(seen.consumed):
-        said.append(("worker", f"No worker was seen {_since(seen.consumed)}: nothing is sent."))
+        said.append(("worker", f"No worker was seen {_duration(seen.consumed)}: nothing is sent."))
     return [f"{text} {_START.format(process)}" if cure else text for process, text in said]
 
 
@@ -72,5 +72,5 @@ def _is_late(age: float | None) -> bool:
     return age is None or age > _LATELY
 
 
-def _since(age: float | None) -> str:
+def _duration(age: float | None) -> str:
     return "in this database yet" if age is None else f"for {duration_in_words(age)}"

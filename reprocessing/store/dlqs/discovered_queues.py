@@ -36,6 +36,7 @@ class DiscoveredDlq:
         role_arn: the role with which the queue was read; empty: the service's own role.
         retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
         watched_as: the name under which the queue is registered as a DLQ; empty: it is not registered.
+        trouble: why the queue could not be read, for people; empty: it was read.
         found: the sources in their stored form; use the property `sources`.
     """
 

@@ -30,7 +30,7 @@ class OpenScan:
     """A scan in progress. Only the process whose lease has this `fence` continues it.
 
     Attributes:
-        began_at: when the scan began. A continued scan does not read again what was read since then.
+        began_at: when the scan began. If the scan was interrupted, queues that it read since then are not read again.
         stage, marker: the kind of resource that is read next, and AWS's position in its list.
         unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
@@ -157,7 +157,10 @@ def keep_lease(scan: OpenScan) -> bool:
 
 
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost."""
+    """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost.
+
+    `stage`, `marker`: the kind of resource, and AWS's position in its list, with which the scan continues.
+    """
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 
@@ -201,7 +204,7 @@ def request_scans(by: str, reason: str) -> int:
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes (a role and a region each); return how many. Nothing is deleted in SQS.
+    """Delete these scopes (each a role, region and filter); return how many. Nothing is deleted in SQS.
 
     The rows of queues that were discovered in a deleted scope are deleted, unless another scope has the same role and
     region. Registered DLQs stay.

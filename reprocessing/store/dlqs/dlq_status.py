@@ -141,9 +141,9 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 
 
 def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDlqs = EVERY_DLQ) -> list[DlqStatus]:
-    """Return the status of this DLQ (None: of all DLQs that a person sees), sorted by name.
+    """Return the status of this DLQ (None: of all DLQs in `seen`, which a person may see), sorted by name.
 
-    `copies`: whether to count copies; if false, `held` and `to_delete` are 0.
+    `copies`: whether to count the copies in the DLQ; if false, `held` and `to_delete` are 0.
     """
     values = {
         "dlq": dlq,

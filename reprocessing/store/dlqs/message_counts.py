@@ -32,7 +32,7 @@ class Trend:
     """How many letters of a DLQ were captured, delivered and failed in the last hours.
 
     Attributes:
-        slots: the hours in which any of this happened, as numbers: 0 is the oldest of the hours.
+        slots: the hours with captures, deliveries or failures, as numbers; 0 is the oldest hour.
         captured_by_hour: letters captured in each hour of `slots`; `delivered_by_hour`: letters delivered.
     """
 
@@ -84,7 +84,10 @@ SELECT dlq_id, array_agg(slot ORDER BY slot) AS slots, array_agg(captured ORDER 
 
 
 def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]:
-    """Return how many unfinished and parked letters each DLQ has, by its id. DLQs without any letters are left out."""
+    """Return how many unfinished and parked letters each DLQ has, by the DLQ's id; DLQs without letters are left out.
+
+    `seen`: the DLQs that the person who asks may see.
+    """
     found = rows.fetch(MessageCounts, _COUNTS, {"dlqs": seen.array})
     return {counts.dlq_id: counts for counts in found}
 
@@ -92,6 +95,6 @@ def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]
 def trends(hours: int, *, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, Trend]:
     """Return captures, deliveries and failures of the last `hours` hours, with the current hour, by the DLQ's id.
 
-    DLQs without captures, deliveries and failures are left out.
+    DLQs without any of these are left out. `seen`: the DLQs that the person who asks may see.
     """
     return {trend.dlq_id: trend for trend in rows.fetch(Trend, _TRENDS, {"hours": hours, "dlqs": seen.array})}

@@ -70,7 +70,7 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
 
 
 def after_commit(name: str, registered: Registered) -> None:
-    """Let held lanes continue if the DLQ's setting `when_parked` was changed. Call it when `write` is committed."""
+    """If the DLQ's setting `when_parked` was changed, let held lanes continue. Call it after `write` is committed."""
     if any(change.field == "when_parked" for change in registered.differences):
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
@@ -81,7 +81,7 @@ def write(
     """Add or change a DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
     `seen`: the changes that a person saw; None: no check. `approval`: the id of the approval that is being
-    executed, or the `guard.Parts` of an apply (they collect what needs a second person); None: one person acts alone.
+    executed, or the `guard.Parts` of `apply_config` (they collect what needs a second person); None: `by` acts alone.
 
     Raises:
         DlqAlreadyRegistered: other changes than those in `seen` would be made.
@@ -96,8 +96,8 @@ def write(
     if not changes:
         return Registered(new=False, differences=[])
     new = dlq is None
-    if dlq is not None and (lifted := _lifted(dlq, proposal.dlq)):
-        guard.check(_lifts(dlq, lifted), {dlq.pk: None}, by=by, approval=approval)
+    if dlq is not None and (lifted := _loosened_settings(dlq, proposal.dlq)):
+        guard.check(_settings_deed(dlq, lifted), {dlq.pk: None}, by=by, approval=approval)
     places_changed = any(
         change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
         for change in changes
@@ -134,10 +134,10 @@ def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
 
 def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
     """Return whether the wanted settings let one person do more than now, so that a second person must approve them."""
-    return bool(_lifted(dlq, wanted))
+    return bool(_loosened_settings(dlq, wanted))
 
 
-def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
+def _loosened_settings(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     """Return the wanted settings that let one person do more than now, or let the service send automatically."""
     default = limits.default_limit()
 
@@ -152,7 +152,7 @@ def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     return found
 
 
-def _lifts(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
+def _settings_deed(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
     return Deed(DeedKind.CHANGE_SETTINGS, f"Change the settings of {dlq.name}", {"dlq": dlq.pk, "fields": fields})
 
 

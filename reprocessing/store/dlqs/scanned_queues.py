@@ -93,7 +93,8 @@ RETURNING q.arn, q.visible + q.in_flight AS messages,
 class ReadQueue:
     """A queue that was read since a scan began.
 
-    `role_arn`: role with which the queue was read; empty: the service's own role.
+    `role_arn`: role with which the queue was read; empty: the service's own role. `is_unread`: the role could not read
+    the queue. `is_dlq`: a source names the queue as its DLQ.
     """
 
     arn: str
@@ -135,10 +136,10 @@ def store_page(scan: OpenScan, page: ScanPage) -> bool:
             return False
         if page.queues:
             rows.execute(
-                _WRITE_QUEUES, _of(scan) | _queue_columns({queue.arn: queue for queue in page.queues}.values())
+                _WRITE_QUEUES, _scan_values(scan) | _queue_columns({queue.arn: queue for queue in page.queues}.values())
             )
         if page.sources:
-            rows.execute(_WRITE_SOURCES, _of(scan) | _source_columns(page.sources))
+            rows.execute(_WRITE_SOURCES, _scan_values(scan) | _source_columns(page.sources))
         return True
 
     return rows.in_transaction(store)
@@ -146,13 +147,13 @@ def store_page(scan: OpenScan, page: ScanPage) -> bool:
 
 def queues_read(scan: OpenScan) -> list[ReadQueue]:
     """Return the queues of the scan's scope that were read since the scan began."""
-    read_since = rows.fetch(ReadQueue, _READ, _of(scan))
+    read_since = rows.fetch(ReadQueue, _READ, _scan_values(scan))
     return [queue for queue in read_since if scan.scope.covers(queue.arn, queue.tags, queue.role_arn)]
 
 
 def unlisted_dlqs(scan: OpenScan) -> list[str]:
     """Return the ARNs of queues that sources of this scan name as their DLQ, but that SQS did not list."""
-    return rows.column(str, _UNLISTED, _of(scan))
+    return rows.column(str, _UNLISTED, _scan_values(scan))
 
 
 def store_ages(ages: dict[str, float]) -> None:
@@ -178,16 +179,16 @@ def complete(scan: OpenScan, *, read_kinds: Collection[SourceKind], every: float
 def _complete(scan: OpenScan, read_kinds: Collection[SourceKind], every: float) -> bool:
     if not discovery_scopes.end_scan(scan, every=every):
         return False
-    rows.execute(_DROP_SOURCES, _of(scan) | {"kinds": [kind.value for kind in read_kinds]})
+    rows.execute(_DROP_SOURCES, _scan_values(scan) | {"kinds": [kind.value for kind in read_kinds]})
     if SourceKind.QUEUE in read_kinds:
-        rows.execute(_DROP_QUEUES, _of(scan))
+        rows.execute(_DROP_QUEUES, _scan_values(scan))
     found = rows.fetch(_Reported, _REPORT, {"scope": scan.id})
     if not scan.is_first:
         announce_dlqs([NewDlq(dlq.arn, dlq.messages, dlq.sources) for dlq in found if dlq.is_new])
     return True
 
 
-def _of(scan: OpenScan) -> dict[str, object]:
+def _scan_values(scan: OpenScan) -> dict[str, object]:
     return {"scope": scan.id, "began": scan.began_at, "filtered": scan.scope.is_filtered}
 
 

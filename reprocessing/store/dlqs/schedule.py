@@ -57,7 +57,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
         )
         due: list[int] = []
         for dlq in found:
-            then = _next(dlq, now)
+            then = _next_poll(dlq, now)
             if then is None:
                 dlq.trouble = _NO_TIME
             elif dlq.next_poll_at is not None or dlq.crontab is None:
@@ -71,7 +71,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
 
 def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
     """Begin a poll of this DLQ, whose row was just read; None: another process has begun or finished the poll."""
-    stamp, then = dlq.next_poll_at, _next(dlq, now)
+    stamp, then = dlq.next_poll_at, _next_poll(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
         return OpenPoll(dlq.pk, stamp, None)
     return OpenPoll(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
@@ -79,16 +79,16 @@ def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
 
 def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
     """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody made the DLQ due meanwhile."""
-    return poll if poll.then is None else _stamp(poll, min(poll.then, until + RETRY_AFTER))
+    return poll if poll.then is None else _set_next_poll(poll, min(poll.then, until + RETRY_AFTER))
 
 
 def end_poll(poll: OpenPoll) -> None:
     """End the poll: the DLQ is due at its next scheduled time, unless somebody made the DLQ due meanwhile."""
     if poll.then is not None:
-        _stamp(poll, poll.then)
+        _set_next_poll(poll, poll.then)
 
 
-def _stamp(poll: OpenPoll, at: datetime) -> OpenPoll:
+def _set_next_poll(poll: OpenPoll, at: datetime) -> OpenPoll:
     DeadLetterQueue.objects.filter(pk=poll.dlq_id, next_poll_at=poll.stamp).update(next_poll_at=at)
     return replace(poll, stamp=at)
 
@@ -97,7 +97,7 @@ def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
     """Return when this DLQ is first polled; None: at once, or never if its schedule has no next time."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
-    return _next(dlq, now)
+    return _next_poll(dlq, now)
 
 
 def poll_now(dlq: DeadLetterQueue) -> None:
@@ -131,7 +131,7 @@ def _polls_per_second(dlq: DeadLetterQueue) -> float:
         return 0.0
 
 
-def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
+def _next_poll(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
         return now + DEFAULT_INTERVAL

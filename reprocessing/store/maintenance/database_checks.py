@@ -23,7 +23,7 @@ class Server:
     """The PostgreSQL server.
 
     Attributes:
-        version: such as 150004.
+        version: PostgreSQL's `server_version_num`, such as 150004 for version 15.4.
         now: the time of PostgreSQL's clock.
         ours: the time by which leases and deadlines are set (PostgreSQL's function `redrive_now`).
     """
@@ -61,14 +61,14 @@ def statement_timeout(seconds: float) -> Iterator[None]:
     Raises:
         django.db.Error: PostgreSQL cannot be reached.
     """
-    _have_patience(f"{seconds * 1000:.0f}")
+    _set_timeout(f"{seconds * 1000:.0f}")
     try:
         yield
     finally:
         if connection.connection is not None and not connection.connection.broken:
-            _have_patience("0")
+            _set_timeout("0")
 
 
-def _have_patience(milliseconds: str) -> None:
+def _set_timeout(milliseconds: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [milliseconds])

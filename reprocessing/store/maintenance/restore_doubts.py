@@ -159,10 +159,10 @@ def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedL
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Apply and record a person's decision about these letters, in the caller's transaction.
+    """Apply and record a person's decision (`word`) about these letters, in the caller's transaction.
 
-    Return the number of changed letters, and copies to delete. Letters that are finished, or have another finding by
-    now, are not changed. If a letter is delivered or may have been sent, earlier letters of its lane become stale.
+    Return the number of changed letters, and the copies to delete from DLQs. Letters that are finished, or have another
+    finding by now, are not changed. Earlier letters of a letter's lane become stale if the letter may have been sent.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))
@@ -173,7 +173,7 @@ def record_decision(
         return 0, []
     ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
-    deletable = _move(ids, word, f'{by} decided this after a restore: "{reason}"')
+    deletable = _apply_decision(ids, word, f'{by} decided this after a restore: "{reason}"')
     rows.execute(_RECORD, {
         "word": word.value, "letters": ids, "by": by, "reason": reason,
         "findings": [letter.finding for letter in these], "states": [letter.state for letter in these],
@@ -186,7 +186,7 @@ def record_decision(
     return len(these), deletable
 
 
-def _move(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]:
+def _apply_decision(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]:
     match word:
         case RestoreDecision.DELIVERED:
             return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})

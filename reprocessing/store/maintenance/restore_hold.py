@@ -43,7 +43,7 @@ class RestoreHold:
 
 _STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_global_stop WHERE id = 2"
 
-# A new restore replaces the hold of an earlier one.
+# A new restore replaces the hold of an earlier restore.
 _BEGIN = """
 WITH held AS (
     INSERT INTO redrive_global_stop AS h (id, since, by, reason, restored_to)
@@ -130,7 +130,8 @@ def current_hold() -> RestoreHold | None:
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
     """Stop all sends, and require a decision about every unfinished letter; return the hold, which may exist already.
 
-    `anew`: the database was restored again, so the hold begins again and earlier decisions are deleted.
+    `restored_to`: the time of the backup. `anew`: the database was restored again, so the hold begins again and earlier
+    decisions are deleted.
     """
     values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 

@@ -131,7 +131,7 @@ def delete_waves(*, history: float) -> int:
 
 
 def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` consumer reports about no stored letter that are `history` seconds old; return how many."""
+    """Delete up to `limit` reports received `history` seconds ago that are about no stored letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 

@@ -48,10 +48,10 @@ def missing_objects() -> list[str]:
         django.db.Error: the database does not answer.
     """
     present = set(rows.column(str, _PRESENT, {}))
-    return sorted([*_not_modelled(present), *(name for name in _by_hand() if name not in present)])
+    return sorted([*_missing_of_models(present), *(name for name in _made_by_sql() if name not in present)])
 
 
-def _not_modelled(present: set[str]) -> Iterator[str]:
+def _missing_of_models(present: set[str]) -> Iterator[str]:
     for model in apps.get_app_config(_APP).get_models(include_auto_created=True):
         table = model._meta.db_table  # noqa: SLF001  Django's documented name
         if f"table {table}" not in present:
@@ -71,7 +71,7 @@ def _parts(model: type[models.Model], table: str) -> Iterator[str]:
     yield from (f"index {index.name}" for index in meta.indexes)
 
 
-def _by_hand() -> set[str]:
+def _made_by_sql() -> set[str]:
     found = MigrationLoader(connection).disk_migrations
     texts = [
         str(operation.sql)

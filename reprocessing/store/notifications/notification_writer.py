@@ -1,4 +1,4 @@
-"""Write notifications of incidents for each route that takes them: when they begin, as reminders, when they end."""
+"""Write the notifications of each incident (beginning, reminders, end) for each route that takes the incident."""
 
 from __future__ import annotations
 

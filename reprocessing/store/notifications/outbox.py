@@ -15,13 +15,13 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
 
-#: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
+#: Seconds between an incident's beginning and its notifications. For an incident that ends earlier, nothing is sent.
 SETTLING_SECONDS: Final = 10.0
-#: If a condition is true again within so many seconds after its incident ended, the incident is opened again. So people
-#: are notified of an end only after this time.
+#: If a condition is true again within this many seconds after its incident ended, the incident is opened again. So
+#: people are notified of an end only after this time.
 RESUME_WITHIN: Final = 60.0
 
-# The row of a condition that is checked, and so announced, repeatedly is written only if its facts changed. Of other
+# Some conditions are checked, and so announced, repeatedly: their row is written only if its facts changed. Of other
 # events, each announcement is counted in `times`.
 _ANNOUNCE: Final[LiteralString] = """
 WITH announced AS (

@@ -110,8 +110,8 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
         row.save(update_fields=["kinds"])
         row.dlqs.set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs))
         act = AuditAct.ADDED if before is None else AuditAct.CHANGED
-        told = before.audit_values() if before else {}
-        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.audit_values())
+        former = before.audit_values() if before else {}
+        AuditEntry.objects.create(act=act, by=by, reason=reason, before=former, after=wanted.audit_values())
     return True
 
 

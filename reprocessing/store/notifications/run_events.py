@@ -52,7 +52,10 @@ def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str)
 
 
 def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: int) -> None:
-    """Open an incident, to notify people of a redrive loop: redriven messages come back to the DLQ as new messages."""
+    """Open an incident, to notify people of a redrive loop: redriven messages come back to the DLQ as new messages.
+
+    `messages`: how many of the DLQ's newest messages came back.
+    """
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "messages": messages}
     announce([Event(EventKind.REDRIVE_LOOP, of_run(run_id), facts, dlq_id=dlq_id)])
 

@@ -133,7 +133,7 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether there are incidents without notifications yet, or notifications for one of these destinations."""
+    """Return whether an incident's notifications are to be written, or one of these destinations may get a text now."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
@@ -151,7 +151,7 @@ def pending_text(route_id: int) -> PendingText | None:
         return None
     _count_messages(found)
     sections = tuple(
-        TextSection(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
+        TextSection(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_incident_facts, group.examples)))
         for group in found
     )
     return PendingText(sections, tuple(sorted(number for group in found for number in group.ids)))
@@ -163,18 +163,18 @@ def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent |
     def sent() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
         texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
-        _free(claimed, next_at=next_text_at(texts, now), sent=now)
+        _release(claimed, next_at=next_text_at(texts, now), sent=now)
 
     if isinstance(came, Sent):
         rows.in_transaction(sent)
     else:
         failures = claimed.failures + 1
-        _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
+        _release(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
 
 
 def release_destination(claimed: LeasedDestination, now: datetime) -> None:
     """End the lease of a destination to which nothing was sent; the next text may be sent at once."""
-    _free(claimed, next_at=now)
+    _release(claimed, next_at=now)
 
 
 def give_up_old() -> int:
@@ -187,7 +187,7 @@ def given_up_lately() -> int:
     return rows.value(int, _LOST, {})
 
 
-def _free(
+def _release(
     claimed: LeasedDestination, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
 ) -> None:
     values: Mapping[str, object] = {
@@ -205,6 +205,6 @@ def _count_messages(found: Collection[_Group]) -> None:
         facts["messages"] = messages[facts["group_id"]]
 
 
-def _told(row: Mapping[str, Any]) -> IncidentFacts:
+def _incident_facts(row: Mapping[str, Any]) -> IncidentFacts:
     opened, ended = (row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("opened_at", "ended_at"))
     return IncidentFacts(row["subject"], row["facts"], row["times"], opened, ended)

@@ -66,7 +66,7 @@ class KeyMessage:
 
 @dataclass(frozen=True, slots=True)
 class KeyMessages:
-    """Up to 10 letters before and after a letter, in the order of the key. `more_*`: there are more of them."""
+    """Up to 10 letters before and after a letter, in the order of the key. `more_*`: there are more than 10."""
 
     before: tuple[KeyMessage, ...]
     after: tuple[KeyMessage, ...]

@@ -38,8 +38,8 @@ _PHASES: Final = {
     LanePhase.HELD: "held by a parked message until a person decides",
 }
 
-# Equal lanes are counted first, so that the obstacle, which reads much, is found once for all of them. A group has only
-# lanes that are in `UNTOLD`, or only others, so that its lowest id stands for all.
+# Lanes with equal values are grouped first, so that `OBSTACLE`, which reads many rows, is computed once for each group.
+# Either all lanes of a group are in `UNTOLD`, or none is, so `OBSTACLE` of the lane with the lowest id is true of all.
 _LANES: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lanes)::bigint AS n,

@@ -93,7 +93,7 @@ SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, he
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane and its head after `advance`, with the values by which the gate decides whether the head is sent."""
+    """A lane and its head (first unfinished letter) after `advance`, with the values that decide whether it is sent."""
 
     lane_id: int
     fence: int
@@ -122,7 +122,7 @@ class LaneState:
     rulebook_version: int | None = None  #: the version of the rules that decided about the head
     run_id: int | None = None
     run_rate: float | None = None  #: highest rate of the run to each target (letters/s); None: the run has no limit
-    tries: int | None = None  #: all attempts since a person released the head, even if they do not count
+    tries: int | None = None  #: attempts since a person released the head, including attempts that do not count
 
 
 def advance(

@@ -162,7 +162,8 @@ def lease(  # noqa: PLR0913  # each by its name
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
     """Lock these lanes until the transaction ends, in the order of their ids; return the ids of the locked lanes.
 
-    `fences`: a lane that is not leased with this fence any more is not locked. None: lock the lane in any case.
+    `fences`: for each lane, the fence of the caller's lease. If this lease has ended, the lane is not locked. None: the
+    lane is locked in any case.
     """
     return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
@@ -174,7 +175,10 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits."""
+    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits, for people.
+
+    `breaker_id`: the circuit breaker of the lane's head; None: not known.
+    """
 
     lane_id: int
     fence: int

@@ -20,7 +20,7 @@ class StalledLanes:
     """How many lanes (`n`) of a DLQ are stalled in the same way (`how`)."""
 
     dlq: str
-    how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
+    how: str  #: overdue, abandoned (the lease has ended), or held (although no letter holds them)
     n: int
     since: datetime | None  #: since when the first of these lanes is stalled, if known
 

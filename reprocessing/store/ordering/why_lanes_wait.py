@@ -51,8 +51,8 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      ELSE '' END
 """  # noqa: S608  # the inserted texts are constants
 
-#: Why a lane n that nothing bars waited when a worker last checked its head, as text for people. Empty: there is no
-#: reason, or the reason was its circuit breaker or health checks, which let it pass now.
+#: For a lane n without an `OBSTACLE`: why the lane waited when a worker last checked its head, as text for people.
+#: Empty: no reason is recorded, or the reason was a circuit breaker or health check that permits sends now.
 LAST_REASON: Final[LiteralString] = """
 CASE WHEN n.phase = 'ready' AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
      THEN '' ELSE n.why END

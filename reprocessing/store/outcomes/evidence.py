@@ -25,14 +25,14 @@ LOOKS_EVERY: Final = 2.0
 # passed.
 LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
 # The time at which SQS had answered a look. A look shows some moment between the request (`seen_at`) and the answer. So
-# a look is late enough by `seen_at`, and another event comes after the look by `TOLD`.
+# a look is after an event if `seen_at` is, and an event is after a look if it is after `TOLD`.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
 # The time from which the pause between two looks counts. If no pause is needed, one look may count as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 #: How many looks in a row must find the target empty, if SQS's counts are not exact.
 LOOKS = 4
-# The counts of one look may be of different ages, so a look may miss a message whose state has just changed. Several
-# looks in a row hardly miss the message. Beat makes about 30 looks in a pause of 60 s.
+# The counts of one look may be of different ages, so a look may miss a message whose state has just changed. It is
+# unlikely that several looks in a row miss the message. Beat makes about 30 looks in a pause of 60 s.
 ENOUGH_LOOKS: Final[LiteralString] = """(%(count_lag)b::float8 = 0 OR %(looks)b::int <= (SELECT count(*) FROM (
                     SELECT FROM redrive_target_check m
                      WHERE m.target_id = s.target_id AND m.seen_at BETWEEN s.seen_at AND again.seen_at

@@ -123,7 +123,10 @@ def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = 
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return for each target of this run what the run's newest letter without outcome waits for."""
+    """Return for each target of this run what the run's newest letter without outcome waits for.
+
+    `dlq`: the run's DLQ. `count_lag`, `seen`: see `of_targets`.
+    """
     return _seen(
         rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
         seen,
@@ -184,7 +187,7 @@ def describe(pending: PendingOutcome) -> str:
 
 
 def is_endless(pending: PendingOutcome) -> bool:
-    """Return whether the letter may wait for ever: its target was never empty, or nothing can show the outcome."""
+    """Return whether the letter may wait without end: its target was never empty, or nothing can show the outcome."""
     return is_never_empty(pending) or describe(pending).startswith("nothing")
 
 
@@ -221,7 +224,8 @@ def _lacking(pending: PendingOutcome) -> str:
         )
     if pending.counted_from is not None and pending.now < pending.counted_from:
         lag = f"SQS's counts may lag by {pending.count_lag:g} s"
-        return f"a look at {resource_name(pending.target)}, at {pending.counted_from:%H:%M:%S} UTC or later: {lag}"
+        name, earliest = resource_name(pending.target), f"{pending.counted_from:%H:%M:%S} UTC"
+        return f"a check whether {name} is empty, at {earliest} or later: {lag}"
     return _not_empty(pending)
 
 
@@ -233,7 +237,7 @@ def _not_empty(pending: PendingOutcome) -> str:
         return f"{name} has not been empty since it received the {pending.which} message, at {when}"
     if pending.quiet_from is not None:
         again = pending.quiet_from + timedelta(seconds=pending.count_lag)
-        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: it was empty at the latest look"
+        return f"another check whether {name} is empty, at {again:%H:%M:%S} UTC or later: the last found it empty"
     if pending.now < pending.again_from:
         until = f"{pending.again_from:%H:%M:%S} UTC"
         return f"{name} to have no message in flight, or {until}: the {pending.which} message may be in flight"

@@ -1,6 +1,6 @@
 """Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-A worker leases a bulk action until the time `leased_until`. Each batch writes a new time, if the old one is unchanged.
+A worker leases a bulk action until the time `leased_until`. Each batch sets a new time, unless another worker did so.
 So if two workers have the same bulk action, only one continues. If a worker is killed, another worker takes over when
 the lease has ended.
 """
@@ -188,7 +188,7 @@ def create(  # noqa: PLR0913  # each by its name
     def work() -> bool:
         if BulkAction.objects.filter(token=token).exists():
             return False
-        _pass(act, sieve, arguments, by=by, approval=approval)
+        _check_approval(act, sieve, arguments, by=by, approval=approval)
         begun = rows.column(int, _BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
         if begun and previewed is not None and begun[0] < max(1, previewed):
             raise SelectionChanged(begun[0])
@@ -197,7 +197,7 @@ def create(  # noqa: PLR0913  # each by its name
     return rows.in_transaction(work)
 
 
-def _pass(
+def _check_approval(
     act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
     """Check that a bulk action as a whole needs no second person; the batches of the action are not checked again."""
@@ -209,7 +209,7 @@ def _pass(
 
 
 def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a bulk action; with encryption, the patch of an edit is sealed."""
+    """Return the arguments of a bulk action as they are stored: the patch of an edit encrypted, if encryption is on."""
     if PATCH not in arguments:
         return dict(arguments)
     return {**arguments, PATCH: content.sealed_text(arguments[PATCH], Part.PATCH)}

@@ -225,17 +225,19 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let the DLQ's lanes continue that a parked letter held, if it is not parked now, or `when_parked` is not hold.
+    """Let the lanes of a DLQ continue that a parked letter held, if the letter left the parking lot, or may not hold.
+
+    A parked letter holds its lane only while the DLQ's setting `when_parked` is hold.
 
     Lanes that a rule holds stay held. This function commits by itself. Do not call it with a lock on the DLQ's row,
     because other transactions lock lanes first: both would wait for each other.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
-        rows.in_transaction(partial(_go_on, held[first : first + _GROUP]))
+        rows.in_transaction(partial(_advance_locked, held[first : first + _GROUP]))
 
 
-def _go_on(some: list[int]) -> None:
+def _advance_locked(some: list[int]) -> None:
     lanes.lock(some, [None] * len(some))
     lane_state.advance(some, [None] * len(some))
 

@@ -50,7 +50,7 @@ SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, coalesce(nullif(g.name, ''), g.ti
         OR position(lower(%(text)b::text) IN lower(concat_ws(' ', g.name, g.title, g.note, g.assigned_to))) > 0)
 """  # noqa: S608  # the inserted text is a constant
 
-#: SQL of each order of the list. "new": open groups created in the last 24 hours, other open groups, then the rest.
+#: SQL of each order of the list. "new": open groups of the last 24 hours, then other open groups, then other groups.
 ORDERS: Final[dict[str, LiteralString]] = {
     "new": "g.status = 'open' AND g.created_at > redrive_now() - interval '1 day' DESC, g.status = 'open' DESC, "
            "p.last_at DESC",
@@ -215,7 +215,7 @@ def group_page(  # noqa: PLR0913  # each by its name
     """Return up to `limit` failure groups in the order `order` (a key of `ORDERS`), without the first `offset` groups.
 
     `dlq`, `status`: only groups of this DLQ, with this status; None: any. `text`: only groups that have this text in
-    title, note or assignee.
+    title, note or assignee. `seen`: only groups of DLQs that the person who asks sees.
     """
     values = {
         "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "text": text, "limit": limit, "offset": offset,

@@ -145,7 +145,7 @@ UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 class UngroupedLetter:
     """A letter that needs a failure group, and what is known about its failure.
 
-    `body` None: it is too large, or deleted.
+    `body` None: it is too large, or deleted. `version`: a text that changes with every write of the letter's row.
     """
 
     id: int
@@ -192,8 +192,8 @@ def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
     """Put each letter into the failure group of its cause, in the caller's transaction; return how many were put.
 
-    Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
-    captured or parked after the group was resolved.
+    `causes`: by letter id. Letters that are locked, or changed since they were read, are skipped. A resolved group is
+    reopened if a letter was captured or parked after the group was resolved.
     """
     values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))
@@ -225,6 +225,6 @@ def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection
 def record_release(letters: Collection[int]) -> None:
     """Record, in the failure groups of these letters, that letters of the group are released now.
 
-    Lock the letters before.
+    The caller has locked the letters.
     """
     rows.execute(_REPLAYED, {"letters": list(letters)})

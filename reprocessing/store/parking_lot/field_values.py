@@ -60,7 +60,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class ValueGroup:
-    """How many letters have one value in a field. `oldest`: when the oldest of them was sent; `sample`: its id."""
+    """How many letters have a value in a field. `oldest`: when the oldest letter was sent; `sample`: its id."""
 
     value: FieldValue
     letters: int
@@ -109,7 +109,7 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
             shown = viewed_content.masked_by(rules(one.dlq_id), one.body, unpack_attributes(one.attributes))
             value = value_of(wanted, LetterFacts(one.message_id, shown.body, shown.attributes, {}))
             read += 1
-            groups[value] = _with(groups.get(value), value, one)
+            groups[value] = _add_to_group(groups.get(value), value, one)
         if time.monotonic() > ends:
             break
     return ValueGroups(tuple(sorted(groups.values(), key=lambda group: -group.letters)), read)
@@ -125,7 +125,7 @@ def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Se
     return rows.column(int, _MAY_HAVE, {"letters": list(among), "text": text.encode(), "number": is_number})
 
 
-def _with(group: ValueGroup | None, value: FieldValue, one: _Content) -> ValueGroup:
+def _add_to_group(group: ValueGroup | None, value: FieldValue, one: _Content) -> ValueGroup:
     if group is None:
         return ValueGroup(value, 1, one.first_sent_at, one.id)
     is_older = one.first_sent_at < group.oldest

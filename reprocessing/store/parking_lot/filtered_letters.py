@@ -27,7 +27,7 @@ MAX_COUNT: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ListedLetter:
-    """A letter as it is shown in lists, without its bytes."""
+    """A letter as it is shown in lists, without its bytes. `key`: its ordering key. `cause`: its group's title."""
 
     id: int
     public_id: UUID

@@ -7,7 +7,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Parked letters of a run that are read at most.
+#: Highest number of parked letters of a run that are counted.
 MAX_READ: Final = 5_000
 
 # Reads a bounded part of the index of a run's letters. The columns are compared as a row and ordered: else PostgreSQL
@@ -38,5 +38,5 @@ class GroupOfRun:
 
 
 def groups_of_run(run: int) -> list[GroupOfRun]:
-    """Return how many letters of a run are parked, by failure group, the largest first; at most 10,000 are read."""
+    """Return how many letters of a run are parked, by failure group, the largest first; at most 5,000 are counted."""
     return rows.fetch(GroupOfRun, _GROUPS, {"run": run, "most": MAX_READ})

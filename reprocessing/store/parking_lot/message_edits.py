@@ -20,7 +20,7 @@ from reprocessing.store.routing.routing_decisions import BY_HAND
 
 @dataclass(frozen=True, slots=True)
 class EditableLetter:
-    """A letter with the bytes that would be sent, and with values by which a page detects that the letter has changed.
+    """A letter with the bytes that would be sent. A page detects a change of the letter by these values.
 
     Attributes:
         revision: number of the revision that would be sent; 0: the captured bytes.

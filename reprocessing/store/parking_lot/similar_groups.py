@@ -56,19 +56,19 @@ class _There:
 
 
 def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
-    """Return, for each new shape (set of a body's fields), the digest of a similar one, whose failure group it joins.
+    """Return, for each new shape (set of keys of a JSON body), the digest of the similar shape whose group it joins.
 
-    Locks the rows of the DLQs' shapes. New shapes without a similar shape are left out. `causes`: the DLQ's id and the
-    failure cause of each message.
+    New shapes without a similar shape are left out. If a shape is new, `lock_shapes` is called for its DLQ. `causes`:
+    the DLQ's id and the failure cause of each message.
     """
     seen = Counter((dlq, cause.digest, cause.keys) for dlq, cause in causes if cause.keys)
     if not seen:
         return {}
-    if not (new := _new(seen)):
+    if not (new := _unstored(seen)):
         return {}
     dlqs = sorted({dlq for dlq, _, _ in new})
     lock_shapes(dlqs)
-    new = _new(seen)  # another worker may have stored some of them meanwhile
+    new = _unstored(seen)  # another worker may have stored some of them meanwhile
     known = defaultdict[int, list[Shape]](list)
     for row in rows.fetch(_Known, _KNOWN, {"dlqs": dlqs, "most": MOST}):
         known[row.dlq_id].append(Shape(bytes(row.fingerprint), tuple(row.keys), leads=row.leads, place=row.id))
@@ -95,7 +95,7 @@ def merge_similar(joined: Mapping[Placed, bytes]) -> None:
         rows.execute(_JOIN, values)
 
 
-def _new(seen: Mapping[tuple[int, bytes, tuple[str, ...]], int]) -> dict[tuple[int, bytes, tuple[str, ...]], int]:
+def _unstored(seen: Mapping[tuple[int, bytes, tuple[str, ...]], int]) -> dict[tuple[int, bytes, tuple[str, ...]], int]:
     values = {"dlqs": [dlq for dlq, _, _ in seen], "digests": [digest for _, digest, _ in seen]}
     there = {(row.dlq_id, bytes(row.fingerprint)) for row in rows.fetch(_There, _THERE, values)}
     return {shape: n for shape, n in seen.items() if shape[:2] not in there}

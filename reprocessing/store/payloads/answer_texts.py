@@ -18,7 +18,7 @@ from reprocessing.store.payloads.content import Sealer
 #: Stored in place of a text that could not be encrypted. The outcome of the attempt is still recorded.
 NOT_KEPT: Final = "the text was not kept, because payload keys were not available"
 #: Shown in place of a text while a page does not show the payload.
-HIDDEN: Final = "its text may quote the payload, and is shown with it"
+HIDDEN: Final = "its text may quote the payload, and is shown only with the payload"
 _LONGEST: Final = 500
 
 

@@ -130,7 +130,7 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
         counts["attempts"] = rows.execute(_ATTEMPTS, values)
         counts["keys"] = rows.execute(_LANES, values)
         rows.execute(_BLANK, values)
-        _count(of, counts)
+        _add_counts(of, counts)
         return found
 
     done = rows.in_transaction(work)
@@ -150,7 +150,7 @@ def erase_history(of: Erasure, value: str) -> None:
 
         def work(table: str = table, statement: LiteralString = statement) -> None:
             rows.execute(_ALLOW, {})
-            _count(
+            _add_counts(
                 of, Counter({f"history of {table.removeprefix('redrive_')}": rows.execute(statement, _values(value))})
             )
 
@@ -163,7 +163,7 @@ def count_history(value: str) -> dict[str, int]:
     """Return, by table, how many rows have the value in one of the columns that `HISTORY` names."""
     counts = {}
     for table, (texts, objects) in HISTORY.items():
-        statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + _holds(texts, objects)  # noqa: S608  # constants
+        statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + _contains(texts, objects)  # noqa: S608  # constants
         counts[table.removeprefix("redrive_")] = rows.value(int, statement, _values(value))
     return {table: n for table, n in counts.items() if n}
 
@@ -173,7 +173,7 @@ def finish(of: Erasure) -> None:
     rows.execute(_FINISH, {"id": of.pk})
 
 
-def _count(of: Erasure, counts: Counter[str]) -> None:
+def _add_counts(of: Erasure, counts: Counter[str]) -> None:
     of.counts = dict(Counter(of.counts) + counts)
     rows.execute(_PROGRESS, {"id": of.pk, "counts": Jsonb(of.counts)})
 
@@ -188,10 +188,10 @@ def _statements() -> Iterator[tuple[str, LiteralString]]:
             name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
         ]
         sets += [name + " = redrive_erased(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
-        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _holds(texts, objects)  # noqa: S608
+        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _contains(texts, objects)  # noqa: S608
 
 
-def _holds(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
+def _contains(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
     found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
     found += [_CHANGES.format(name) for name in objects]
     # Every statement has the same parameters.

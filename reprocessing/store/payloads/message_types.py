@@ -25,6 +25,7 @@ from reprocessing.store.payloads import content, viewed_content
 
 #: How many of a DLQ's newest finished letters are searched for a delivered letter of a type.
 LOOKED_AT: Final = 1_000
+# How many delivered letters, and bytes of their bodies, are read in a search at most.
 _READ, _BYTES = 200, 4_194_304
 
 _CONTENT = """

@@ -1,4 +1,4 @@
-"""Remove the content of letters for ever: payloads, edits and texts of reports, in the caller's transaction.
+"""Remove the content of letters permanently: payloads, edits and texts of reports, in the caller's transaction.
 
 A letter whose content was removed is not sent any more: captured and parked letters are discarded. Letters that are
 queued or being sent are left out.

@@ -46,7 +46,8 @@ def view_content(
 ) -> ViewedContent | None:
     """Return a letter's content for a person, and record the view; None: the content, or the edit, does not exist.
 
-    Values are masked by the rules of the letter's DLQ, unless `revealed`. The caller has checked that the person sees
+    `revision`: the number of an edit, `CAPTURED`, or `TO_SEND` (the last edit, or else the captured content). Values
+    are masked by the rules of the letter's DLQ, unless `revealed`. The caller has checked that the person sees
     the DLQ and has the permission view_payload; for `revealed` also reveal_payload, and `why` is the person's reason.
 
     Raises:

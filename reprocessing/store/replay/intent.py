@@ -175,7 +175,7 @@ class IntendedSend:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
-    waits_for_outcomes: bool | None = None  #: false: acceptance of a letter lets the run send the next one of its lane
+    waits_for_outcomes: bool | None = None  #: false: a lane's next letter is sent when the last is accepted
     unreadable: str = ""  #: why the payload cannot be decrypted, so that it is not sent; empty: it can
 
 

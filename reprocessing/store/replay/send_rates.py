@@ -15,9 +15,9 @@ RUN_WINDOW: Final = 60.0
 #: Newest attempts of a target that are read: 20,000 divided by the number of DLQs, but at least 60, and at most 1,000.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
-# Reads the newest `most` attempts of each target by index; attempts of other DLQs do not count. If all of them are
-# inside the window, the rate is measured since the oldest of them. An attempt is of its run's DLQ, and attempts are
-# counted by run before runs are read: their letters, some thousand rows, are not read.
+# Reads the newest `most` attempts of each target by index; attempts of other DLQs do not count. If all these attempts
+# are inside the window, the rate is measured since the oldest of these attempts. The DLQ of an attempt is found by its
+# run, not by its letter, so that thousands of letters need not be read.
 _RATES: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), pair AS MATERIALIZED (

@@ -30,7 +30,7 @@ class Settlement:
     outcome: AttemptOutcome | None
     state: LetterState
     claim: str  #: the new state of the letter's claim: held, free, delivered
-    sent_message_id: str | None = None
+    sent_message_id: str | None = None  #: the message id that the target gave
     deadline: float | None = None  #: seconds from now in which the message may come back, or be in its target
     due: float | None = None  #: seconds from now until the letter may be sent again
     detail: str | None = None
@@ -38,9 +38,8 @@ class Settlement:
     counted: bool = True  #: the attempt counts against the DLQ's limit
     known: bool = False  #: the outcome is a known failure, so that the letter's `epoch` is raised
     frees_lane: bool = False  #: the lane's next letter need not wait for this letter's outcome
-    counts_as_failure: bool | None = (
-        None  #: whether it counts as a failure (True) or success (False) of the target; None: neither, or not known
-    )
+    #: whether the attempt counts as a failure (True) or success (False) of the target; None: neither, or not known
+    counts_as_failure: bool | None = None
     taken: bool = False  #: the target accepted the message
 
 
@@ -180,7 +179,10 @@ def returned_attempts(sent: Mapping[int, str]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class LetterClosing:
-    """A letter that is to be parked, discarded or closed as a duplicate, and is not sent again."""
+    """A letter that is to be parked, discarded or closed as a duplicate (`state`), and is not sent again.
+
+    `original`: the id of the delivered letter, if this letter is a duplicate.
+    """
 
     letter_id: int
     state: LetterState

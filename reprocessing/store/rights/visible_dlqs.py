@@ -116,7 +116,7 @@ def has_teams() -> bool:
     return DeadLetterQueue.teams.through.objects.exists()
 
 
-def _path(name: str) -> Callable[[Ids], Q]:
+def _where_in(name: str) -> Callable[[Ids], Q]:
     return lambda ids: Q(**{f"{name}__in": ids})
 
 
@@ -206,10 +206,10 @@ def _everybody(_: Ids) -> Q:
 
 #: For each model, the condition that selects the rows of given DLQs. All admin pages use it.
 _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
-    DeadLetterQueue: _path("pk"),
-    **dict.fromkeys((Letter, ParkedLetter, Lane, Run, Source, FailureGroup, Incident), _path("dlq")),
-    **dict.fromkeys((Attempt, ParkingQueueMessage), _path("letter__dlq")),
-    Wave: _path("run__dlq"), Notification: _path("incident__dlq"), NotificationRoute: _routes,
+    DeadLetterQueue: _where_in("pk"),
+    **dict.fromkeys((Letter, ParkedLetter, Lane, Run, Source, FailureGroup, Incident), _where_in("dlq")),
+    **dict.fromkeys((Attempt, ParkingQueueMessage), _where_in("letter__dlq")),
+    Wave: _where_in("run__dlq"), Notification: _where_in("incident__dlq"), NotificationRoute: _routes,
     Rule: _rules, RateClass: _rate_classes, Target: _targets, Breaker: _breakers,
     **dict.fromkeys((TargetCheck, HealthCheck), _of_targets),
     Report: _reports, Reporter: _reporters, BulkAction: _bulk_actions, AuditEntry: _audit_entries,
@@ -219,6 +219,6 @@ _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
 }  # fmt: skip
 #: For each model whose rows several DLQs can use, the condition that selects the rows that no other DLQ uses.
 _UNSHARED: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
-    Target: _unshared_targets, Rule: _path("dlq"),
+    Target: _unshared_targets, Rule: _where_in("dlq"),
     Breaker: lambda ids: Q(target__in=Target.objects.filter(_unshared_targets(ids)).values("pk")),
 }  # fmt: skip

@@ -118,7 +118,7 @@ SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)
 """
 
 # Lanes with an open breaker or an unhealthy target are not leased, so changed rules would not decide about their heads.
-# This statement forgets the breaker of such lanes: each can then be leased once, and the rules decide about its head.
+# This statement removes the breaker from such lanes: each can then be leased once, and rules decide about its head.
 _LOOK_AGAIN = f"""
 WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
 UPDATE redrive_lane n SET breaker_id = NULL
@@ -202,7 +202,7 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Let due lanes whose breaker permits no send be leased once, so that changed rules decide about their heads.
 
-    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force.
+    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rule is valid now.
     If not, lanes are also left out if rules have never decided about their head.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):

@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-A change of the rules in force raises the rulebook's version (a number) in the same transaction. After the commit, the
-caller reschedules the letters that the former rules held or delayed.
+A change of a rule raises the rulebook's version (a number) in the same transaction. After the commit, the caller
+reschedules the letters that the former rules held or delayed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
     """Create the rule, or change it; if its target is new, also save the target.
 
     A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
-    of the approval that is being executed, or the `guard.Parts` of an apply, or None, if the person `by` acts alone.
+    of the approval that is being executed; or the `guard.Parts` of `apply_config`; None: the person `by` acts alone.
 
     Raises:
         InvalidRule: the rule could not be evaluated or applied.
@@ -93,10 +93,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
         if not changes and not new:
             return RuleChange(row.pk, new=False)
         if row.enabled or (was and was.enabled):
-            told = {"fields": rule_fields.write(fields), "differences": _told(changes)}
-            _pass(DeedKind.SAVE_RULE, row, told, by=by, approval=approval, before=was)
+            arguments = {"fields": rule_fields.write(fields), "differences": _as_lists(changes)}
+            _check_approval(DeedKind.SAVE_RULE, row, arguments, by=by, approval=approval, before=was)
         if row.target is not None:
-            row.target = _known(row.target)
+            row.target = _stored_target(row.target)
         if new:
             row.created_by = by
             row.save(force_insert=True)
@@ -122,7 +122,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cov
             return False
         if enabled:
             check(row)
-        _pass(DeedKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
+        _check_approval(DeedKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.raise_version()
@@ -138,7 +138,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         if row.enabled:
-            _pass(DeedKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
+            _check_approval(DeedKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=False)
         before = [Difference(row.name, column, as_json(getattr(row, column)), None) for column in FIELDS]
         _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
@@ -146,7 +146,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled. Before, remove the rule from its letters, in several transactions."""
+    """Delete a rule that `remove` disabled. First clear `rule_id` of the rule's letters, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -167,7 +167,7 @@ def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleC
         row, new = RateClass.objects.get_or_create(name=name)
         if changes or new:
             RateClass.objects.filter(pk=row.pk).update(**dict(fields))
-            _review({"rate class": name}, changes, new=new, by=by, reason=reason)
+            _audit({"rate class": name}, changes, new=new, by=by, reason=reason)
         return RuleChange(row.pk, new, changes)
 
 
@@ -198,16 +198,16 @@ _TITLES = {
 }  # fmt: skip
 
 
-def _pass(  # noqa: PLR0913  # each by its name
-    kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
+def _check_approval(  # noqa: PLR0913  # each by its name
+    kind: DeedKind, row: Rule, arguments: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
 ) -> None:
-    """Refuse a change of a rule in force that needs a second person; the rule may affect any number of messages."""
+    """Refuse a change of an enabled rule that needs a second person; the rule may affect any number of messages."""
     messages = messages_of(row, before if before and before.enabled else row)
     about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
     if kind is DeedKind.SWITCH_RULE:
-        title = f"{'Enable' if told['enabled'] else 'Disable'} the rule {row.name}"
-    deed = Deed(kind, title, {"name": row.name, "about": about, **told})
+        title = f"{'Enable' if arguments['enabled'] else 'Disable'} the rule {row.name}"
+    deed = Deed(kind, title, {"name": row.name, "about": about, **arguments})
     guard.check(deed, messages, by=by, approval=approval)
 
 
@@ -229,11 +229,11 @@ def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
     return messages_of(*in_force) if in_force else {}
 
 
-def _told(changes: list[Difference]) -> list[list[Any]]:
+def _as_lists(changes: list[Difference]) -> list[list[Any]]:
     return [[change.field, change.before, change.after] for change in changes]
 
 
-def _known(target: Target) -> Target:
+def _stored_target(target: Target) -> Target:
     """Return the stored target; if it is not stored yet, store it."""
     if not target._state.adding:  # noqa: SLF001 - Django's own word for a row that is not stored
         return target
@@ -243,7 +243,7 @@ def _known(target: Target) -> Target:
     return known or target
 
 
-def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a row
+def _audit(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a row
     AuditEntry.objects.create(
         act=AuditAct.ADDED if new else AuditAct.CHANGED, by=by, reason=reason, **about,
         before=of | ({} if new else {change.field: change.before for change in changes}),
@@ -252,4 +252,4 @@ def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str
 
 
 def _record(row: Rule, changes: list[Difference], by: str, reason: str, *, new: bool = False) -> None:
-    _review({"rule": row.name}, changes, new=new, by=by, reason=reason, rule=row, dlq=row.dlq)
+    _audit({"rule": row.name}, changes, new=new, by=by, reason=reason, rule=row, dlq=row.dlq)

@@ -1,4 +1,4 @@
-"""Read the rules in force, and the rulebook's version: a number that every change of a rule raises."""
+"""Read the rules in force (enabled and valid now), and the rulebook's version, which every change of a rule raises."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BoundRule:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The rules in force, in the order in which they are tried, and the rulebook's version."""
+    """The rules that are enabled and valid now, in the order in which they are tried, and the rulebook's version."""
 
     version: int
     rules: tuple[BoundRule, ...]
@@ -139,7 +139,7 @@ def _next(now: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleStatus:
-    """A rule in force: its name, what it does, how often it decided, and its errors."""
+    """An enabled rule that is valid now: its name, what it does, how often it decided, and its errors."""
 
     name: str
     action: str
@@ -175,7 +175,7 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force, in the order in which they are tried, with how often each decided.
+    """Return the rules that are enabled and valid now, in the order in which they are tried; each with its counts.
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """

@@ -80,7 +80,7 @@ def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
 
 def next_batches(run: int) -> list[list[int]]:
     """Return the letter ids of a run's next batches (2,000 letters each), in the order in which to enlist them."""
-    return _cut(rows.column(int, _NEXT, {"run": run, "limit": MAX_LOOKAHEAD}))
+    return _batches(rows.column(int, _NEXT, {"run": run, "limit": MAX_LOOKAHEAD}))
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
@@ -104,7 +104,7 @@ def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]
 
     `through`: only letters with ids up to this id.
     """
-    return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
+    return _batches(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 
 
 def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
@@ -112,7 +112,7 @@ def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
 
     None: the run is not running, AWS redrives the DLQ, or another worker enlists letters of the run now.
     """
-    return rows.in_transaction(partial(_pay, run, letters))
+    return rows.in_transaction(partial(_enlist, run, letters))
 
 
 def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
@@ -123,10 +123,10 @@ def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enliste
     Raises:
         NativeRedriveConflict: AWS's own redrive moves the messages of this DLQ.
     """
-    return rows.in_transaction(partial(_take, dlq, run, letters))
+    return rows.in_transaction(partial(_enlist_standing, dlq, run, letters))
 
 
-def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+def _enlist_standing(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     aws_redrives.lock_out_aws(dlq)
     if not rows.value(bool, _TURN, {"run": run}):
         return None
@@ -136,11 +136,11 @@ def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     return enlistment.enlist_letters(dlq, run, letters=selection.lock_free_letters(dlq, run, letters), free=True)
 
 
-def _cut(ids: list[int]) -> list[list[int]]:
+def _batches(ids: list[int]) -> list[list[int]]:
     return [ids[first : first + BATCH_LETTERS] for first in range(0, len(ids), BATCH_LETTERS)]
 
 
-def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+def _enlist(run: int, letters: Sequence[int]) -> Enlisted | None:
     if not rows.value(bool, _TURN, {"run": run}):
         return None
     found = rows.fetch(UnenlistedRun, _LOCK, {"run": run})

@@ -216,13 +216,13 @@ def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
 
     `returned` is counted up to 20,000 (`MAX_COUNT`).
     """
-    found = rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
+    found = rows.fetch(PlanFigures, _for_run(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
     return replace(found, returned=rows.value(int, _RETURNED, {"dlq": dlq, "most": MAX_COUNT}))
 
 
 def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
     """Return how many letters the run would park without sending them, by reason, the most frequent reason first."""
-    return rows.fetch(BlockedCount, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
+    return rows.fetch(BlockedCount, _for_run(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
@@ -230,12 +230,12 @@ def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) 
 
     `count_lag`: delay of SQS's counts in seconds.
     """
-    return rows.fetch(TargetFigures, _of(run, _SHARES), {"dlq": dlq, "run": run, **_lags(count_lag)})
+    return rows.fetch(TargetFigures, _for_run(run, _SHARES), {"dlq": dlq, "run": run, **_lags(count_lag)})
 
 
 def expiring_letters(dlq: int, *, run: int) -> list[ExpiringLetters]:
     """Return how many letters of a planned run expire, by target and hour, the soonest first."""
-    return rows.fetch(ExpiringLetters, _of(run, _EXPIRING), {"dlq": dlq, "run": run})
+    return rows.fetch(ExpiringLetters, _for_run(run, _EXPIRING), {"dlq": dlq, "run": run})
 
 
 def letter_figures(run: Run, *, count_lag: float) -> LetterFigures:
@@ -280,5 +280,5 @@ def _lags(count_lag: float) -> dict[str, float]:
     return {"count_lag": count_lag, "idle": IDLE_SECONDS}
 
 
-def _of(run: int | None, statement: LiteralString) -> LiteralString:
+def _for_run(run: int | None, statement: LiteralString) -> LiteralString:
     return statement.format(whose="run_id IS NULL" if run is None else "run_id = %(run)b::bigint")

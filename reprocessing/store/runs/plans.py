@@ -150,7 +150,7 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
 
 
 def set_choice(run: Run, choice: Choice, *, by: str, reason: str) -> bool:
-    """Change a plan's rate, waves and waiting for outcomes, with an audit log entry; return False if it is no plan."""
+    """Change a plan's rate, waves and waiting for outcomes, with an audit log entry; False: it is no longer a plan."""
     values = {
         "run": run.pk, "rate": choice.rate, "waits": choice.waits_for_outcomes, "waves": choice.waves, "by": by,
         "reason": reason,

@@ -154,8 +154,8 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
         return count_letters(run)
     capped = [state for state, n in found.items() if n == MAX_COUNT]
     if len(capped) == 1 and selected:
-        (one,) = capped
-        found[one] = max(MAX_COUNT, selected - sum(found.values()) + MAX_COUNT)
+        (largest,) = capped
+        found[largest] = max(MAX_COUNT, selected - sum(found.values()) + MAX_COUNT)
         capped = []
     named = {"duplicate": "closed_as_duplicate"}
     waiting = sum(found[state] for state in _UNSENT)

@@ -51,10 +51,10 @@ def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | 
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None
-    return sum((_of(asked, prices) for asked in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
+    return sum((_cost_of(asked, prices) for asked in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
 
 
-def _of(asked: _Asked, prices: Prices) -> Cost:
+def _cost_of(asked: _Asked, prices: Prices) -> Cost:
     each = prices.of(fifo=asked.fifo)
     return (
         pricing.cost_of_deletes(asked.n, each=each)

@@ -10,8 +10,8 @@ from reprocessing.store import rows
 
 #: Parked letters of a run are counted up to this number.
 MAX_PARKED: Final = 1_000
-#: Unfinished letters that are counted for a page of runs: 100,000 divided by the number of runs, but 2,000 for each
-#: run.
+#: Unfinished letters of a run are counted up to a number: 100,000 divided by the number of runs on the page, but at
+#: least 2,000.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
 # Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a

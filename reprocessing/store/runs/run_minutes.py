@@ -1,6 +1,6 @@
 """Count the attempts of each run by minute, and read the counts for the chart of a run's rate.
 
-A worker adds its counts every few seconds, at the end of a turn. The counts of a killed worker's last turn are missing.
+A worker adds its counts every few seconds. Counts that a killed worker had not yet added are missing.
 """
 
 from __future__ import annotations

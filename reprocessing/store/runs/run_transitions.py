@@ -103,10 +103,10 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
         aws_redrives.lock_out_aws(run.dlq_id)
         if move_run(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
-        much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
-        enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
+        is_large = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
+        enlisted = Enlisted(0, 0, 0) if is_large else enlist_letters(run.dlq_id, run.pk)
         # Checked after the run has adopted the letters of ended runs, so that these letters are counted.
-        _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
+        _check_approval(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)
         return enlisted
 
@@ -138,7 +138,7 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
 
     def work() -> RunBefore | None:
         if _is_in(run, state):
-            _pass(kind, run, by=by, approval=approval)
+            _check_approval(kind, run, by=by, approval=approval)
         was = move_run(run, [state], RunState.RUNNING, by=by, reason=reason)
         if was:
             waves.begin(run)
@@ -156,7 +156,7 @@ def _is_in(run: int, state: RunState) -> bool:
     return Run.objects.filter(pk=run, state=state).exists()
 
 
-def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
+def _check_approval(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
     """Refuse to start or continue a run that needs a second person's approval. A standing run is not checked."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):

@@ -127,7 +127,7 @@ def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None =
 
 
 def has_match(dlq: int, wish: Selection) -> bool:
-    """Return whether a captured letter of the DLQ, also one of a plan, fulfils the conditions of the selection."""
+    """Return whether a captured letter of the DLQ, even if a plan selected it, fulfils the selection's conditions."""
     return rows.value(bool, _HAS_MATCH, _values(dlq, 0, wish))
 
 

@@ -27,7 +27,7 @@ from reprocessing.store.safety.outage_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
-#: How often a breaker is read at most, if other processes change it meanwhile.
+#: Highest number of times that a call reads a breaker, if other processes change the breaker meanwhile.
 _LOOKS = 3
 
 
@@ -109,29 +109,32 @@ def move_breakers(ids: Collection[int]) -> list[MovedBreaker]:
     moved: list[MovedBreaker] = []
     left = sorted(set(ids))
     for _ in range(_LOOKS):
-        wanted = _wanted(left) if left else []
+        wanted = _needed_moves(left) if left else []
         done = _move(wanted) if wanted else set()
-        moved += [_told(move) for move in wanted if move.row.id in done and move.state != move.row.state]
+        moved += [_moved_breaker(move) for move in wanted if move.row.id in done and move.state != move.row.state]
         left = [move.row.id for move in wanted if move.row.id not in done]  # changed meanwhile: read them again
     return moved
 
 
-def _wanted(ids: Sequence[int]) -> list[_Move]:
+def _needed_moves(ids: Sequence[int]) -> list[_Move]:
     found = rows.fetch(_Row, _ROWS, {"ids": list(ids)})
     if not found:
         return []
     sizes = [row.window for row in found]
     seen = breaker_window.windows([row.id for row in found], [row.epoch for row in found], sizes)
-    moves = [(_of_canary if row.state == BreakerState.HALF_OPEN else _of_sends)(row, seen[row.id]) for row in found]
+    moves = [
+        (_move_after_canary if row.state == BreakerState.HALF_OPEN else _move_after_sends)(row, seen[row.id])
+        for row in found
+    ]
     return [move for move in moves if move is not None]
 
 
-def _of_sends(row: _Row, seen: Window) -> _Move | None:
+def _move_after_sends(row: _Row, seen: Window) -> _Move | None:
     why = circuit_breaker.why_breaker_opens(row, seen.sends)
     return _Move(row, BreakerState.OPEN, row.cooldown, 0, why=why) if why else None
 
 
-def _of_canary(row: _Row, seen: Window) -> _Move | None:
+def _move_after_canary(row: _Row, seen: Window) -> _Move | None:
     """Return the breaker's next state after a canary; None: no change.
 
     If `canary_until` is null, the canary was counted as a success already, and only a later failure matters.
@@ -171,13 +174,13 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
     def move_all() -> set[int]:
         moved = set(rows.column(int, _MOVE, values))
-        _follow([move for move in wanted if move.row.id in moved])
+        _apply_effects([move for move in wanted if move.row.id in moved])
         return moved
 
     return rows.in_transaction(move_all) if any(move.state != move.row.state for move in wanted) else move_all()
 
 
-def _follow(moved: Sequence[_Move]) -> None:
+def _apply_effects(moved: Sequence[_Move]) -> None:
     """After breakers were opened or closed, mark attempts as `spared` (not counted), and open or end incidents.
 
     Call it in the transaction that moved the breakers.
@@ -201,10 +204,10 @@ def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved
         if (row.id, row.epoch) in failures
     ]
     done = _move(wanted) if wanted else set()
-    return [_told(move) for move in wanted if move.row.id in done]
+    return [_moved_breaker(move) for move in wanted if move.row.id in done]
 
 
-def _told(move: _Move) -> MovedBreaker:
+def _moved_breaker(move: _Move) -> MovedBreaker:
     row = move.row
     if move.state == BreakerState.OPEN:
         opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."

@@ -56,15 +56,18 @@ class _Failed:
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
     """Return, by the DLQ's id, the most common failure of its unfinished runs. `dlq`: only this DLQ; None: all."""
-    return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
+    return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 
 def of_run(run: int, dlq: int) -> CommonFailure | None:
-    """Return the most common failure of this run; None: none of the newest 100 attempts of each breaker failed."""
-    return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
+    """Return the most common failure of this run, a run of `dlq`, among the newest 100 attempts of each breaker.
+
+    None: none of these attempts failed.
+    """
+    return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 
-def _most(found: list[_Failed]) -> dict[int, CommonFailure]:
+def _most_common(found: list[_Failed]) -> dict[int, CommonFailure]:
     counts: dict[int, Counter[str]] = {}
     for failed in found:
         counts.setdefault(failed.dlq_id, Counter())[in_words(failed.outcome, failed.said)] += failed.n

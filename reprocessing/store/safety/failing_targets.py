@@ -170,8 +170,8 @@ def give_up_on_failing_targets() -> GivenUp:
                 pass
             case ParkMessage(why):
                 deletable += rows.in_transaction(partial(_park, failing, why))
-            case PauseRun(why, told):
-                done = rows.in_transaction(partial(pause_run, failing.run_id, why, told=told))
+            case PauseRun(why, public_why):
+                done = rows.in_transaction(partial(pause_run, failing.run_id, why, public_why=public_why))
                 paused += [done] if done else []
             case _ as never:
                 assert_never(never)
@@ -182,7 +182,7 @@ def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the run's only message for the target, unless its lane is leased, or a sent copy may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
-    rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
+    rows.execute(started_again, {"breaker": failing.breaker_id})  # `give_up_after` begins again
     lanes.lock([lane_id], [None])
     if put_off_letters([letter_id], owned=False):
         return []

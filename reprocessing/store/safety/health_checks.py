@@ -205,7 +205,7 @@ def record_results(found: Sequence[tuple[ClaimedCheck, HealthResult]]) -> int:
     if not found:
         return 0
     checks = [check for check, _ in found]
-    said = [_said(finding) for _, finding in found]
+    said = [_status_and_detail(finding) for _, finding in found]
     values = {
         **rows.arrays(ClaimedCheck, checks),
         "verdicts": [verdict for verdict, _ in said],
@@ -234,7 +234,7 @@ def remove_check(check: int, targets: Sequence[int], *, by: str, reason: str) ->
     return bool(rows.execute(_REMOVE, values))
 
 
-def _said(finding: HealthResult) -> tuple[str, str]:
+def _status_and_detail(finding: HealthResult) -> tuple[str, str]:
     match finding:
         case Healthy(detail):
             return HealthStatus.HEALTHY.value, detail

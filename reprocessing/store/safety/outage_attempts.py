@@ -2,8 +2,8 @@
 
 Such an attempt is *spared*. A failed attempt is spared if the circuit breaker opened after it, and no message that was
 sent between the attempt and the opening succeeded (docs/adr/0030). A failed canary is always spared. A letter's column
-`spared` is the number of its spared attempts since a person released it. Outcomes may become known only after the
-breaker opened. If such a message turns out to have succeeded, the attempt counts again before its letter is sent again.
+`spared` is the number of its spared attempts since a person released it. If it becomes known only later that a message
+sent between the attempt and the opening succeeded, the attempt counts again before its letter is sent again.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
-#: True of a letter l in DLQ d if its further failures count. A person has resumed the run after it had paused itself,
-#: and so said that its targets work; and `spared` has reached `max_attempts`. Without this rule, a run would retry for
-#: ever messages that no consumer can process.
+#: True of a letter l in DLQ d if its further failures count: `spared` has reached `max_attempts`, and a person has
+#: resumed the run after it had paused itself, which says that its targets work. Without this rule, a run would retry
+#: for ever messages that no consumer can process.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
-#: True of an attempt a whose message came back after the attempt had counted as a success. Such an attempt counts:
-#: canaries also seem to succeed there, so the breaker cannot show whether the target is down or the message cannot be
-#: processed.
+#: True of an attempt a whose message came back after the attempt had counted as a success. Such an attempt is not
+#: spared: canaries to such a target also seem to succeed, so the breaker cannot show whether the target is down or the
+#: message cannot be processed.
 SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
 #: True of an attempt a that failed, is not marked `spared` yet, and may have failed because of the target.

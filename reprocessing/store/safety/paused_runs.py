@@ -37,15 +37,16 @@ class PausedRun:
     dlq: str
 
 
-def pause_run(run_id: int, why: str, *, told: str | None = None) -> PausedRun | None:
+def pause_run(run_id: int, why: str, *, public_why: str | None = None) -> PausedRun | None:
     """Pause a running run, in the caller's transaction; return None if it no longer runs.
 
-    `why`: the reason on the run's page; it may quote a target's answer. `told`: the reason in notifications, which
-    must not quote a target's answer; None: `why`.
+    `why`: the reason on the run's page; it may quote a target's answer. `public_why`: the reason in notifications,
+    which must not quote a target's answer; None: `why`.
     """
     paused = rows.first(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
     if paused:
         announce_stopped(
-            paused.run_id, paused.name, dlq_id=paused.dlq_id, dlq=paused.dlq, why=why if told is None else told
-        )
+            paused.run_id, paused.name, dlq_id=paused.dlq_id, dlq=paused.dlq,
+            why=why if public_why is None else public_why,
+        )  # fmt: skip
     return paused

@@ -64,7 +64,7 @@ def step_due_ramps(ids: Collection[int]) -> int:
         return 0
     sizes = [circuit_breaker.WINDOW] * len(due)
     seen = breaker_window.windows([row.id for row in due], [row.epoch for row in due], sizes, settled=True)
-    steps = [(row, pace) for row in due if (pace := _pace(row, seen[row.id]))]
+    steps = [(row, pace) for row in due if (pace := _next_step(row, seen[row.id]))]
     if not steps:
         return 0
     values = {
@@ -76,7 +76,7 @@ def step_due_ramps(ids: Collection[int]) -> int:
     return rows.execute(_CLIMB, values)
 
 
-def _pace(row: _Due, seen: Window) -> RampStep | None:
+def _next_step(row: _Due, seen: Window) -> RampStep | None:
     if row.idle:
         return rate_ramp.restart_ramp(row, _IDLE_WHY)
     if seen.settled_at is None or seen.settled_at <= row.ramp_at:

@@ -23,7 +23,7 @@ SELECT b.id FROM redrive_breaker b
     OR b.target_id IN ({UNWELL})
 """  # noqa: S608  # the inserted text is a constant
 
-#: The attempts of a wave w that has a size, which is 100 at most. The columns are compared as a row, so that a planner
+#: The attempts of a wave w that has a size (at most 100). The columns are compared as a row, so that a planner
 #: with old statistics reads the attempts in the order of the index.
 OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
@@ -128,7 +128,7 @@ class SendLimit:
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
     step_due: bool  #: whether the next step of the ramp-up is due
-    class_rate: float | None
+    class_rate: float | None  #: the rate class's limit (letters/s); `class_burst`: letters at once; None: no limit
     class_burst: float | None
     rules: int  #: the rulebook's version
 
@@ -158,9 +158,9 @@ def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Co
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
-def make_breakers(places: Collection[tuple[int, int]]) -> None:
+def make_breakers(pairs: Collection[tuple[int, int]]) -> None:
     """Create the circuit breakers that are missing, for these pairs of ids (target, rate class)."""
-    some = sorted(places)
+    some = sorted(pairs)
     rows.execute(
         _BREAKERS, {"targets": [target for target, _ in some], "classes": [rate_class for _, rate_class in some]}
     )

@@ -254,11 +254,11 @@ def _move(run: int) -> PausedRun | None:
             case WaitForOutcomes():
                 return None
             case NextWave(size):
-                _follow(run, size)
+                _open_next(run, size)
             case RepeatWave():
-                _follow(run, wave.size)
+                _open_next(run, wave.size)
             case OpenBreakers() | RestartWaves():
-                _follow(run, SIZES[0])
+                _open_next(run, SIZES[0])
             case PauseRun(why):
                 rows.execute(_SETTLE, {"run": run})
                 return pause_run(run, f"Paused automatically: {why}.")
@@ -267,6 +267,6 @@ def _move(run: int) -> PausedRun | None:
     return None
 
 
-def _follow(run: int, size: int | None) -> None:
+def _open_next(run: int, size: int | None) -> None:
     rows.execute(_SETTLE, {"run": run})
     rows.execute(_OPEN, {"run": run, "size": size})

@@ -38,7 +38,7 @@ _PREFIX: Final[LiteralString] = f"""l.id IN (
 #: Parts of SQL parameters' names, one for each condition of a filter (`message_filter.MAX_CONDITIONS`).
 _NUMBERS: Final[tuple[LiteralString, ...]] = ("0", "1", "2")
 
-#: SQL: ids of letters in which any search field has the value `named`. It is a part of the condition on ids and keys.
+#: SQL: ids of letters in which any search field has the value `named`, for `filter_conditions`.
 NAMED: Final[LiteralString] = f"""
 SELECT s.letter_id FROM redrive_search_entry s
  WHERE s.name = ANY(%(any_names)b::text[]) AND s.value = ANY(%(any_values)b::text[]) AND {_SEEN}

@@ -30,7 +30,7 @@ SELECT l.id, l.message_id, p.body, p.attributes, p.system
   JOIN redrive_payload p ON p.letter_id = l.id
 """
 
-# If two workers continue from the same place, only the first succeeds. A worker with outdated settings fails.
+# If two workers index the same batch, only the first succeeds. A worker with outdated settings fails.
 _ADVANCE = """
 UPDATE redrive_dlq SET search_reindex_below = nullif(%(next)b::bigint, 0)
  WHERE id = %(dlq)b::bigint AND search_version = %(version)b::int AND search_reindex_below = %(below)b::bigint
@@ -96,7 +96,7 @@ def messages_of(part: Part) -> list[StoredMessage]:
 
 
 def write_part(settings: SearchSettings, part: Part, letters: Sequence[int], entries: Sequence[Entry]) -> bool:
-    """Replace the search entries of a batch, and store the place of the next batch, in one transaction.
+    """Replace the search entries of a batch, and store where the next batch begins, in one transaction.
 
     Return False, and write nothing, if the settings changed meanwhile, or another worker was faster.
     """

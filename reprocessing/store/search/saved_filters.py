@@ -50,7 +50,7 @@ def filters_seen_by(user: User) -> list[Saved]:
 def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | None) -> None:
     """Save a filter, for the person (`team` None) or for a team of the person.
 
-    The filter is stored without limits on what the person may see. Whoever opens it finds what they may see.
+    The person's limits (DLQs, masked values) are not stored: the limits of the person who opens the filter apply.
 
     Raises:
         InvalidFilter: a filter of this name exists, or the person sees 50 saved filters already.

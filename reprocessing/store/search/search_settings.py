@@ -64,8 +64,8 @@ class SearchSettings:
         """Return a digest of all settings on which indexed values depend; empty: the DLQ has no search fields."""
         if not self.declared:
             return ""
-        told = [_FORM, self.declared, self.masks, conf.current().masked_fields, payload_keys.encrypts()]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        inputs = [_FORM, self.declared, self.masks, conf.current().masked_fields, payload_keys.encrypts()]
+        return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:16]
 
     @property
     def is_stale(self) -> bool:

@@ -1,6 +1,6 @@
 """Store message filters as JSON, in bulk actions, requests for approval and saved filters.
 
-With encryption, the conditions that may have values of messages are sealed with the installation's key.
+If encryption is on, the conditions that may have values of messages are encrypted (sealed) with the installation's key.
 """
 
 from __future__ import annotations

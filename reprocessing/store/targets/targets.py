@@ -58,7 +58,7 @@ def write_target(arn: str, fields: Fields) -> Target:
     if "watched_by" in row:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
     target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
-    _keep_policy(target)
+    _sync_policy_check(target)
     _write_breakers(target, fields)
     return target
 
@@ -111,7 +111,7 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
     return values
 
 
-def _keep_policy(target: Target) -> None:
+def _sync_policy_check(target: Target) -> None:
     """Add a health check of the queue's redrive policy to a Celery target; remove this check from other targets.
 
     If the queue of a Celery target has no redrive policy, the target is unhealthy, and nothing is sent: the Celery

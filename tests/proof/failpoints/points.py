@@ -159,7 +159,7 @@ POINTS: Final = (
         shapes=OUTAGE, most=2, in_database=True,
     ),
     Point(
-        name="waves begin anew, the old one not settled", where="reprocessing.store.safety.waves:_follow",
+        name="waves begin anew, the old one not settled", where="reprocessing.store.safety.waves:_open_next",
         only=lambda _run, size: size == 1, shapes=OUTAGE, most=2, in_database=True,
     ),
     Point(

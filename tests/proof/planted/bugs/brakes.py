@@ -150,7 +150,7 @@ other-epochs-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_
 @reprocessing/store/safety/paused_runs.py
 @tests/reprocessing/store/notifications/test_run_events.py
 a-notification-quotes-an-answer: test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer
--why=why if told is None else told
+-why=why if public_why is None else public_why
 +why=why
 
 @reprocessing/store/safety/redrive_loops.py

@@ -77,6 +77,6 @@ a-canary-that-says-nothing-ends-an-outage: test_failing_since_lasts_from_the_fir
 @reprocessing/store/safety/failed_answers.py
 @tests/reprocessing/commands/runs/test_why_attempts_fail.py
 every-attempt-is-read-to-say-why-some-fail: test_no_more_attempts_are_read_than_the_newest_of_each_breaker
--    return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
-+    return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": 2**31 - 1})).get(dlq)
+-    return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
++    return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": 2**31 - 1})).get(dlq)
 """)

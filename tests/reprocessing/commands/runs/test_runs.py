@@ -307,5 +307,5 @@ def test_a_run_whose_last_letters_are_awaited_says_for_what_and_until_when(
     (later,) = ask_json("show_runs", bench.name)["runs"]
     assert 400 < told["forecast_seconds"] - later["forecast_seconds"] < 600
     said = ask("show_runs")
-    assert f"awaits    2 messages sent to {bench.name}: another look at {bench.name}, at " in said
+    assert f"awaits    2 messages sent to {bench.name}: another check whether {bench.name} is empty, at " in said
     assert "ends      all are sent; the last outcome is known in about " in said

@@ -235,10 +235,10 @@ def test_the_status_names_each_missing_step_of_the_evidence(trial: Trial) -> Non
     assert trial.is_known(drained=2 * LAG + 12)
     steps.append(told())
     beginnings = [
-        f"a look at {name}, at {at(LAG)} or later: SQS's counts may lag by 60 s",
+        f"a check whether {name} is empty, at {at(LAG)} or later: SQS's counts may lag by 60 s",
         f"{name} has not been empty since it received the oldest message, at ",
         f"{name} to have no message in flight, or ",
-        f"another look at {name}, at ",
+        f"another check whether {name} is empty, at ",
         f"a capture of {name} that begins after ",
         "the next outcome check: the evidence is complete",
     ]

@@ -33,7 +33,8 @@ CANARY = "c4n4ry-of-a-customer"
 
 def test_a_run_that_pauses_itself_is_announced_once_and_concluded_when_resumed() -> None:
     run = Stock().run
-    assert together([partial(rows.in_transaction, partial(pause_run, run.pk, "why", told="told"))] * 4).count(None) == 3
+    pause = partial(pause_run, run.pk, "why", public_why="told")
+    assert together([partial(rows.in_transaction, pause)] * 4).count(None) == 3
     assert told("run_stopped") == [(f"run:{run.pk}", 1, True)]
     assert is_open("run_stopped")[f"run:{run.pk}"] == {
         "run": run.name, "run_id": run.pk, "dlq": run.dlq.name, "why": "told",
