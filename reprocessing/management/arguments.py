@@ -22,8 +22,8 @@ from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.configuration import keys
 
 OFF: Final = keys.OFF  #: the value of an option that removes a setting
-_LARGEST = 2**31 - 1  #: largest value of an integer column
-_DIGITS = 20  #: max digits of a number that is parsed
+_LARGEST = 2**31 - 1  #: largest value of an integer column of PostgreSQL
+_DIGITS = 20  #: max digits of a number; a longer text is refused unread
 _LONGEST_NAME = 100
 
 

@@ -25,8 +25,8 @@ _TAG: Final = "Stops"
 def stop_everything(request: HttpRequest, change: Change) -> StopAnswer:
     """Stop all sends.
 
-    After two seconds at most, no worker sends messages of any DLQ. Sends that have started finish, and their results
-    are recorded. Messages are still captured. Send the token of a user who sees all DLQs.
+    After two seconds at most, no worker sends messages of any DLQ. Sends in progress finish, and their results are
+    recorded. Messages are still captured. Send the token of a user who sees all DLQs.
     """
     caller_of(request).require_all_dlqs()
     return _stop(request, None, "Everything", change)

@@ -37,8 +37,7 @@ class Command(Console):
             "--position",
             type=whole_number(0),
             metavar="N",
-            help="place of the rule in the order of evaluation: rules with lower positions are evaluated first "
-            "(default: 100)",
+            help="position of the rule: rules with lower positions are evaluated first (default: 100)",
         )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
@@ -106,8 +105,8 @@ def _add_conditions(parser: CommandParser) -> None:
 def _add_action(parser: CommandParser) -> None:
     parser.add_argument(
         "--then", choices=[action.value for action in Action], metavar="ACTION",
-        help="what to do with matching messages: replay, send them; delay, send them after --delay; divert, send them "
-        "to --to; quarantine, park them; discard, never send them; hold, do not send them until the rule is changed, "
+        help="what to do with matching messages. replay: send them; delay: send them after --delay; divert: send them "
+        "to --to; quarantine: park them; discard: never send them; hold: do not send them until the rule is changed, "
         "disabled or has ended",
     )  # fmt: skip
     parser.add_argument(

@@ -32,9 +32,9 @@ class Command(Console):
 
     Messages that were unfinished in the backup may have been sent since. Run "hold" before workers start, to stop all
     sends. Then start workers: they capture, but send nothing. "report" counts these messages in three classes:
-    finished, the message is no longer in the DLQ, so it was probably delivered, parked or discarded since; unfinished,
-    the message is still in the DLQ; unknown, there is no evidence. "resolve" decides for each class: delivered, the
-    messages count as delivered; parked, park them; replay, send them. "release" lets workers send again.
+    finished (no longer in the DLQ, so probably delivered, parked or discarded since), unfinished (still in the DLQ),
+    and unknown (no evidence). "resolve" decides for each class: the messages count as delivered (decision delivered),
+    are parked (parked), or are sent (replay). "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -44,23 +44,23 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(
-            dest="deed", required=True, metavar="hold|report|resolve|release", help=_STEPS, parser_class=StrictParser
+        steps = parser.add_subparsers(
+            dest="step", required=True, metavar="hold|report|resolve|release", help=_STEPS, parser_class=StrictParser
         )
-        begin = deeds.add_parser("hold", help="stop all sends until after_restore release")
+        begin = steps.add_parser("hold", help="stop all sends until after_restore release")
         begin.add_argument(
             "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"
         )
         begin.add_argument(
             "--again",
             action="store_true",
-            help="PostgreSQL was restored once more: forget the decisions made since the last hold",
+            help="PostgreSQL was restored once more: delete the decisions made since the last hold",
         )
-        telling = deeds.add_parser(
+        telling = steps.add_parser(
             "report", help="show how many messages were unfinished in the backup, and what is known about them"
         )
         add_json(telling)
-        deciding = deeds.add_parser(
+        deciding = steps.add_parser(
             "resolve", help="decide what to do with finished, unfinished and unknown messages (see report)"
         )
         deciding.add_argument(
@@ -72,7 +72,7 @@ class Command(Console):
                 choices=[one.value for one in may_be],
                 help=f"decision about the messages that after_restore report lists as {kind}",
             )
-        release = deeds.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
+        release = steps.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
         release.add_argument(
             "--early",
             action="store_true",
@@ -82,7 +82,7 @@ class Command(Console):
             add_change_options(one)
 
     def answer(self, options: dict[str, Any]) -> None:
-        match options["deed"]:
+        match options["step"]:
             case "hold":
                 self.hold(options)
             case "report":
@@ -121,7 +121,7 @@ class Command(Console):
             return
         self.say(restore_output.hold_text(found))
         if options["again"] and not options["confirm"]:
-            self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are forgotten.")
+            self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are deleted.")
             return
         self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report shows more.")
 

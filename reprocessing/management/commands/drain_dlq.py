@@ -135,7 +135,10 @@ class Command(DrainCommand):
         self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption,
         limits: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan."""
+        """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan.
+
+        `wish`: which messages the run gets. `limits`: the run's own waves, rate and order.
+        """
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
@@ -173,7 +176,9 @@ class Command(DrainCommand):
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
     def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
-        """Show that no captured message fulfils the conditions of the selection.
+        """Show that no captured message fulfils the conditions of the selection (`wish`).
+
+        `new`: how many messages this command has captured.
 
         Raises:
             CommandError: the selection names a key or message ids.
@@ -190,13 +195,13 @@ class Command(DrainCommand):
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the DLQ is empty. Return the number of new messages, and the newest letter's id.
+        """Capture until the DLQ is empty. Return the number of new messages, and the id of the newest letter.
 
         The id is None if the DLQ was not emptied.
 
         Args:
-            dlq: the DLQ.
-            interruption: tells whether the user asked to end.
+            dlq: the DLQ to capture.
+            interruption: when called, returns whether the user asked the command to end.
             patient: also wait for messages that an interrupted capture received but did not store, to keep the order.
 
         Raises:

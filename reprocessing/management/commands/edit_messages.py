@@ -34,7 +34,7 @@ from reprocessing.store.parking_lot import bulk_actions
 
 #: Namespace of the ids of bulk actions: the same command gets the same id, so it continues the same bulk action.
 _TOKENS: Final = UUID("0c9e2a52-5d34-4f4a-8d5c-7f9f5f2c9a11")
-_WITHOUT_END: Final = 10**9  #: seconds that a dry run may take, so that it checks all messages
+_WITHOUT_END: Final = 10**9  #: max seconds of a dry run: in effect no limit, so that it checks all messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class _Chosen:
 class Command(ParkingCommand):
     """Edit the JSON bodies of parked messages by a JSON Patch (RFC 6902).
 
-    Everything that the patch does not name stays as it is, byte for byte. The captured messages are kept. A message
-    that the patch does not fit is not changed. --confirm needs the --selection that a dry run prints. If the command is
+    Everything that the patch does not name stays as it is, byte for byte. The captured originals are kept. Only
+    messages that the patch fits are changed. --confirm needs the --selection that a dry run prints. If the command is
     killed, run it again: each message is edited once.
 
     Examples:
@@ -147,8 +147,8 @@ class Command(ParkingCommand):
                 telling.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
         except KeyboardInterrupt:
             raise CommandError(
-                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. Its page in the "
-                "admin aborts it.",
+                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. To abort it, open "
+                "its page in the admin.",
                 returncode=130,
             ) from None
         if options["json"]:
@@ -203,7 +203,7 @@ def _sieve(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str, An
         letters = tuple(one.id for one in chosen)
         if len(letters) > MOST_SELECTED:
             raise CommandError(f"Nothing was done: --limit and --message-id select at most {MOST_SELECTED:,} messages.")
-    newest = max(one.since for one in chosen)  # messages that became old enough meanwhile were not shown
+    newest = max(one.since for one in chosen)  # exclude messages that reached --older-than after the dry run
     return MessageFilter(
         dlq=dlq.pk, reasons=tuple(options["parked_for"] or ()), key=options["key"], letters=letters,
         finished_before=None if options["older_than"] is None else newest + MICROSECOND,
@@ -217,7 +217,7 @@ def _preview_lines(found: EditPreview, wanted: BulkEdit, ids: Mapping[int, str])
     """
     yield from (f"  {operation}" for operation in operations_of(wanted.patch))
     after = "are released" if wanted.release else "stay parked"
-    yield f"The patch fits {found.fits:,} of {found.checked:,}. After it, they {after}."
+    yield f"The patch fits {found.fits:,} of {found.checked:,} messages. Edited messages {after}."
     for why, n, letter in found.unfit:
         yield f"  {n:,} not changed, since {why}: {ids.get(letter, letter)}{' …' if n > 1 else ''}"
     for sentence, n in found.touched:
@@ -233,7 +233,7 @@ def _result_lines(row: BulkAction) -> Iterable[str]:
     yield from (f"{n:,} skipped, since {why}" for why, n in told.most_common())
     if row.letters_skipped > sum(told.values()):
         more = row.letters_skipped - sum(told.values())
-        yield f"{more:,} more were skipped; only the first reasons are kept."
+        yield f"{more:,} more were skipped; their reasons were not stored."
     if row.state == BulkActionState.DONE and (gone := row.asked - row.done - row.letters_skipped) > 0:
         yield f"{gone:,} changed after the dry run, and were left as they are."
 

@@ -24,7 +24,7 @@ from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.payloads import viewed_content
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 #: Max characters of a body that are shown.
 _SHOWN = 400
 
@@ -153,13 +153,13 @@ def shown(body: bytes) -> str:
     return plain + ("…" if len(text) > _SHOWN else "")
 
 
-def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Told:
+def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Json:
     depths = {"visible": found.visible, "in_flight": found.in_flight, "delayed": found.delayed}
     seen = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
     return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": seen}
 
 
-def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
+def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Json:
     place = one.where if isinstance(one.where, LetterPlace) else None
     park = one.where if isinstance(one.where, Park) else None
     return {
@@ -179,7 +179,7 @@ def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
     }
 
 
-def _task_in_json(found: TaskMessage, *, bodies: bool) -> Told:
+def _task_in_json(found: TaskMessage, *, bodies: bool) -> Json:
     return {
         "name": found.task or None,
         "id": found.id or None,

@@ -18,8 +18,8 @@ class Command(Console):
     """Remove a source queue that no longer uses a DLQ.
 
     The command is refused while messages from the source queue are unfinished or parked, or while the source queue's
-    redrive policy names the DLQ. The history of messages from this source queue is kept. To add it again, use add_dlq
-    --source.
+    redrive policy names the DLQ. The history of messages from this source queue is kept. To add the queue again, use
+    add_dlq --source.
 
     Examples:
         remove_source orders orders-v1 --reason "queue was deleted"

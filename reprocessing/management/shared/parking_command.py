@@ -52,8 +52,8 @@ class ParkingCommand(Console):
     """A command that releases, discards or restores selected messages of a DLQ."""
 
     done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
-    act: ClassVar[Callable[..., Reviewed]]
-    deed: ClassVar[AuditAct]
+    act: ClassVar[Callable[..., Reviewed]]  #: the function that changes the messages
+    audit_act: ClassVar[AuditAct]  #: how the audit log and requests for approval name the change
     state: ClassVar[LetterState] = LetterState.PARKED  #: only messages in this state can be selected
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
@@ -126,7 +126,7 @@ class ParkingCommand(Console):
         Raises:
             ApprovalNeeded: a second person is needed; nothing was done.
         """
-        act_on_parked.check_whole(self.deed, [one.id for one in chosen], by=options["by"], **self.frozen(how))
+        act_on_parked.check_whole(self.audit_act, [one.id for one in chosen], by=options["by"], **self.frozen(how))
         decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}

@@ -63,7 +63,7 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
         "--jitter",
         dest="backoff_jitter",
         choices=Jitter.values,
-        help="jitter: full, wait a random part of the backoff; none, wait the whole backoff (default: full)",
+        help="jitter. full: wait a random part of the backoff; none: wait the whole backoff (default: full)",
     )
 
 
