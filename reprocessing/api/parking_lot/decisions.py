@@ -125,7 +125,8 @@ def _decide(  # noqa: PLR0913  # each of another kind
 ) -> DecisionAnswer:  # fmt: skip
     """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
-    `is_guarded`: whether the decision may need a second person.
+    `act`: changes the letters with these ids. `done`: what happened to them, such as "discarded". `target`: where the
+    messages are sent regardless of rules. `is_guarded`: whether the decision may need a second person.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)

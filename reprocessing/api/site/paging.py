@@ -53,8 +53,8 @@ def page_by_id(rows: QuerySet[Row], *, after: str, limit: int) -> tuple[list[Row
     return found[:limit], str(found[limit - 1].pk) if len(found) > limit else None
 
 
-def read_place(after: str) -> tuple[datetime, int] | None:
-    """Return the time and the letter id that `write_place` wrote into `after`; None if `after` is empty (first page).
+def read_cursor(after: str) -> tuple[datetime, int] | None:
+    """Return the time and the letter id that `write_cursor` wrote into `after`; None if `after` is empty (first page).
 
     Raises:
         Problem: `after` is not valid.
@@ -67,7 +67,7 @@ def read_place(after: str) -> tuple[datetime, int] | None:
     return _EPOCH + int(found[1]) * _MICROSECOND, int(found[2])
 
 
-def write_place(at: datetime, key: int) -> str:
+def write_cursor(at: datetime, key: int) -> str:
     """Return the `after` of the next page: the time and the letter id of this page's last message, as text."""
     return f"{(at - _EPOCH) // _MICROSECOND}-{key}"
 

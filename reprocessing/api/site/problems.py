@@ -27,8 +27,7 @@ from reprocessing.domain.errors import (
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
-#: Errors that mean that PostgreSQL cannot be used now. A change was made completely or not at all: it is one
-#: transaction.
+#: Errors that mean that PostgreSQL cannot be used now. A change is one transaction: it was made fully or not at all.
 OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
 _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Type: application/json."
 
