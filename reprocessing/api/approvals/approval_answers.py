@@ -25,7 +25,7 @@ class ApprovalView(Answer):
     id: int
     title: str
     deed: str = Field(description="kind of the change, such as release or start_run")
-    state: str = Field(description="open, approved, declined, expired, void (something changed) or alone (not approved)")
+    state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
     messages: int | None = Field(description="number of messages that change; null: no limit")
     preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
     by: str

@@ -85,7 +85,7 @@ class EditView(Answer):
 
 
 class DeliveryView(Answer):
-    """Whether the message was delivered (`worked`; null: not known), how and since when this is known, and a sentence."""
+    """Whether the message was delivered (`worked`; null: unknown), how and since when this is known, and a sentence."""
 
     how: str
     worked: bool | None

@@ -26,7 +26,7 @@ class PlanRequest(Change):
     sent_before: Moment | None = Field(None, description="first sent before this time")
     key: Key | None = Field(None, description="ordering key")
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
-    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as the DLQ is set)")
+    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as in the DLQ)")
     rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = Field(
         None, description="max messages/s of this run to each target (default: the targets' rates)"
     )
