@@ -197,8 +197,8 @@ def _nothing_else(_request: HttpRequest) -> HttpResponseBase:
 def prepare_pages() -> None:
     """Load all URLs and templates, then exempt all objects of this process from garbage collection.
 
-    Otherwise, first requests would need half a second for it. And one request in some hundred would wait 0.1 s for a
-    full collection, which would look at a quarter of a million objects that live as long as the process.
+    Otherwise, the first requests would load them, for half a second. And one request in several hundred would wait
+    0.1 s for a full collection of 250,000 objects that live as long as the process.
     """
     reverse("admin:index")
     for folder in get_app_template_dirs("templates"):

@@ -60,7 +60,7 @@ def _check(queue_urls: Mapping[str, str], long_poll_seconds: int) -> None:
         if url.endswith(".fifo"):
             raise BrokerIsMisconfigured(
                 f"The queue {name} is FIFO ({url}). Make it a standard queue: Celery does not keep the order of a FIFO "
-                "queue, and one task that waits would hold up its whole group."
+                "queue, and one task that waits would hold up its whole message group."
             )
     if not 1 <= long_poll_seconds <= LONGEST_POLL:
         raise BrokerIsMisconfigured(

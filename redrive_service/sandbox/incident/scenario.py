@@ -28,7 +28,7 @@ class Scenario:
     A step is taken when a status report of the service shows the step's condition.
 
     Attributes:
-        brakes: the waves, ramp-up, rule and circuit breaker in the status reports so far.
+        brakes: what the status reports so far show of waves, ramp-up, rule and circuit breaker.
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:

@@ -178,9 +178,9 @@ class Shop:
         ]
         return ((max(well_until, default=failed[0]["started"]), failed[-1]["ended"]),)
 
-    def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
+    def judged(self, experiment: Experiment, records: ServiceRecords) -> Judgement:
         """Return the judge's result about everything since this shop opened its queues."""
-        return judge(experiment, self.calls(), self.consumed(), books)
+        return judge(experiment, self.calls(), self.consumed(), records)
 
     def _open_queues(self) -> None:
         self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's max retention

@@ -10,7 +10,7 @@ import orjson
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
 from redrive_service.sandbox.sqs.call_log.call_file import CallFile
 
-# Limits of a temporary file. When the second temporary file is full, the first is deleted.
+# Max calls and bytes of a temporary file. When the second temporary file is full, the first is deleted.
 MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
 # Bytes after which calls in memory are written to a temporary file.

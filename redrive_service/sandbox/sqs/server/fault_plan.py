@@ -34,7 +34,8 @@ class FaultIsUnusable(Exception):
 class Fault:
     """One fault of the plan. The first `after` matching calls succeed, the next `times` calls fail (None: all).
 
-    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`.
+    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`. `matched`, `fired`: how
+    many calls matched, and failed, so far. `given`: the fault as the test sent it.
     """
 
     kind: str
@@ -49,9 +50,9 @@ class Fault:
     milliseconds: int = 0
     jitter: int = 0
     positions: tuple[int, ...] = ()
-    seen: int = 0
+    matched: int = 0
     fired: int = 0
-    told: Mapping[str, object] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
 
     def matches(self, action: str, queue: str | None) -> bool:
         """Return whether this fault applies to a call of this action on this queue."""
@@ -65,8 +66,8 @@ class Fault:
         """Count a matching call. Return whether the fault affects the call."""
         if self.times is not None and self.fired >= self.times:
             return False
-        self.seen += 1
-        if self.seen <= self.after:
+        self.matched += 1
+        if self.matched <= self.after:
             return False
         self.fired += 1
         return True
@@ -97,7 +98,7 @@ class FaultPlan:
 
     def shown(self) -> list[dict[str, object]]:
         """Return the faults as they were given, each with `fired`, the number of calls that failed."""
-        return [{**fault.told, "fired": fault.fired} for fault in self._faults]
+        return [{**fault.given, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
         """Return the fault that affects a call that has just arrived; None: no fault does."""
@@ -131,7 +132,7 @@ def read_fault(position: int, told: object) -> Fault:
     _check_numbers(where, values)
     _check_texts(where, values)
     values["positions"] = _read_positions(where, values.get("positions", ()))
-    return Fault(**values, told=told)
+    return Fault(**values, given=told)
 
 
 def _check_numbers(where: str, values: Mapping[str, object]) -> None:
