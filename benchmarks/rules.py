@@ -91,7 +91,7 @@ def main() -> None:
         alone = min(measure(kind, 1, number) for _ in range(given.rounds))
         print(f"{kind:<28}{cost:>9.1f} us a letter{alone:>9.1f} with one rule  ({number} letters)")
         dearest = max(dearest, cost if kind in NO_BODY else 0.0)
-    print(f"Equality rules that need no body: {dearest:.1f} us a letter at most; the bar is {HIGHEST_COST:.0f}.")
+    print(f"Equality rules that need no body: {dearest:.1f} us a letter at most; the limit is {HIGHEST_COST:.0f} us.")
     sys.exit(dearest > HIGHEST_COST)
 
 

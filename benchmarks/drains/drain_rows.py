@@ -1,4 +1,4 @@
-"""Read from PostgreSQL how a drain went: progress and times from rows, statements and WAL from its counters."""
+"""Read the figures of a drain from PostgreSQL: progress and times from rows, statements and WAL from its counters."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Database:
     """A connection to the stack's PostgreSQL, which reads its rows and counters."""
 
     def __init__(self, url: str) -> None:
-        # A prepared statement may get a plan for any `mark`, which reads all rows, and be what the benchmark measures.
+        # A prepared statement may get a generic plan that reads all rows, and so would slow down the measured work.
         self._database = psycopg.connect(url, autocommit=True, prepare_threshold=None)
         self._database.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
         self._mark = 0

@@ -25,7 +25,7 @@ def machine(stack: Stack, postgres: str) -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name, if the system tells it."""
+    """Return the processor's name, or an empty text if the system does not report it."""
     listed = Path("/proc/cpuinfo")
     lines = listed.read_text().splitlines() if listed.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

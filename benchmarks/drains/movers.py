@@ -1,4 +1,4 @@
-"""Loops that receive, send and delete messages with boto3, as simple scripts do, to compare the service with."""
+"""Loops that receive, send and delete messages with boto3, as simple scripts do. The service is compared with them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Scenario:
     is_short: bool = False
 
     def arguments(self, rounds: int) -> list[str]:
-        """Return the command-line arguments of `drain.py` for so many rounds."""
+        """Return the command-line arguments of `drain.py` for this number of rounds."""
         return [*self.options.split(), "--rounds", str(rounds)]
 
 

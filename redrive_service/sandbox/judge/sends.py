@@ -142,7 +142,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
         sources = {letter.failed_in for letter in event.letters}
         for send in event.sends:
             if send.queue not in sources and None not in sources:
-                sentence = f"Event {event.name} was sent to {send.queue} in call {send.call}; it failed in another queue."
+                sentence = f"Event {event.name} was sent to {send.queue} in call {send.call}; it failed elsewhere."
                 yield Finding(Offence.ASTRAY, event.name, sentence, send.call)
 
 
