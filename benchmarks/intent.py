@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.stand import set_up_django  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
-#: Letters of one intent.
+#: Letters of one intent; measurements in each database.
 GROUP: Final = 50
 ROUNDS: Final = 20
 #: The limit: cost of a letter of the large run, divided by the cost of a letter of the small run.
