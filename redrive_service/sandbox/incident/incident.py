@@ -201,8 +201,8 @@ class Incident:
 
     def _await_finished(self, letters: int, plot: Scenario) -> None:
         deadline, before = time.monotonic() + WITHIN, ""
-        for told in self._status_reports():
-            counts = {state: number for state, number in told["messages"].items() if number}
+        for report in self._status_reports():
+            counts = {state: number for state, number in report["messages"].items() if number}
             now = (
                 ", ".join(f"{number:,} {STATE_NAMES.get(state, state)}" for state, number in counts.items())
                 or "0 captured"
@@ -210,8 +210,8 @@ class Incident:
             if now != before:
                 self._say(f"  {now}")
                 before = now
-            plot.go_on(told)
-            if sum(counts.values()) >= letters and not told["unfinished"]:
+            plot.go_on(report)
+            if sum(counts.values()) >= letters and not report["unfinished"]:
                 return
             if time.monotonic() > deadline:
                 raise IncidentTimedOut(f"After {WITHIN:g} s not every message of {self.name} is finished: {now}.")
@@ -240,8 +240,8 @@ class Incident:
 
     def _states(self) -> dict[str, str]:
         """Return the state of every letter in the service, by its message id in the DLQ."""
-        told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
-        return dict(told["dlqs"][0]["states"])
+        report = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
+        return dict(report["dlqs"][0]["states"])
 
 
 def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening] = ()) -> ServiceRecords:

@@ -37,10 +37,10 @@ class Scenario:
         self._steps = self._story() if shop.shows_brakes else iter(())
         self._now: Mapping[str, Any] = {}
 
-    def go_on(self, told: Mapping[str, Any]) -> None:
+    def go_on(self, report: Mapping[str, Any]) -> None:
         """Read a status report of the DLQ: print its changes, and take the next step if its condition is met."""
-        self._now = told
-        for sentence in self.brakes.look(told):
+        self._now = report
+        for sentence in self.brakes.look(report):
             self._say(f"  {sentence}")
         next(self._steps, None)
 

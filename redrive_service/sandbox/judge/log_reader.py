@@ -108,14 +108,14 @@ class _Reading:
     def _message(self, message_id: str, queue: str, sent: Mapping[str, Any] | None = None) -> Message:
         """Return the message with this id. If it was sent before the log began, only its id is known."""
         if message_id not in self._messages:
-            told = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
+            content = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
             self._messages[message_id] = message = Message(
                 message_id=message_id,
                 queue=queue,
-                md5=told["md5"],
-                attributes=told["attributes"],
-                group=told["group"],
-                sequence_number=told["sequence_number"],
+                md5=content["md5"],
+                attributes=content["attributes"],
+                group=content["group"],
+                sequence_number=content["sequence_number"],
             )
             if queue in self._experiment.dlqs:
                 message.dead_lettered = next(self._moments)

@@ -53,7 +53,7 @@ class Journal:
     def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
         """Write one processing of a message to the log, as one line."""
         attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
-        told = {
+        line = {
             "message_id": message["MessageId"],
             **{name: attributes.get(name) for name in ("event_id", "account", "sequence")},
             "redrive": attributes.get("RedriveId"),
@@ -63,7 +63,7 @@ class Journal:
             "why": why,
         }
         with self._lock:
-            os.write(self._file, json.dumps(told).encode() + b"\n")
+            os.write(self._file, json.dumps(line).encode() + b"\n")
             if outcome == "ok":
                 self._handled.add(message["MessageId"])
 

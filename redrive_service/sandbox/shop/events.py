@@ -40,8 +40,8 @@ class ShopEvent:
 
     def body(self) -> str:
         """Return the event as JSON, which is the body of its message."""
-        told = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
-        return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
+        fields = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
+        return json.dumps({**fields, "data": {"amount": self.amount, "currency": "EUR"}})
 
     def attributes(self) -> dict[str, str]:
         """Return the message attributes, all of type String."""

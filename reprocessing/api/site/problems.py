@@ -61,10 +61,10 @@ def answer(
     status: int, detail: str, *, errors: Iterable[FieldProblem] = (), headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
     """Return the HTTP answer of an error, as application/problem+json."""
-    told = ProblemAnswer(
+    problem = ProblemAnswer(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )
-    body = json.dumps(told.model_dump())
+    body = json.dumps(problem.model_dump())
     return HttpResponse(body, status=status, content_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 

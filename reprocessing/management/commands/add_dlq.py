@@ -131,12 +131,12 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
     """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
-    told = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
+    result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
     if not acted or not any(one.field == "mode" for one in done.differences):
-        return told
+        return result
     nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
-    return f"{told} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
+    return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 
 
 def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, Any]:

@@ -56,10 +56,10 @@ class Command(Console):
             action="store_true",
             help="PostgreSQL was restored once more: delete the decisions made since the last hold",
         )
-        telling = steps.add_parser(
+        reporting = steps.add_parser(
             "report", help="show how many messages were unfinished in the backup, and what is known about them"
         )
-        add_json(telling)
+        add_json(reporting)
         deciding = steps.add_parser(
             "resolve", help="decide what to do with finished, unfinished and unknown messages (see report)"
         )
@@ -106,9 +106,9 @@ class Command(Console):
         if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_output.already_held(found, since))
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
+            result = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
             said = restore_output.in_json(found, [], [])
-            self.report({**told, **said, "unfinished": restore_hold.count_unfinished()})
+            self.report({**result, **said, "unfinished": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
@@ -131,9 +131,9 @@ class Command(Console):
             restore_hold.doubt_newly_captured()
         counts, undrained = (restore_doubts.count_findings(), restore_hold.undrained_dlqs()) if found else ([], [])
         if options["json"]:
-            told = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
+            result = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
             letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.undecided_groups())
-            self.report_in_pieces(told, chain([[]], letters))
+            self.report_in_pieces(result, chain([[]], letters))
         elif found is None:
             self.say("Nothing is held after a restore.")
         else:
@@ -150,10 +150,10 @@ class Command(Console):
         dlq = find_dlq(options["name"]) if options["name"] else None
         done = 0
         if options["confirm"]:
-            telling, pace = ProgressLog(self.stderr), Pace()
+            log, pace = ProgressLog(self.stderr), Pace()
             done = reconcile.decide(
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
-                on_progress=lambda n: telling.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
+                on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
             )  # fmt: skip
         left = restore_doubts.count_findings()
         if options["json"]:
@@ -177,8 +177,8 @@ class Command(Console):
         elif found:
             restore_hold.refuse_release(early=options["early"])
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
-            self.report({**told, "undecided": restore_hold.count_undecided()})
+            result = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
+            self.report({**result, "undecided": restore_hold.count_undecided()})
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:

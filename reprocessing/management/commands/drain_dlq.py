@@ -83,16 +83,16 @@ class Command(DrainCommand):
         dlq = find_dlq(options["name"])
         wish = read_selection(options, dlq)
         known = drain.find_run(dlq, name=options["run"], selection=wish) if options["run"] else None
-        telling = ProgressLog(self.stderr)
+        log = ProgressLog(self.stderr)
         if stopped := refuse_stopped(dlq, acts=options["confirm"]):
-            telling.line(f"{stopped}\nUntil then --confirm is refused. A plan sends nothing.")
+            log.line(f"{stopped}\nUntil then --confirm is refused. A plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
                 f"{dlq.name} is in mode automatic: beat and workers redrive it. To watch: "
                 f"{command('redrive_status', dlq.name, '--watch')} To redrive it by hand: "
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
-        refuse_native_redrive(dlq, telling)
+        refuse_native_redrive(dlq, log)
         if known is not None:
             refuse_run_limits(options, dlq)
         limits = read_run_limits(options, dlq)
@@ -159,8 +159,8 @@ class Command(DrainCommand):
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
         if options["json"]:
-            told = drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]}
-            self.report(told | {"run": None} if outlook.is_empty and options["confirm"] else told)
+            result = drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]}
+            self.report(result | {"run": None} if outlook.is_empty and options["confirm"] else result)
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",
@@ -207,14 +207,14 @@ class Command(DrainCommand):
         Raises:
             QueueUnreachable: receiving failed.
         """
-        telling, pace, new, told = ProgressLog(self.stderr), Pace(), 0, False
-        telling.line(drain_output.capture_notice(dlq))
+        log, pace, new, is_wait_shown = ProgressLog(self.stderr), Pace(), 0, False
+        log.line(drain_output.capture_notice(dlq))
         while True:
             found = drain.capture_dlq(
                 dlq,
                 drain_context(interruption),
                 seconds=_CAPTURE,
-                on_progress=lambda now: show_capture(telling, now, pace),
+                on_progress=lambda now: show_capture(log, now, pace),
             )
             new += found.letters
             if found.trouble:
@@ -223,12 +223,12 @@ class Command(DrainCommand):
                 )
             if found.drained or interruption() or not (found.busy or patient):
                 return new, found.newest_letter if found.drained else None
-            refuse_native_redrive(dlq, telling)
-            if told:
-                telling.line_if_due(lambda: waits_for_another(dlq))
+            refuse_native_redrive(dlq, log)
+            if is_wait_shown:
+                log.line_if_due(lambda: waits_for_another(dlq))
             else:
-                telling.line(waits_for_another(dlq))
-                told = True
+                log.line(waits_for_another(dlq))
+                is_wait_shown = True
             interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
@@ -243,10 +243,10 @@ def _why(options: dict[str, Any]) -> dict[str, str]:
     return {"reason": options["reason"]} if options["reason"] else {}
 
 
-def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
+def show_capture(log: ProgressLog, now: Captured, pace: Pace) -> None:
     """Show the progress of a capture, once it has received messages."""
     if now.received:
-        telling.line_if_due(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.add(now.received)}")
+        log.line_if_due(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.add(now.received)}")
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:

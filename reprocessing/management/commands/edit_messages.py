@@ -118,10 +118,10 @@ class Command(ParkingCommand):
     def _show(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], wanted: BulkEdit, options: dict[str, Any], mark: str
     ) -> None:
-        pace, telling, total = Pace(), ProgressLog(self.stderr), len(chosen)
+        pace, log, total = Pace(), ProgressLog(self.stderr), len(chosen)
         found = preview_edit.preview(
             [one.id for one in chosen], wanted, conf.current().marks, seconds=_WITHOUT_END, samples=0,
-            progress=lambda n: telling.line_if_due(lambda: f"{n:,} of {total:,} checked{pace.add(n, total - n)}"),
+            progress=lambda n: log.line_if_due(lambda: f"{n:,} of {total:,} checked{pace.add(n, total - n)}"),
         )  # fmt: skip
         if options["json"]:
             self.report({"dlq": dlq.name, **_in_json(found, None, wanted), "selection": mark})
@@ -138,13 +138,13 @@ class Command(ParkingCommand):
 
     def _finish(self, row: BulkAction, wanted: BulkEdit, options: dict[str, Any]) -> None:
         """Work on a bulk edit until it has ended, and show the result."""
-        pace, telling = Pace(), ProgressLog(self.stderr)
+        pace, log = Pace(), ProgressLog(self.stderr)
         try:
             while row.state == BulkActionState.RUNNING:
                 run_bulk_actions.run_bulk_action(row.pk, seconds=1.0)
                 row.refresh_from_db()
                 past, left = row.done + row.letters_skipped, row.asked - row.done - row.letters_skipped
-                telling.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
+                log.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
         except KeyboardInterrupt:
             raise CommandError(
                 f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. To abort it, open "
@@ -229,10 +229,10 @@ def _result_lines(row: BulkAction) -> Iterable[str]:
     yield f"{row.done:,} of {row.asked:,} {'is' if row.asked == 1 else 'are'} edited."
     if row.state == BulkActionState.ABORTED:
         yield f"{row.aborted_by} aborted it: {row.why}"
-    told = Counter(row.refusals.values())
-    yield from (f"{n:,} skipped, since {why}" for why, n in told.most_common())
-    if row.letters_skipped > sum(told.values()):
-        more = row.letters_skipped - sum(told.values())
+    reasons = Counter(row.refusals.values())
+    yield from (f"{n:,} skipped, since {why}" for why, n in reasons.most_common())
+    if row.letters_skipped > sum(reasons.values()):
+        more = row.letters_skipped - sum(reasons.values())
         yield f"{more:,} more were skipped; their reasons were not stored."
     if row.state == BulkActionState.DONE and (gone := row.asked - row.done - row.letters_skipped) > 0:
         yield f"{gone:,} changed after the dry run, and were left as they are."
@@ -240,15 +240,15 @@ def _result_lines(row: BulkAction) -> Iterable[str]:
 
 def _in_json(found: EditPreview | None, row: BulkAction | None, wanted: BulkEdit) -> dict[str, Any]:
     """Return a dry run, or an ended bulk edit, as a JSON object."""
-    told: dict[str, Any] = {"dry_run": row is None, "operations": operations_of(wanted.patch)}
+    result: dict[str, Any] = {"dry_run": row is None, "operations": operations_of(wanted.patch)}
     if found is not None:
-        told |= {
+        result |= {
             "checked": found.checked, "fits": found.fits, "unfit": {why: n for why, n, _ in found.unfit},
             "changes_keys": dict(found.touched),
         }  # fmt: skip
     if row is not None:
-        told |= {
+        result |= {
             "bulk_action": row.pk, "state": row.state, "messages": row.asked, "edited": row.done,
             "skipped": row.letters_skipped, "skipped_because": dict(Counter(row.refusals.values())),
         }  # fmt: skip
-    return told
+    return result

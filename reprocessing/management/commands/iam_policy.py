@@ -112,8 +112,8 @@ class Command(Console):
                     "several policies, each with the NAMEs of some DLQs."
                 )
         if options["json"]:
-            told = {one: trust_policy(options["service_role"] or _SERVICE) for one in roles}
-            self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": told})
+            trust = {one: trust_policy(options["service_role"] or _SERVICE) for one in roles}
+            self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": trust})
         elif options["whose"]:
             if options["whose"] not in found:
                 raise CommandError(f"The role {options['whose']} is not used. Roles: {', '.join(roles) or 'none'}.")

@@ -83,12 +83,12 @@ class Command(Console):
             each = conf.current().prices.of(fifo=dlq.fifo)
             price = pricing.in_words(pricing.cost_of_native_redrive(seen.visible, each=each))
             self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
-        told: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
+        result: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)
         if options["json"]:
             plan = {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
-            self.report(told | plan)
+            self.report(result | plan)
         elif not options["confirm"]:
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 

@@ -136,8 +136,8 @@ def _where(where: LetterPlace | Park) -> str:
 
 def _task(found: TaskMessage) -> str:
     said = {"id": found.id, "eta": found.eta, "expires": found.expires, "group": found.group}
-    told = [f"retried {found.retries} times", *(f"{name} {text}" for name, text in said.items() if text)]
-    return shown(f"task {found.task or f'not shown ({found.opaque})'}, {', '.join(told)}".encode())
+    details = [f"retried {found.retries} times", *(f"{name} {text}" for name, text in said.items() if text)]
+    return shown(f"task {found.task or f'not shown ({found.opaque})'}, {', '.join(details)}".encode())
 
 
 def shown(body: bytes) -> str:

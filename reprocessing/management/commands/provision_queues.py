@@ -114,8 +114,8 @@ class Command(Console):
             raise CommandError(f"Nothing was done. Fix what is REFUSED above first: {', '.join(refused)}.")
         steps = self.act(comparisons, options) if options["confirm"] else []
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "refused": False, "queues": words.in_json(comparisons)}
-            self.report({**told, "done": steps})
+            result = {"dry_run": not options["confirm"], "refused": False, "queues": words.in_json(comparisons)}
+            self.report({**result, "done": steps})
         else:
             self.say(last_line(comparisons, acted=options["confirm"]))
 

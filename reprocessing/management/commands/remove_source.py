@@ -39,8 +39,8 @@ class Command(Console):
         if options["confirm"]:
             source_queues.remove_source(source, by=options["by"], reason=options["reason"])
         if options["json"]:
-            told = {"dlq": dlq.name, "source": source.arn, "dry_run": not options["confirm"], "sqs": silence or None}
-            self.report(told)
+            result = {"dlq": dlq.name, "source": source.arn, "dry_run": not options["confirm"], "sqs": silence or None}
+            self.report(result)
             return
         if silence:
             self.say(f"It is not known whether the redrive policy of {source} still names {dlq.name}: {silence}")

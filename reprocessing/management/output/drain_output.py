@@ -160,14 +160,14 @@ def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
 
 def expiry_refusal(outlook: PlanForecast) -> str:
     """Return an error text: SQS would delete messages of the plan before they are sent, and what to do about it."""
-    told = "; ".join(
+    messages = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
         for one in outlook.late_targets
     )
     name = outlook.dlq.name
     return (
         f"{name}: some keys have so many messages, sent one after another, that time is too short. "
-        f"SQS would delete {told} before they are sent; "
+        f"SQS would delete {messages} before they are sent; "
         f"it deletes the oldest message {_until(outlook.prospect)}. Send a key's next message as soon as the target "
         f"accepted the one before (manage.py add_dlq {name} --advance accepted --confirm), have consumers report "
         f"outcomes (--outcome acknowledged), or keep messages in PostgreSQL only (--delete-when captured)."

@@ -72,5 +72,5 @@ def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
 def unfinished_text(tally: RunCounts) -> str:
     """Return the number of unfinished messages, by state, as text."""
     parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
-    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"{counted(tally.open, 'message')} unfinished ({told})"
+    states = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{counted(tally.open, 'message')} unfinished ({states})"

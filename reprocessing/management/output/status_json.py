@@ -154,9 +154,9 @@ def _waiting(found: list[LaneCount]) -> list[Json]:
     reasons: dict[str, Json] = {}
     for one in found:
         why = lane_counts.describe_lanes(one)
-        told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
-        told["lanes"] += one.n
-        told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)
+        reason = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
+        reason["lanes"] += one.n
+        reason["due_at"] = min(filter(None, (reason["due_at"], one.due_at)), default=None)
     return list(reasons.values())
 
 

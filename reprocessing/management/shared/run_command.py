@@ -39,11 +39,11 @@ class RunCommand(Console):
                 self.refuse(run)
         else:
             moved = RunBefore(run.state, run.stopped_by, run.why)
-        told = self.result_lines(run, moved, options) if moved else []
+        lines = self.result_lines(run, moved, options) if moved else []
         if options["json"]:
-            self.report(self.in_json(run, moved, options, told))
+            self.report(self.in_json(run, moved, options, lines))
         else:
-            self.say("\n".join(told))
+            self.say("\n".join(lines))
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         """Change the state of the run, and return its former state; None: somebody else changed the run first."""
@@ -66,7 +66,7 @@ class RunCommand(Console):
                 f"{run.name} is {run.state}. Only a run that is {allowed} can be {self.done_word}.{said}"
             )
 
-    def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
+    def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], lines: list[str]) -> dict[str, Any]:
         """Return the run's former and present state, and the number of its unfinished messages (`open`), as JSON."""
         return {
             "run": run.name,
@@ -74,7 +74,7 @@ class RunCommand(Console):
             "dry_run": not options["confirm"],
             "state": run.state,
             "was": was and {"state": was.state, "by": was.by or None, "why": was.why or None},
-            "told": told,
+            "told": lines,
             "open": progress.count_letters(run.pk).open,
         }
 

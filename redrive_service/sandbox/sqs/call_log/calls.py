@@ -141,8 +141,8 @@ class CallLog:
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
         if action is queue is None:
             return kept
-        told = orjson.loads(kept)
-        return kept if action in (None, told["action"]) and queue in (None, told["queue"]) else None
+        call = orjson.loads(kept)
+        return kept if action in (None, call["action"]) and queue in (None, call["queue"]) else None
 
     def _lines(self, since: int) -> Iterator[bytes]:
         for stretch in self._stretches:

@@ -115,24 +115,24 @@ class FaultPlan:
         return None
 
 
-def read_fault(position: int, told: object) -> Fault:
+def read_fault(position: int, given: object) -> Fault:
     """Return the fault at `position` of a plan, from its JSON value. Raises FaultIsUnusable if it is invalid."""
     where = f"Fault {position}"
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")
-    kind = told.get("kind")
+    kind = given.get("kind")
     if not isinstance(kind, str) or kind not in ON_ARRIVAL | ON_HAND_OUT:
         raise FaultIsUnusable(f"{where}: kind must be one of {', '.join(sorted(ON_ARRIVAL | ON_HAND_OUT))}.")
     own = _OWN_FIELDS.get(kind, {})
     known = {"kind", "action", "queue", "times", "after", *own}
-    unknown = sorted(set(told) - known)
+    unknown = sorted(set(given) - known)
     if unknown:
         raise FaultIsUnusable(f"{where}: {kind} has no field {unknown[0]!r}; it has {', '.join(sorted(known))}.")
-    values = {name: value for name, value in {**own, **told}.items() if value is not None}
+    values = {name: value for name, value in {**own, **given}.items() if value is not None}
     _check_numbers(where, values)
     _check_texts(where, values)
     values["positions"] = _read_positions(where, values.get("positions", ()))
-    return Fault(**values, given=told)
+    return Fault(**values, given=given)
 
 
 def _check_numbers(where: str, values: Mapping[str, object]) -> None:
