@@ -167,7 +167,10 @@ def is_fast(cost: Cost) -> bool:
 
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
-    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
+    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements.
+
+    `times`: requests for each page. `only`: measure only pages whose names have this text.
+    """
     from redrive_service.server import prepare_pages  # noqa: PLC0415  its settings are known by now
 
     create_dlqs(dlqs)

@@ -106,7 +106,7 @@ def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
 
 
 def compete(stand: Stand, number: int) -> Round:
-    """Let the two loops and the service each drain an equal queue; return the figures of the round."""
+    """Let the two loops and the service each drain an equal queue; return the figures of round `number`."""
     plan, loops = stand.plan, {}
     for threads in THREADS:
         label = f"loop-{number}-{threads}"
@@ -122,7 +122,10 @@ def compete(stand: Stand, number: int) -> Round:
 
 
 def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
-    """Let the service drain its DLQ, check what became of the letters, and return the round's figures."""
+    """Let the service drain its DLQ, check what became of the letters, and return the round's figures.
+
+    `loops`: letters per second of the loops, by number of threads. `first`: number of the round's first letter.
+    """
     plan = stand.plan
     stand.calls.begin()
     began = stand.database.begin()

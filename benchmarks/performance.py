@@ -82,7 +82,7 @@ def tried(arguments: Sequence[str]) -> list[str]:
 
 
 def run(scenarios: Sequence[Scenario], rounds: int, *, is_trial: bool) -> list[str]:
-    """Run scenarios, and write the page after each; return the names of those that failed."""
+    """Run scenarios, and write the page after each, unless `is_trial`; return the names of those that failed."""
     failed = []
     for scenario in scenarios:
         arguments = scenario.arguments(rounds)

@@ -119,7 +119,7 @@ def read(body: bytes, field: Field) -> object:
 
 
 def refused(url: str, addresses: Sequence[str]) -> object:
-    """Return why the URL is refused; no connection is made."""
+    """Return why the URL is refused if its host has these IP addresses; no connection is made."""
     allowed = allow_list(["good.example"])
     assert isinstance(allowed, AllowList)
     return http.check(url, allowed=allowed, net=http.Network(resolve=lambda _host, _port: addresses))

@@ -55,7 +55,7 @@ def set_up_django(stack: Stack, redrive: dict[str, Any]) -> None:
 
 
 def start_worker(stack: Stack, options: Sequence[str], *, profile: Path | None = None) -> RunningServer:
-    """Start a worker with these Celery options; return it after its first task."""
+    """Start a worker with these Celery options; return it after its first task. `profile`: file for a cProfile."""
     from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
     profiler = ["-m", "cProfile", "-o", str(profile)] if profile else []

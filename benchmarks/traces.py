@@ -63,7 +63,7 @@ def attempt(number: int) -> IntendedSend:
 
 
 def microseconds(spans: AttemptSpans | None, groups: int) -> float:
-    """Return the processor time of one attempt in microseconds: the median over the groups."""
+    """Return the processor time of one attempt in microseconds: the median of the groups. `spans` None: no tracing."""
     spent = list[float]()
     for group in range(groups):
         intended = [attempt(group * GROUP + number) for number in range(GROUP)]

@@ -105,7 +105,11 @@ class Server:
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used."""
+        """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used.
+
+        `threads`: how many requests are answered at the same time. `keeps_proxy_headers`: whether the application gets
+        the headers that proxies add.
+        """
         self._adjustments = Adjustments(
             threads=threads,
             ident=None,

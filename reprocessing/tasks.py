@@ -115,7 +115,7 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave the remaining DLQs to a new task."""
+    """Record the message counts of these DLQs, and enqueue captures. After 75 s, a new task continues."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
@@ -231,7 +231,7 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Apply the current rules to held and delayed messages again, because the time in which a rule is valid has begun or ended."""
+    """Apply the current rules to held and delayed messages again, because the time of a rule has begun or ended."""
     route.refresh_rules(lanes.database_now())
 
 

@@ -58,7 +58,7 @@ class SqsCalls:
         return max(0.0, min(self.first_sent, self.last_receive) - self.last_full)
 
     def check(self, plan: Plan, first: int) -> None:
-        """End the program unless every letter was sent once, or twice if it failed, and in order."""
+        """End the program unless every letter, from number `first`, was sent once, or twice if it failed, in order."""
         sends, wanted = sum(self.sends.values()), plan.sends(first)
         if (len(self.sends), sends, self.dropped) != (plan.letters, wanted, 0):
             raise SystemExit(

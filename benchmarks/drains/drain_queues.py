@@ -56,7 +56,10 @@ def _letter(plan: Plan, label: str, number: int) -> Any:  # noqa: ANN401 - boto3
 
 
 def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
-    """Register the DLQ without rate limit, ramp-up and waves, because these only make sends wait; return its id."""
+    """Register the DLQ without rate limit, ramp-up and waves, because these only delay sends; return its id.
+
+    `endpoint`: URL of the HTTP endpoint that is the target; None: the target is the source queue.
+    """
     from django_celery_beat.models import IntervalSchedule  # noqa: PLC0415
 
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415

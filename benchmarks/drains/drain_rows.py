@@ -107,7 +107,10 @@ class Database:
         )
 
     def times(self, plan: Plan, hot_key: str, first: int) -> Times:
-        """Return the times of the drain since `begin`; end the program unless all its letters are delivered."""
+        """Return the times of the drain since `begin`; end the program unless all its letters are delivered.
+
+        `hot_key`: the ordering key with many letters. `first`: number of the round's first letter.
+        """
         letters = self._row(_LETTERS, {"mark": self._mark, "hot": hot_key})
         attempts = self._row(_ATTEMPTS, {"mark": self._mark})
         if (letters["delivered"], attempts["benchmark"]) != (plan.letters, plan.sends(first)):

@@ -67,7 +67,10 @@ def oidc(variables: Variables, session: timedelta) -> Oidc | None:
 
 
 def password_login(variables: Variables, *, provider: bool) -> bool:
-    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem."""
+    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem.
+
+    `provider`: whether an OpenID provider is set.
+    """
     value = variables.value(_PASSWORDS).lower() or "yes"
     if value not in {"yes", "no"}:
         variables.problems.append(f"{_PASSWORDS} must be yes (the default) or no.")

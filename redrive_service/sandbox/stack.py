@@ -24,7 +24,7 @@ class Part(Protocol):
     """The methods of each server of the stack: start the server, and remove its data."""
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it can be used."""
+        """Start the server, and return when it can be used. `lock`: a file descriptor that the server keeps open."""
 
     def forget(self) -> None:
         """Remove all data of the server."""

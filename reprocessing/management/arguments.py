@@ -130,7 +130,7 @@ class Matching:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
-    """Return the function that reads an argument whose text `accepts` must accept; see `Matching`."""
+    """Return the function that reads an argument whose text `accepts` must accept. `Matching` has more."""
     return Matching(accepts, what, example)
 
 

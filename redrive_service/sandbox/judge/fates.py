@@ -16,7 +16,7 @@ def fates(evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
-    """Find the lost letters: they are in no queue and not in the service's records."""
+    """Find the lost letters: they are in no queue and not in the service's records. `decided`: from `fates`."""
     for event in evidence.events.values():
         for letter in event.letters:
             if decided[letter.message_id] is Fate.LOST:

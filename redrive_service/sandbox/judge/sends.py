@@ -170,13 +170,16 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, records: ServiceRecords
 ) -> Event | None:
-    """Return the first event of the lane that should have been sent before this send; None: the order was right."""
+    """Return the first event of the lane that should have been sent before this send; None: the order was right.
+
+    `ahead`: events of the lane, in order, that may not be over yet.
+    """
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, records)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last event of the lane that was sent too early: `send` should have been before; None: there is none.
+    """Return the last event in `gone` that was sent too early: `send` should have been before; None: there is none.
 
     The event was sent before `send`, and its message had not come back by then.
     """

@@ -100,7 +100,7 @@ def handle(message: MessageTypeDef, mode: str) -> None:
 
 
 def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
-    """Handle one message and log that. Return whether the message may be deleted."""
+    """Handle one message, and log it. Return whether the message may be deleted. `mode`: the content of MODE."""
     started = wall_clock()
     if journal.has(message):
         journal.write(message, started=started, outcome="again", why="")

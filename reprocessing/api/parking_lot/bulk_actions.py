@@ -158,7 +158,7 @@ def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
 
 
 def _fitting(sieve: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about how many of the newest messages the patch fits, and why it does not fit others."""
+    """Yield sentences: how many of the newest messages in the filter `sieve` the patch fits, and why not others."""
     letters = filtered_letters.newest_ids(sieve, limit=_CHECKED)
     wanted, names = BulkEdit.read(arguments), conf.current().marks
     found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)

@@ -86,7 +86,7 @@ def _query_names(run: Run) -> frozenset[str]:
 
 
 def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Check that the operation has each query parameter of the request. A mistyped condition must not be ignored.
+    """Check that each query parameter of the request is `known`, because a mistyped condition must not be ignored.
 
     Raises:
         Problem: the query has an unknown parameter.

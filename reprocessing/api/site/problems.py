@@ -60,7 +60,7 @@ class Problem(Exception):
 def answer(
     status: int, detail: str, *, errors: Iterable[FieldProblem] = (), headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return the HTTP answer of an error, as application/problem+json."""
+    """Return the HTTP answer of an error, as application/problem+json. `detail`: what happened, why, what to send."""
     problem = ProblemAnswer(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )

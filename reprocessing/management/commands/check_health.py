@@ -109,7 +109,7 @@ class Command(Console):
 
 
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Add or remove a check as the options say, and return the change. In a dry run, save nothing.
+    """Add or remove a check of a target as the options say, and return the change. In a dry run, save nothing.
 
     Raises:
         CommandError: the options are not valid, or a confirmed change has no reason. Nothing was changed.

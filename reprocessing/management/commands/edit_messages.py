@@ -186,7 +186,7 @@ def _wanted(options: dict[str, Any]) -> BulkEdit:
 
 
 def _token(dlq: DeadLetterQueue, mark: str | None, wanted: BulkEdit) -> UUID:
-    """Return the id of the bulk action that this command starts or continues."""
+    """Return the id of the bulk action that this command starts or continues. `mark`: identifies its messages."""
     return uuid5(_TOKENS, json.dumps([dlq.pk, mark, wanted.arguments()]))
 
 

@@ -91,7 +91,7 @@ class Command(Console):
             self.say(f"{name}: its queues are in another account. Create their alarms there.")
         if not namespace:
             self.say(
-                "Alarms on the service's own metrics are omitted, because it publishes none to CloudWatch. "
+                "Alarms on the service's own metrics are omitted, because the service publishes none. "
                 "Set REDRIVE_CLOUDWATCH to a namespace, such as Redrive/Production."
             )
 

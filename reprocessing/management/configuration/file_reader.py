@@ -49,7 +49,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
-    """Return the parsed file, its settings by field name, and every problem with its line.
+    """Return the parsed file (`data`: its bytes), its settings by field name, and every problem with its line.
 
     If the file is not valid YAML, the document and the settings are empty.
     """

@@ -67,7 +67,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
-    """Return a text: no captured message fulfils the conditions of the selection; and what shows the messages."""
+    """Return a text: no captured message fulfils the conditions in `asked`; and which commands show the messages."""
     shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
     return (
         f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
@@ -137,7 +137,7 @@ def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """Yield a line for each setting that would make the run faster, after a line with the command that sets them."""
+    """Yield a line with the command that makes the run faster, and a line for each of its options (`ways`)."""
     if ways:
         said = f"Faster (options of manage.py add_dlq {dlq}):"
         yield f"      Most of that time is waiting for outcomes, one after another. {said}"
@@ -237,5 +237,5 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number with its noun, such as "1 message" or "1,200 messages"."""
+    """Return a number with its noun `what`, such as "1 message" or "1,200 messages"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

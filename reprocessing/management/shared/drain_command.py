@@ -170,7 +170,7 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Print a line for each other running run of the DLQ: its unfinished messages, and how to continue it."""
+        """Print a line for each further running run, not in `along`: its unfinished messages, and how to continue it."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
@@ -194,7 +194,10 @@ class DrainCommand(Console):
         along: Mapping[str, RunCounts] | None = None,
         **more: object,
     ) -> None:
-        """Show the result of the run and of the runs `along`, as text or JSON. `more`: further members of the JSON."""
+        """Show the result of the run and of the runs `along`, as text or JSON.
+
+        `tally`: the run's messages by state. `along`: those of other runs. `more`: further members of the JSON.
+        """
         if options["json"]:
             self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:

@@ -112,7 +112,7 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns that the options set; columns that the action does not use are None.
+    """Return the columns that the options set in the rule `known` (None: a new rule); unused columns are None.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.

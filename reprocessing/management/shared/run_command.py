@@ -67,7 +67,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-        """Return the run's former and present state, and the number of its unfinished messages (`open`), as JSON."""
+        """Return as JSON the run's former and present state, the printed lines, and its unfinished messages: `open`."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,

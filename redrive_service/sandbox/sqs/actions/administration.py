@@ -184,7 +184,10 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """Return one page of queue URLs. It has a NextToken only if MaxResults was given and another page follows."""
+    """Return one page of the URLs of these queues, as the list `key` of an answer.
+
+    It has a NextToken only if MaxResults was given and another page follows.
+    """
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")
     after = _read_token(token) if token else ""

@@ -244,7 +244,7 @@ def _read_trace(entry: Request) -> tuple[str, str]:
 
 
 def too_large(most: int, *, in_batch: bool) -> SqsError:
-    """Return the error for content of more than `most` bytes."""
+    """Return the error for content of more than `most` bytes. `in_batch`: AWS words it differently for a batch."""
     verb = "cannot be validated" if in_batch else "are invalid"
     return invalid_parameter(f"One or more parameters {verb}. Reason: Message must be shorter than {most} bytes.")
 

@@ -15,7 +15,10 @@ _DELETE: Final = "DeleteMessage"
 
 
 def note_undone(record: Record, action: str, asked: Request, code: str | None) -> None:
-    """Record the sends or deletes of a call that was not executed. `code`: the error in the answer; None: no answer."""
+    """Record the sends or deletes of a call that was not executed.
+
+    `asked`: the call's parameters. `code`: the error in the answer; None: no answer.
+    """
     for entry in _entries(action, asked):
         _note(record, action, entry, code)
 
