@@ -49,7 +49,7 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the value, a URL with one of these schemes. If it is missing or unusable, add a problem, and return "".
+        """Return the value, a URL with one of these schemes. If it is missing or unusable, add a problem; return "".
 
         `cure`: the end of the problem's text, which says what to set.
         """

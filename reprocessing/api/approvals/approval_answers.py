@@ -28,11 +28,11 @@ class ApprovalView(Answer):
     state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
     messages: int | None = Field(description="number of messages that change; null: no limit")
     preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
-    by: str
+    by: str = Field(description="who requested the change")
     reason: str
     asked_at: datetime
     expires_at: datetime
-    decided_by: str | None
+    decided_by: str | None = Field(description="who approved or declined the request; null: nobody yet")
     decision_reason: str | None
     outcome: str | None = Field(description="result of the change, or why it was not made; null: not decided")
 

@@ -47,7 +47,7 @@ class DlqView(Answer):
     mode: str = Field(description="observe, manual or automatic")
     fifo: bool
     retention: int = Field(description="seconds for which SQS keeps a message")
-    stopped: StopView | None
+    stopped: StopView | None = Field(description="the stop of this DLQ alone; null: not stopped")
 
 
 class DlqDetail(DlqView):
@@ -77,7 +77,7 @@ class CaptureView(Answer):
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
     running_until: datetime | None = Field(description="latest end of the running capture; null: no capture runs")
-    next_poll: datetime | None
+    next_poll: datetime | None = Field(description="when beat polls the DLQ next; null: not scheduled")
     trouble: str | None
 
 
@@ -108,7 +108,9 @@ class DlqStatusView(Answer):
     depth: Depth
     messages: dict[str, int] = Field(description="number of messages by state; presumed: presumed delivered")
     parked: dict[str, int] = Field(description="number of parked messages by reason")
-    oldest_unfinished: datetime | None
+    oldest_unfinished: datetime | None = Field(
+        description="when the oldest unfinished message was first sent; null: none is unfinished"
+    )
     first_expiry: datetime | None = Field(description="when SQS deletes the first unfinished message from the DLQ")
     capture: CaptureView
     native_redrive: str | None = Field(description="since when AWS itself redrives this DLQ; null: it does not")

@@ -54,7 +54,7 @@ class Assignment(Decision):
 
 
 class RefusedMessage(Answer):
-    """A message that was not changed (or in a dry run, would not be changed), and why."""
+    """A message that was not changed (in a dry run: would not be changed), and why."""
 
     redrive_id: UUID
     why: str

@@ -41,8 +41,8 @@ class RuleView(Answer):
     dlq: str | None = Field(description="name of the DLQ whose messages the rule applies to; null: all DLQs")
     conditions: list[str]
     action: str
-    target: str | None = Field(description="ARN of the target to which the rule sends")
-    rate_class: str | None
+    target: str | None = Field(description="ARN of the target to which the rule sends; null: the DLQ's own target")
+    rate_class: str | None = Field(description="name of the rate class that limits the messages; null: none")
     delay: float | None = Field(description="of the action delay: seconds that a message waits")
     valid_from: datetime | None
     valid_until: datetime | None

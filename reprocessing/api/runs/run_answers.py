@@ -65,7 +65,7 @@ class RunView(Answer):
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="changes with every change of the state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
-    selection: dict[str, Any]
+    selection: dict[str, Any] = Field(description="conditions that select the messages; empty: all")
     waves: bool
     rate: float | None = Field(description="max messages/s of this run to each target; null: the targets' rates")
     waits_for_outcomes: bool = Field(
@@ -75,7 +75,7 @@ class RunView(Answer):
     asked_by: str
     reason: str
     stopped_by: str | None = Field(description="who paused or aborted the run; `why` is the reason")
-    why: str | None
+    why: str | None = Field(description="why the run was paused or aborted; null: it was not")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -121,7 +121,11 @@ class ProgressView(Answer):
 
 
 class WaveView(Answer):
-    """A wave of a run. `no`: its number. `size`: max messages; null: all that remain. `settled_at` null: not ended."""
+    """A wave of a run. `no`: its number. `size`: max messages; null: all that remain.
+
+    `sent`: how many messages were first sent in the wave; `failed`: how many of these failed. `settled_at`: when the
+    wave ended; null: it has not.
+    """
 
     no: int
     size: int | None
@@ -135,7 +139,7 @@ class RunTargetView(Answer):
 
     target: str
     messages: int
-    longest_key_queue: int
+    longest_key_queue: int = Field(description="number of messages of the ordering key with the most messages")
     rate: float | None = Field(description="rate limit in messages/s; null: no limit")
     rate_now: float | None = Field(description="messages/s that the ramp-up allows now; null: no limit")
     circuit_breaker: str

@@ -170,7 +170,7 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Print a line for each further running run, not in `along`: its unfinished messages, and how to continue it."""
+        """Print a line for each further running run, not in `along`: its unfinished messages, how to continue it."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
