@@ -32,7 +32,10 @@ LOWEST_RATIO: Final = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to measure: messages in the queue (`depths`), connections, repetitions (`rounds`), and moved letters."""
+    """What to measure: messages in the queue (`depths`), connections, repetitions (`rounds`), and moved letters.
+
+    `body`: bytes of a body.
+    """
 
     depths: tuple[int, ...]
     connections: int

@@ -38,7 +38,10 @@ PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to send, and where: `pause` seconds until the endpoint answers."""
+    """What to send, and where. `letters`: of each key. `pause`: seconds until the endpoint answers.
+
+    `hang`: whether one key's letters wait for 30 s. `profile`: file to which the worker writes its profile.
+    """
 
     keys: int
     letters: int

@@ -21,7 +21,8 @@ class SqsCalls:
 
     `last_full`: time of the last receive before the first send that found messages in the DLQ; `last_receive`: time of
     the last receive of all, in seconds since 1970. `latest`: the number of the letter sent last, by key.
-    `sends`: how often each body was sent, by its MD5. `out_of_order`: sends after a later letter of their key.
+    `sends`: how often each body was sent, by its MD5. `dropped`: sends that a FIFO queue dropped as
+    duplicates. `out_of_order`: sends after a later letter of their key.
     """
 
     first_sent: float

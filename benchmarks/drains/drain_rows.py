@@ -51,7 +51,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Times of a drain, in seconds since 1970; and rates, in letters per second (None: the time was too short)."""
+    """Times of a drain, in seconds since 1970; and rates, in letters per second (None: the time was too short).
+
+    The rates `first_tenth`, `sent`, `last_tenth`, `others` and `hot` are those of `Round`.
+    """
 
     first_captured: float
     last_captured: float

@@ -28,6 +28,7 @@ class Oidc:
 
     Attributes:
         groups: pairs of a value in the provider's group claim, and the Django group that the value gives.
+        groups_claim: name of the claim that has the person's groups.
         staff_claim: name of a claim that must be true for access; empty: a mapped group is enough.
         recheck: time after which the provider must confirm a session again; zero: never.
     """

@@ -15,6 +15,7 @@ class Message:
     """A message in a queue. A moment (a number) is a position in the call log; batch entries have successive moments.
 
     Attributes:
+        md5: digest of the body; None: not known, because the message was sent before the log began.
         dead_lettered: the moment at which the message went to a dlq.
         failed_in: the queue from which the message went to the dlq; None: it was sent directly to the dlq.
         dlq_receives: the moments at which receives from a dlq returned the message.

@@ -24,7 +24,8 @@ PAGE_BYTES: Final = 32 * 1024 * 1024
 class Call:
     """One call. `at`: seconds since 1970 on the server's clock. `status` None: the call was not executed.
 
-    `answered`: whether the client got an answer.
+    `answered`: whether the client got an answer. `code`: of an error. `fault`: kind of the fault that affected it. `n`:
+    the call's number.
     """
 
     at: float
