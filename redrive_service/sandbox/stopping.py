@@ -23,7 +23,7 @@ def remember_signals() -> None:
 
 
 def raise_if_stopped() -> None:
-    """Do nothing, unless a signal has asked the sandbox to stop.
+    """Check whether a signal has asked the sandbox to stop.
 
     Raises:
         Stopped: a signal has asked the sandbox to stop.

@@ -83,7 +83,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
             stopped.set_result(code)
 
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Stop the server after a failed write, because a call that is not stored must not be answered."""
+        """Stop the server after a failed write, because only stored calls may be answered."""
         error = context.get("exception")
         if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong

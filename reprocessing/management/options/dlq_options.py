@@ -238,5 +238,5 @@ def crontab(text: str) -> str:
     try:
         _ = schedule.schedule
     except ValueError as error:  # Celery refuses a day that none of the given months has
-        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day") from error
+        raise ArgumentTypeError(f"{text!r} never occurs, because none of its months has that day") from error
     return " ".join(text.split())
