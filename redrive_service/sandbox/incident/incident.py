@@ -52,7 +52,7 @@ BRAKES = (
     ("--breaker-closes-after", "1"),
 )
 WITHIN = 170.0  # max seconds until all messages must be finished
-_BREATH = 0.25  # seconds between two reads of the command's output
+_PAUSE = 0.25  # seconds between two reads of the command's output
 _REPORTS_EVERY = "0.25"  # seconds between two status reports of the service
 _EXAMPLES = 10  # max broken promises that are shown
 
@@ -234,7 +234,7 @@ class Incident:
                 if watching.has_ended():
                     raise StatusCommandEnded(f"redrive_status --watch has ended: {watching.log_since_start()[-500:]}")
                 raise_if_stopped()
-                time.sleep(_BREATH)
+                time.sleep(_PAUSE)
         finally:
             watching.stop()
 

@@ -34,8 +34,8 @@ THREADS: Final = 8
 VISIBILITY: Final = 1.0  # seconds, the visibility timeout of the queue
 # A message that waited longer in its batch is skipped, because it could become visible while it is handled.
 FRESH: Final = 0.6 * VISIBILITY
-_LONG_POLL: Final = 1
-_BREATH: Final = 0.2
+_LONG_POLL: Final = 1  # seconds
+_PAUSE: Final = 0.2  # seconds, after an error of SQS
 
 
 class CannotHandle(Exception):
@@ -147,7 +147,7 @@ def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event)
             take_batch(client, url, mode, journal)
         except (BotoCoreError, ClientError) as error:
             sys.stderr.write(f"{error}\n")
-            stop.wait(_BREATH)
+            stop.wait(_PAUSE)
 
 
 def main(url: str, log: str, mode: str) -> None:

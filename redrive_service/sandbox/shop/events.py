@@ -70,10 +70,10 @@ def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     poison = set(dice.sample([place for place, account in enumerate(slots) if account != SPOILT], few))
     poison |= {place for place, account in enumerate(slots) if account == SPOILT}
     repeats = set(dice.sample(_repeatable(slots, poison), few))
-    return list(_told(slots, night, poison, repeats, dice))
+    return list(_events(slots, night, poison, repeats, dice))
 
 
-def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dice: Random) -> Iterator[ShopEvent]:
+def _events(slots: list[str], night: str, poison: set[int], repeats: set[int], dice: Random) -> Iterator[ShopEvent]:
     latest: dict[str, ShopEvent] = {}
     for position, account in enumerate(slots):
         before = latest.get(account)

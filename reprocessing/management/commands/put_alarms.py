@@ -123,12 +123,12 @@ def _line(one: AlarmMissing | ParameterDiffers) -> str:
         case AlarmMissing():
             return "to be created"
         case ParameterDiffers():
-            return f"{one.what}: is {_said(one.found)}, wanted {_said(one.wanted)}"
+            return f"{one.what}: is {_in_words(one.found)}, wanted {_in_words(one.wanted)}"
         case _:
             assert_never(one)
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if value in (None, []):
         return "nothing"
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)

@@ -126,7 +126,7 @@ class CallLog:
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
         for kept in self._lines(begin):
-            line = self._told(kept, action, queue)
+            line = self._matching_line(kept, action, queue)
             if line is not None:
                 calls.append(orjson.Fragment(line))
             seen += 1
@@ -135,7 +135,7 @@ class CallLog:
                 break
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
-    def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
+    def _matching_line(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
         """Return a stored call as the JSON line of docs/local_sqs.md; None: it does not match the filters."""
         if not self._given:
             call = Call.read(kept)
