@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 200.0  # milliseconds that 95 % of the requests must stay below
 BOARD: Final = ("board", "board's figures")  # the dashboard, and what an open dashboard requests every 5 s
 BOARD_LONGEST, BOARD_LARGEST = 150.0, 120 * 1024  # limits of the dashboard: milliseconds, and bytes
-FEW: Final = 1_000
+FEW: Final = 1_000  # letters of the first measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import sys
 import time
 from functools import partial
 
-HANGS = 30.0
+HANGS = 30.0  # seconds that letters of the hanging key wait
 _OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 

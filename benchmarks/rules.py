@@ -24,7 +24,7 @@ from reprocessing.domain.routing.first_match import Action, Rule, index_rules  #
 from reprocessing.domain.routing.message_fields import MessageFields  # noqa: E402
 
 HIGHEST_COST = 50.0  # microseconds per letter, for equality rules that need no body
-MATCHED = 50
+MATCHED = 50  # number of the rule that matches, in the kind `equals, matched`
 SOURCE = "arn:aws:sqs:eu-west-1:000000000000:orders"
 TYPE, TENANT = Selector.parse("attribute:type"), Selector.parse("attribute:tenant")
 

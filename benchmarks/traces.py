@@ -35,7 +35,7 @@ from reprocessing.models import Target  # noqa: E402
 from reprocessing.pipeline.replay.attempt_spans import AttemptSpans, spans_for  # noqa: E402
 from reprocessing.store.replay.intent import IntendedSend  # noqa: E402
 
-GROUP: Final = 50
+GROUP: Final = 50  #: attempts of a group
 PARENT: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psycopg
 
-CHUNK: Final = 100_000
+CHUNK: Final = 100_000  #: letters of one transaction
 BYTES: Final = 4_000  #: bytes of disk that a letter needs, with its indexes and its WAL
 
 # Ten letters of each key, delivered at their first attempt, their copies deleted. They belong to the standing run.

@@ -16,7 +16,7 @@ from benchmarks.drains.drain_plan import Plan
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-BATCH: Final = 10
+BATCH: Final = 10  #: letters of one SQS call
 
 
 class Loop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-ROUNDS: Final = 5
+ROUNDS: Final = 5  #: rounds of a scenario, if --rounds is not given
 
 
 @dataclass(frozen=True, slots=True)

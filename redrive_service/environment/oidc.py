@@ -19,7 +19,7 @@ _GROUPS: Final = "REDRIVE_OIDC_GROUPS"
 _RECHECK: Final = "REDRIVE_OIDC_RECHECK_MINUTES"
 _PASSWORDS: Final = "REDRIVE_PASSWORD_LOGIN"
 _DISCOVERY: Final = "/.well-known/openid-configuration"
-_LONGEST_NAME: Final = 40
+_LONGEST_NAME: Final = 40  # max characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from redrive_service.environment.addresses import is_host, is_visible, parts
 from redrive_service.environment.variables import INVISIBLE, Variables
 
 _SHORTEST_SECRET = 50  # min characters, as in Django's deployment check
-_SHORTEST_TOKEN = 32
+_SHORTEST_TOKEN = 32  # min characters
 _MOST_PROXIES = 10
 
 

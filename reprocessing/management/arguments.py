@@ -24,7 +24,7 @@ from reprocessing.domain.configuration import keys
 OFF: Final = keys.OFF  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column of PostgreSQL
 _DIGITS = 20  #: max digits of a number; a longer text is refused unread
-_LONGEST_NAME = 100
+_LONGEST_NAME = 100  #: max characters of a name
 
 
 def add_name(parser: CommandParser) -> None:

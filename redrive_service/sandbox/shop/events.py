@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from random import Random
 
-MOST_OF_AN_ACCOUNT = 4
+MOST_OF_AN_ACCOUNT = 4  # max messages of an account
 _USUAL_OF_AN_ACCOUNT = 3
 _TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
 _ONE_IN = 200  # one event in 200 is poison, and one a duplicate

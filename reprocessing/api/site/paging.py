@@ -20,7 +20,7 @@ After = Annotated[
     str, Field(pattern="^[-a-zA-Z0-9_]*$", max_length=100, description="`next` of the page before; empty: first page")
 ]
 Next = Annotated[str | None, Field(description="`after` of the next page; null: this is the last page")]
-DEFAULT: Final = 50
+DEFAULT: Final = 50  #: items of a page, if `limit` is not given
 
 _PLACE: Final = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -38,7 +38,7 @@ _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
 #: Words that mean yes or no, and are not accepted as names of queues.
 _YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
-_LONGEST_VISIBILITY: Final = 43_200
+_LONGEST_VISIBILITY: Final = 43_200  # seconds: 12 h; source: AWS, CreateQueue, VisibilityTimeout
 
 
 key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alias/orders")

@@ -28,7 +28,7 @@ OFF_VALUES = {
     "secret": "", "role_arn": "",
 }  # fmt: skip
 
-_SHORTEST_ANSWER = 0.1
+_SHORTEST_ANSWER = 0.1  #: seconds, the min of --timeout
 
 
 content_type = matching(is_media_type, "a content type", "application/json")

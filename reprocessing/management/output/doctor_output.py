@@ -10,7 +10,7 @@ from typing import Any, Final
 from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSeverity
 from reprocessing.pipeline.maintenance.doctor import CheckResult
 
-_WIDTH: Final = 116
+_WIDTH: Final = 116  #: columns of text
 _MARKS: Final = {
     FindingSeverity.ERROR: "ERROR",
     FindingSeverity.WARN: "warning",

@@ -24,11 +24,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rules
 from reprocessing.store.routing.rules import BoundRule
 
-DAYS = 7
-_MOST_DAYS = 3_650
+DAYS = 7  #: default of --days
+_MOST_DAYS = 3_650  #: max of --days: ten years
 _BACKOFF = ("backoff_base", "backoff_cap", "backoff_jitter")
-_LONGEST_BACKOFF = 21_600.0
-_TOLD_EVERY = 10_000
+_LONGEST_BACKOFF = 21_600.0  #: seconds: 6 h, the default max backoff
+_SHOWN_FROM = 10_000  #: min messages for which a preview shows progress
 
 
 def add_days(parser: CommandParser) -> None:
@@ -190,7 +190,7 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
     pace = Pace()
 
     def tell(letters: int) -> None:
-        if sys.stderr.isatty() and letters >= _TOLD_EVERY:
+        if sys.stderr.isatty() and letters >= _SHOWN_FROM:
             sys.stderr.write(f"\r{letters:,} messages evaluated{pace.add(letters)}")
             sys.stderr.flush()
 

@@ -14,7 +14,7 @@ from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import progress
 from reprocessing.store.runs.run_transitions import RunBefore
 
-_NAMED = 5
+_NAMED = 5  #: max runs that the error for an unknown run names
 
 
 class RunCommand(Console):

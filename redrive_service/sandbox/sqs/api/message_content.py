@@ -17,7 +17,7 @@ from redrive_service.sandbox.sqs.api.errors import (
 )
 from redrive_service.sandbox.sqs.api.parameters import Request
 
-MOST_ATTRIBUTES: Final = 10
+MOST_ATTRIBUTES: Final = 10  # max attributes of a message (AWS)
 _LONGEST_NAME: Final = 256
 # Characters that XML 1.0 does not allow (AWS, SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -15,7 +15,7 @@ from redrive_service.sandbox.sqs.server.http_head import (
     unreadable,
 )
 
-LARGEST_HEAD: Final = 64 * 1024
+LARGEST_HEAD: Final = 64 * 1024  # bytes of a request line with its headers
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 # Bytes of the read buffer. Without it, asyncio would allocate 256 KiB for every read.
@@ -23,7 +23,7 @@ _INBOX: Final = 64 * 1024
 # If the server closed a connection while the client still sends, the client could lose the answer. So after the last
 # answer, the server reads on, up to this many bytes, for this many seconds.
 LARGEST_REST: Final = LARGEST_BODY
-LONGEST_REST: Final = 5.0
+LONGEST_REST: Final = 5.0  # seconds
 _PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS sets POLLHUP
 
 

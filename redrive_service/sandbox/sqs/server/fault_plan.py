@@ -22,8 +22,8 @@ _OWN_FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
 }
 _LOWEST_STATUS: Final = 400
 _HIGHEST_STATUS: Final = 599
-_LONGEST_VISIBILITY: Final = 43_200
-_LONGEST_DELAY: Final = 60_000
+_LONGEST_VISIBILITY: Final = 43_200  # seconds
+_LONGEST_DELAY: Final = 60_000  # milliseconds
 
 
 class FaultIsUnusable(Exception):
