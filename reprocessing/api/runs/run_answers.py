@@ -156,11 +156,11 @@ class RunDetail(RunView):
     arrived_since: int | None = Field(description="messages captured since the start; the run does not send them")
 
     @classmethod
-    def read(cls, seen: RunStatus) -> RunDetail:
+    def read(cls, status: RunStatus) -> RunDetail:
         """Return the JSON answer for a run and its progress."""
-        tally = seen.tally
+        tally = status.tally
         return cls(
-            **RunView.of(seen.run).model_dump(),
+            **RunView.of(status.run).model_dump(),
             progress=ProgressView(
                 messages=tally.letters, delivered=tally.delivered, presumed=tally.presumed,
                 duplicate=tally.closed_as_duplicate, parked=tally.parked, discarded=tally.discarded,
@@ -169,17 +169,17 @@ class RunDetail(RunView):
             ),
             wave_history=[
                 WaveView(no=wave.no, size=wave.size, sent=wave.touched, failed=wave.failed, settled_at=wave.settled_at)
-                for wave in seen.waves
+                for wave in status.waves
             ],
             targets=[
                 RunTargetView(
                     target=left.name, messages=left.letters, longest_key_queue=left.longest, rate=left.rate,
                     rate_now=None if left.rate is None else left.rate * left.ramp, circuit_breaker=left.breaker,
                 )
-                for left in seen.left
+                for left in status.left
             ],
-            seconds_left=seen.seconds, failing=seen.failing.answer if seen.failing else None,
-            arrived_since=seen.arrived,
+            seconds_left=status.seconds, failing=status.failing.answer if status.failing else None,
+            arrived_since=status.arrived,
         )  # fmt: skip
 
 

@@ -120,11 +120,11 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
     depth = found.observed.depth
     yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
     yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"
-    for seen in found.observed.sources.values():
-        policy = seen.facts.redrive
-        visibility = f"visibility timeout {seen.facts.visibility.total_seconds():g} s"
+    for source in found.observed.sources.values():
+        policy = source.facts.redrive
+        visibility = f"visibility timeout {source.facts.visibility.total_seconds():g} s"
         receives = f"maxReceiveCount {policy.max_receives}, {visibility}" if policy else "none"
-        yield f"  source queue {seen.address.name} (redrive policy: {receives})"
+        yield f"  source queue {source.address.name} (redrive policy: {receives})"
     yield ""
     yield from findings_output.lines(done.differences, found.findings, new=done.new)
 

@@ -77,13 +77,13 @@ class Command(Console):
         refuse_destination(dlq, to)
         follow_redrives.read_redrives(dlq)  # also records the end of an earlier native redrive
         found = aws_redrive_handover.handover_blockers(dlq.pk)
-        seen = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
+        counts = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
         if not options["json"]:
             each = conf.current().prices.of(fifo=dlq.fifo)
-            price = pricing.in_words(pricing.cost_of_native_redrive(seen.visible, each=each))
-            self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
-        result: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
+            price = pricing.in_words(pricing.cost_of_native_redrive(counts.visible, each=each))
+            self.say("\n".join(native_redrive_output.plan(dlq, found, counts, to=to, per_second=per_second, cost=price)))
+        result: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": counts.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)
         if options["json"]:

@@ -155,8 +155,8 @@ def shown(body: bytes) -> str:
 
 def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Json:
     depths = {"visible": found.visible, "in_flight": found.in_flight, "delayed": found.delayed}
-    seen = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
-    return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": seen}
+    messages = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
+    return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": messages}
 
 
 def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Json:

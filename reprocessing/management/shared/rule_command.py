@@ -178,8 +178,8 @@ def rules_with(row: Rule) -> list[BoundRule]:
 
 def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
     """Return what this rule would do to messages captured in the last `days` days, as JSON and as lines of text."""
-    seen = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
-    return {"preview": rule_output.in_json(seen, days=days)}, list(rule_output.preview_lines(seen, days=days))
+    found = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
+    return {"preview": rule_output.in_json(found, days=days)}, list(rule_output.preview_lines(found, days=days))
 
 
 def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
