@@ -41,7 +41,7 @@ from benchmarks.drains.drain_rows import Database, Times
 from benchmarks.drains.machine import machine
 from benchmarks.drains.movers import Loop
 from benchmarks.drains.processes import seconds_by_part, worker_memory
-from benchmarks.stand import Beat, start_worker, set_up_django
+from benchmarks.stand import Beat, set_up_django, start_worker
 from redrive_service.sandbox.servers.process import RunningServer, free_port
 from redrive_service.sandbox.stack import Stack
 

@@ -26,7 +26,7 @@ import boto3
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.stand import Beat, start_worker, set_up_django  # found through the line above
+from benchmarks.stand import Beat, set_up_django, start_worker  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
 MOST: Final = 10.0  #: calls per second of all queues together

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import itertools
 
-from benchmarks.stand import Beat, start_worker, set_up_django  # found through the line above
+from benchmarks.stand import Beat, set_up_django, start_worker  # found through the line above
 from redrive_service.sandbox.servers.process import RunningServer, Server, free_port
 from redrive_service.sandbox.stack import Stack
 

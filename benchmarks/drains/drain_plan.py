@@ -108,7 +108,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text} (default: %(default)s)")
     parser.add_argument("--keys", type=int, help="number of ordering keys (default: a tenth of the letters)")
     parser.add_argument("--kind", choices=KINDS, default="keyed", help="kind of the queues (default: %(default)s)")
-    parser.add_argument("--outcome", choices=OUTCOMES, default="accepted", help="target's outcome (default: %(default)s)")
+    parser.add_argument(
+        "--outcome", choices=OUTCOMES, default="accepted", help="target's outcome (default: %(default)s)"
+    )
     parser.add_argument("--http", type=int, metavar="MS", help="send to an HTTP endpoint that answers after MS ms")
     parser.add_argument("--encrypt", action="store_true", help="encrypt payloads with a local key")
     parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")

@@ -12,7 +12,11 @@ from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 def fates(evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
     """Return the fate of each letter, by its message id in the dlq."""
-    return {name: fate for event in evidence.events.values() for name, fate in _fates_of_event(event, evidence, records).items()}
+    return {
+        name: fate
+        for event in evidence.events.values()
+        for name, fate in _fates_of_event(event, evidence, records).items()
+    }
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
@@ -34,7 +38,11 @@ def _fates_of_event(event: Event, evidence: Evidence, records: ServiceRecords) -
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     on_their_way = {send.letter for send in event.arrivals if _is_in_a_queue(send.message)} - delivered
-    decided = {letter.message_id: fate for letter in event.letters if (fate := _recorded_fate(letter, records, bool(delivered)))}
+    decided = {
+        letter.message_id: fate
+        for letter in event.letters
+        if (fate := _recorded_fate(letter, records, bool(delivered)))
+    }
     undecided = [letter for letter in event.letters if letter.message_id not in decided]
     undecided.sort(key=_is_in_a_queue)  # letters still in a queue come last, because they are not lost
     supply = Counter({Fate.DELIVERED: len(delivered), Fate.WAITING: len(on_their_way)})

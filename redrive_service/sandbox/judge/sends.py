@@ -19,7 +19,9 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
-            earlier = next((arrival for arrival in arrivals[:position] if _had_not_returned(arrival, send.moment)), None)
+            earlier = next(
+                (arrival for arrival in arrivals[:position] if _had_not_returned(arrival, send.moment)), None
+            )
             if earlier is not None:
                 sentence = (
                     f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
@@ -185,7 +187,12 @@ def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
     """
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
-        (candidate for candidate in behind if any(_had_not_returned(its, send.moment) for its in _before(candidate, send))), None
+        (
+            candidate
+            for candidate in behind
+            if any(_had_not_returned(its, send.moment) for its in _before(candidate, send))
+        ),
+        None,
     )
 
 
@@ -225,7 +232,9 @@ def _is_open(event: Event, moment: int, experiment: Experiment, records: Service
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
 
 
-def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
+def _was_put_aside(
+    event: Event, sent: list[Send], moment: int, experiment: Experiment, records: ServiceRecords
+) -> bool:
     """Return whether the service ended the event: each of its letters was put aside, or stayed in the target.
 
     Put aside means parked, discarded, or closed as a duplicate. At least one letter must have been put aside.

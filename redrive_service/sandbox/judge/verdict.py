@@ -90,7 +90,9 @@ def judge(
         fates=decided,
         findings=(*lost(evidence, decided), *_offences(evidence, experiment, records)),
         sends=len(accepted),
-        returns=sum(send.arrived and send.message is not None and send.message.dead_lettered is not None for send in accepted),
+        returns=sum(
+            send.arrived and send.message is not None and send.message.dead_lettered is not None for send in accepted
+        ),
         swallowed=sum(send.swallowed for send in accepted),
         redelivered=consumption.redelivered(evidence),
         canaries=brakes.canaries(evidence, records),

@@ -82,7 +82,9 @@ class Command(Console):
         if not options["json"]:
             each = conf.current().prices.of(fifo=dlq.fifo)
             price = pricing.in_words(pricing.cost_of_native_redrive(counts.visible, each=each))
-            self.say("\n".join(native_redrive_output.plan(dlq, found, counts, to=to, per_second=per_second, cost=price)))
+            self.say(
+                "\n".join(native_redrive_output.plan(dlq, found, counts, to=to, per_second=per_second, cost=price))
+            )
         result: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": counts.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)

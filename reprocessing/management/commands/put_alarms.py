@@ -78,7 +78,9 @@ class Command(Console):
             if not options["json"]:
                 self.say(f"  {one.wanted.name}: done")
         if options["json"]:
-            self.report({"dry_run": not options["confirm"], "alarms": [_object(one) for one in comparisons], "put": done})
+            self.report(
+                {"dry_run": not options["confirm"], "alarms": [_object(one) for one in comparisons], "put": done}
+            )
         else:
             self.say(_last_line(comparisons, acted=options["confirm"]))
 
