@@ -1,8 +1,8 @@
 """Measure the admin's pages with a million letters: milliseconds and SQL statements per request.
 
 Starts the embedded stack (PostgreSQL, Valkey, local SQS), and writes letters of twenty DLQs (`--dlqs`) into it: 60 %
-delivered, 25 % captured or queued, 10 % parked, the rest discarded and duplicates, with two hundred failure causes, and
-with lanes, attempts, copies, runs, audit log entries and reports. Django's test client then requests each page in this
+delivered, 25 % captured or queued, 10 % parked, 5 % discarded or duplicates, in two hundred failure groups, with lanes,
+attempts, copies in the DLQ, runs, audit log entries and reports. Django's test client then requests each page in this
 process, without network or other requests, so the figures are those of the service and of PostgreSQL alone. SQL
 statements are also counted with a thousand letters; the count must be the same. Prints a table, and exits with 1 if a
 page is slower than `LONGEST`, or if the dashboard exceeds its own limits. `--pages board` measures the dashboard alone.
@@ -26,8 +26,8 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.crowd import DLQS, found, gather, write  # found through the line above
-from benchmarks.stand import furnish
+from benchmarks.crowd import DLQS, create_dlqs, move_to_newest_run, write  # found through the line above
+from benchmarks.stand import set_up_django
 from redrive_service.sandbox.stack import Stack
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 200.0  # milliseconds that 95 % of the requests must stay below
 BOARD: Final = ("board", "board's figures")  # the dashboard, and what an open dashboard requests every 5 s
-BOARD_LONGEST, BOARD_LARGEST = 150.0, 120 * 1024  # their milliseconds, and their bytes
-FEW: Final = 1_000
+BOARD_LONGEST, BOARD_LARGEST = 150.0, 120 * 1024  # limits of the dashboard: milliseconds, and bytes
+FEW: Final = 1_000  # letters of the first measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def later(client: Client) -> Iterator[tuple[str, str]]:
 
 def gathered() -> Iterator[tuple[str, str]]:
     """Yield the name and the address of the page of a run that has nearly all letters."""
-    home = f"/admin/reprocessing/run/{gather()}"
+    home = f"/admin/reprocessing/run/{move_to_newest_run()}"
     yield "a run of nearly all letters", f"{home}/change/"
     yield "its figures", f"{home}/progress"
 
@@ -167,10 +167,13 @@ def is_fast(cost: Cost) -> bool:
 
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
-    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
+    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements.
+
+    `times`: requests for each page. `only`: measure only pages whose names have this text.
+    """
     from redrive_service.server import prepare_pages  # noqa: PLC0415  its settings are known by now
 
-    found(dlqs)
+    create_dlqs(dlqs)
     write(1, FEW, dlqs)
     client = person()
     prepare_pages()  # as the web server does before it answers
@@ -194,7 +197,7 @@ def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
         )
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     print(f"Load of the machine, with {os.cpu_count()} cores: {load}")
-    print(f"One request in twenty may take longer than {LONGEST:.0f} ms, and none more statements with more letters.")
+    print(f"Limits: 95 % of the requests take at most {LONGEST:.0f} ms; more letters cause no more statements.")
     return well
 
 
@@ -207,7 +210,7 @@ def main() -> None:
     said.add_argument("--pages", default="", help="only pages whose name has this text")
     given = said.parse_args()
     with tempfile.TemporaryDirectory(prefix="redrive-bench-") as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {})
+        set_up_django(stack, {})
         well = compare(given.letters, given.times, given.dlqs, given.pages)
     stack.postgres.forget()  # removes data outside of the folder
     sys.exit(not well)

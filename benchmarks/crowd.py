@@ -9,7 +9,7 @@ from typing import Final
 
 DLQS, GROUPS, CHUNK = 20, 200, 100_000
 
-#: Write letters a to b. A letter's number modulo 100 decides its dlq, state, lane and cause.
+#: Write letters a to b. A letter's number decides its dlq, state, lane and failure group.
 _LETTERS: Final = """
 INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, source_id, target_id, lane_id, run_id, state, attempts,
        planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size, reason, detail, presumed,
@@ -140,11 +140,11 @@ UPDATE redrive_letter SET state = 'sending'
 """,
 )
 
-#: SQS counted more messages in each dlq than are captured, so that the copies are counted.
+#: SQS's message count of each dlq is higher than the number of captured letters, so that the pages count copies.
 _DEPTHS: Final = "UPDATE redrive_dlq SET depth_visible = 100000, depth_in_flight = 7, depth_at = redrive_now()"
 
 
-def found(dlqs: int = DLQS) -> None:
+def create_dlqs(dlqs: int = DLQS) -> None:
     """Create the DLQs, their targets and sources, and all other rows that do not depend on letters."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
@@ -167,7 +167,7 @@ def found(dlqs: int = DLQS) -> None:
             cursor.execute(_DEPTHS)
 
 
-def gather() -> int:
+def move_to_newest_run() -> int:
     """Move all letters of runs into the newest run; return the id of this run."""
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 

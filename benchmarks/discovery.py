@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/discovery.py                      exits with 1 above 120 s
     .venv/bin/python benchmarks/discovery.py --milliseconds 50 --queues 100
 
-The local SQS has only one account, so each scope has a prefix of its own. A scope with a prefix is a filter: SQS is
-also asked for the sources of each queue, which takes twice the requests of a discovery without a filter.
+The local SQS has only one account, so each scope has a prefix of its own. With a prefix, a discovery
+also asks SQS for the sources of each queue, which takes twice the requests of a discovery without a prefix.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import boto3
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.stand import furnish  # found through the line above
+from benchmarks.stand import set_up_django  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
 MOST: Final = 120.0  #: seconds
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--milliseconds", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {})
+        set_up_django(stack, {})
         create(options.scopes, options.queues)
         delay = [{"kind": "delay", "milliseconds": options.milliseconds, "jitter": options.milliseconds // 5}]
         request = urllib.request.Request(

@@ -2,7 +2,7 @@
 
 Starts the embedded stack and one real worker (prefork, two processes). In each round, three competitors move equal
 queues, one after another: a boto3 loop with one thread, a boto3 loop with 16 threads, and the service, which gets
-beat's ticks until every letter is delivered and its copy deleted (no rate limit, no ramp-up, no waves). After each
+beat's ticks until every letter is delivered and deleted from the DLQ (no rate limit, no ramp-up, no waves). After each
 round, the program ends with an error unless every letter was sent as often as planned, in order, and is delivered.
 Prints medians and ranges over the rounds. Exits with 1 if a letter costs more calls or statements than the limits.
 
@@ -34,14 +34,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.drains import drain_queues as queues  # found through the line above
 from benchmarks.drains import drain_sides, history
-from benchmarks.drains.drain_calls import CallLog, Told
+from benchmarks.drains.drain_calls import CallLog, SqsCalls
 from benchmarks.drains.drain_plan import Plan, add_options, plan_of
 from benchmarks.drains.drain_report import THREADS, Round, exceeds, show
 from benchmarks.drains.drain_rows import Database, Times
 from benchmarks.drains.machine import machine
 from benchmarks.drains.movers import Loop
 from benchmarks.drains.processes import seconds_by_part, worker_memory
-from benchmarks.stand import Beat, employ, furnish
+from benchmarks.stand import Beat, set_up_django, start_worker
 from redrive_service.sandbox.servers.process import RunningServer, free_port
 from redrive_service.sandbox.stack import Stack
 
@@ -50,7 +50,7 @@ SERVICE: Final = "drain"  #: the name of the service's DLQ, and the beginning of
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """The embedded stack with a worker, and the DLQ that the service drains."""
+    """The embedded stack with a worker, and the DLQ that the service drains (URL `dlq`, database id `watched`)."""
 
     plan: Plan
     sqs: Any
@@ -79,24 +79,24 @@ def drain(stand: Stand) -> Used:
     """Send beat's ticks until every letter is finished; return what the stack used in this time."""
     beat, plan, database = Beat(), stand.plan, stand.database
     before, first, connections = seconds_by_part(), None, 0
-    last, look_at, seen = time.monotonic(), 0.0, None
+    last, next_count, previous = time.monotonic(), 0.0, None
     while True:
-        beat.rest(0.05 if first is None else 0.25)
+        beat.tick_and_wait(0.05 if first is None else 0.25)
         connections = max(connections, database.connections())
         if first is None and database.has_sent():
             first = seconds_by_part()
         asked = time.monotonic()
-        if asked < look_at:
+        if asked < next_count:
             continue
         progress = database.progress()
         # Rows are counted, which takes long for a large drain and would slow down the measured work.
-        look_at = time.monotonic() + max(0.2, 50 * (time.monotonic() - asked))
+        next_count = time.monotonic() + max(0.2, 50 * (time.monotonic() - asked))
         if progress.delivered >= plan.letters and not progress.copies:
             return _used(before, first or seconds_by_part(), connections)
-        if progress != seen:
-            seen, last = progress, time.monotonic()
+        if progress != previous:
+            previous, last = progress, time.monotonic()
         if stand.worker.has_ended() or time.monotonic() - last > 3 * plan.long_poll + 120:
-            sys.exit(f"The drain stands still at {progress}:\n{stand.worker.log_since_start()[-4000:]}")
+            sys.exit(f"The drain makes no progress: {progress}:\n{stand.worker.log_since_start()[-4000:]}")
 
 
 def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
@@ -106,7 +106,7 @@ def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
 
 
 def compete(stand: Stand, number: int) -> Round:
-    """Let the two loops and the service each drain an equal queue; return the figures of the round."""
+    """Let the two loops and the service each drain an equal queue; return the figures of round `number`."""
     plan, loops = stand.plan, {}
     for threads in THREADS:
         label = f"loop-{number}-{threads}"
@@ -122,7 +122,10 @@ def compete(stand: Stand, number: int) -> Round:
 
 
 def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
-    """Let the service drain its DLQ, check what became of the letters, and return the round's figures."""
+    """Let the service drain its DLQ, check what became of the letters, and return the round's figures.
+
+    `loops`: letters per second of the loops, by number of threads. `first`: number of the round's first letter.
+    """
     plan = stand.plan
     stand.calls.begin()
     began = stand.database.begin()
@@ -131,7 +134,7 @@ def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
         used = drain(stand)
     queues.set_mode(stand.watched, "observe")
     times = stand.database.times(plan, f"{SERVICE}-hot", first)
-    told = stand.calls.told(stand.dlq, stand.source, times.first_sent)
+    told = stand.calls.count(stand.dlq, stand.source, times.first_sent)
     if stand.endpoint:
         drain_sides.check_endpoint(plan, stand.endpoint, SERVICE, first)
     else:
@@ -140,7 +143,7 @@ def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
     return _figures(stand, loops, used, times, (told, began))
 
 
-def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, counted: tuple[Told, float]) -> Round:
+def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, counted: tuple[SqsCalls, float]) -> Round:
     (told, began), letters = counted, stand.plan.letters
     silence, statements = told.silence(), stand.database.statements()
     rates = {name: getattr(times, name) for name in ("first_tenth", "sent", "last_tenth", "others", "hot")}
@@ -177,22 +180,22 @@ def build(plan: Plan, stack: Stack) -> Iterator[Stand]:
     port = free_port()
     endpoint = None if plan.http is None else f"http://127.0.0.1:{port}/letters"
     keys = [f"bench={base64.b64encode(secrets.token_bytes(32)).decode()}"] if plan.encrypt else []
-    furnish(stack, {
+    set_up_django(stack, {
         "LONG_POLL": plan.long_poll, "COUNT_LAG": 0, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"], "PAYLOAD_KEYS": keys,
     })  # fmt: skip
-    with ExitStack() as leaving:
+    with ExitStack() as closing:
         sqs, database = boto3.client("sqs"), Database(stack.postgres.url)
-        leaving.callback(database.close)
+        closing.callback(database.close)
         dlq, source = queues.create(sqs, plan, SERVICE)
         watched = queues.watch(plan, dlq, source, endpoint)
         history.remember(stack.postgres.url, watched, plan.history, stack.folder)
         if plan.http is not None:
-            leaving.enter_context(drain_sides.running("endpoint", stack.folder, str(port), str(plan.http / 1000), ""))
+            closing.enter_context(drain_sides.running("endpoint", stack.folder, str(port), str(plan.http / 1000), ""))
         if plan.outcome == "absence":
-            leaving.enter_context(drain_sides.running("consumer", stack.folder, source, str(plan.step)))
+            closing.enter_context(drain_sides.running("consumer", stack.folder, source, str(plan.step)))
         options = ["--pool", "solo"] if plan.profile else ["--concurrency", str(plan.processes)]
-        worker = employ(stack, options, profile=plan.profile)
-        leaving.callback(worker.stop)
+        worker = start_worker(stack, options, profile=plan.profile)
+        closing.callback(worker.stop)
         calls = CallLog(stack.queues.endpoint)
         yield Stand(plan, sqs, calls, database, worker, dlq, source, watched, endpoint)
 

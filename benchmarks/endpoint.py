@@ -12,7 +12,7 @@ import sys
 import time
 from functools import partial
 
-HANGS = 30.0
+HANGS = 30.0  # seconds that letters of the hanging key wait
 _OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -54,7 +54,7 @@ class Endpoint(asyncio.Protocol):
 
 
 async def serve(port: int, pause: float, hanging: str) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is ended. `pause`: seconds until an answer. `hanging`: key whose letters wait 30 s."""
     record: list[list[object]] = []
     server = await asyncio.get_running_loop().create_server(
         partial(Endpoint, record, pause, hanging), "127.0.0.1", port, backlog=2_048

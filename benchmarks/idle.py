@@ -26,7 +26,7 @@ import boto3
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.stand import Beat, employ, furnish  # found through the line above
+from benchmarks.stand import Beat, set_up_django, start_worker  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
 MOST: Final = 10.0  #: calls per second of all queues together
@@ -34,7 +34,7 @@ SETTLING: Final = 10.0  #: seconds before the first call that counts
 
 
 def add(dlqs: int) -> None:
-    """Add so many empty DLQs, whose next polls are spread over the next minute."""
+    """Add this many empty DLQs, whose next polls are spread over the next minute."""
     from reprocessing.models import DeadLetterQueue  # noqa: PLC0415  # its settings are known by now
     from reprocessing.store.ordering import lanes  # noqa: PLC0415  # its settings are known by now
 
@@ -69,8 +69,8 @@ def calls(since: int) -> tuple[list[dict[str, Any]], int]:
 def measure(dlqs: int, seconds: float) -> Counter[tuple[str, str]]:
     """Return how many SQS calls were made in `seconds`, by action and by owner of the queue."""
     with tempfile.TemporaryDirectory(prefix="redrive-idle-") as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {"OWN_QUEUES": ()})
-        worker = employ(stack, ["--concurrency", "2"])
+        set_up_django(stack, {"OWN_QUEUES": ()})
+        worker = start_worker(stack, ["--concurrency", "2"])
         try:
             add(dlqs)
             beat = Beat()
@@ -87,7 +87,7 @@ def wait(beat: Beat, seconds: float) -> None:
     """Send beat's ticks for this many seconds."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        beat.rest(0.1)
+        beat.tick_and_wait(0.1)
 
 
 def main() -> None:
@@ -100,7 +100,7 @@ def main() -> None:
     for (action, whose), n in sorted(found.items(), key=lambda one: -one[1]):
         print(f"{action:<32}{whose:<16}{n / given.seconds:>8.2f} a second")
     rate = sum(found.values()) / given.seconds
-    print(f"{given.dlqs} DLQs: {rate:.2f} calls a second in all; the bar is {MOST:g}.")
+    print(f"{given.dlqs} DLQs: {rate:.2f} calls a second in all; the limit is {MOST:g}.")
     sys.exit(rate > MOST)
 
 

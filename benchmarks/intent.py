@@ -20,10 +20,10 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.stand import furnish  # found through the line above
+from benchmarks.stand import set_up_django  # found through the line above
 from redrive_service.sandbox.stack import Stack
 
-#: Letters per intent, and measurements per database.
+#: Letters of one intent; measurements in each database.
 GROUP: Final = 50
 ROUNDS: Final = 20
 #: The limit: cost of a letter of the large run, divided by the cost of a letter of the small run.
@@ -59,7 +59,7 @@ def measure() -> float:
     )  # fmt: skip
     spent = time.perf_counter() - began
     if len(intended) != GROUP:
-        sys.exit(f"{len(intended)} of {GROUP} letters went: this measures nothing.")
+        sys.exit(f"{len(intended)} of {GROUP} letters were sent: this measures nothing.")
     settle.attempts(
         intended, {letter.attempt_id: Taken(f"sent-{letter.attempt_id}") for letter in intended},
         targets=Target.objects.in_bulk(), dlqs=DeadLetterQueue.objects.in_bulk(), dice=lambda: 0.0, lease=60,
@@ -79,7 +79,7 @@ def use(database: str) -> None:
 def run(small: int, large: int) -> tuple[float, float]:
     """Return the median milliseconds of an intent in the small run and in the large run."""
     with tempfile.TemporaryDirectory(prefix="redrive-intent-") as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {})
+        set_up_django(stack, {})
         from django.db import connection  # noqa: PLC0415  # as above
 
         names = [str(connection.settings_dict["NAME"]), "large"]

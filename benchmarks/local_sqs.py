@@ -21,18 +21,21 @@ from urllib.parse import urlsplit
 import orjson
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-BATCH: Final = 10
+BATCH: Final = 10  #: letters of one SQS call
 ATTRIBUTES: Final = {
     "trace_id": {"DataType": "String", "StringValue": "5f0c9f2e7b1d4c6a"},
     "attempt": {"DataType": "Number", "StringValue": "3"},
 }
-LOWEST_RATE: Final = 20_000
-LOWEST_RATIO: Final = 0.75
+LOWEST_RATE: Final = 20_000  #: letters per second at the slowest depth
+LOWEST_RATIO: Final = 0.75  #: slowest depth divided by the fastest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to measure: messages in the queue (`depths`), connections, repetitions (`rounds`), and moved letters."""
+    """What to measure: messages in the queue (`depths`), connections, repetitions (`rounds`), and moved letters.
+
+    `body`: bytes of a body.
+    """
 
     depths: tuple[int, ...]
     connections: int

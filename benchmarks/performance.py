@@ -6,8 +6,8 @@
     .venv/bin/python -m benchmarks.performance --page                    # writes the page again, runs nothing
     .venv/bin/python -m benchmarks.performance --try                     # 1,000 messages each; writes nothing
 
-The figures are kept in docs/performance.json, those of a scenario that is not run now as they were, each with its
-date. Figures of more rounds are not replaced by figures of fewer. Run it on a machine that does nothing else.
+The figures are stored in docs/performance.json, each with its date. Scenarios that are not run now keep their figures.
+Figures of more rounds are not replaced by figures of fewer rounds. Run it on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def tried(arguments: Sequence[str]) -> list[str]:
 
 
 def run(scenarios: Sequence[Scenario], rounds: int, *, is_trial: bool) -> list[str]:
-    """Run scenarios, and write the page after each; return the names of those that failed."""
+    """Run scenarios, and write the page after each, unless `is_trial`; return the names of those that failed."""
     failed = []
     for scenario in scenarios:
         arguments = scenario.arguments(rounds)

@@ -51,7 +51,7 @@ def main() -> int:
         reporter.close(within=0)
         signals.task_failure.receivers = []
         signals.task_failure.sender_receivers_cache.clear()
-    print(f"the dearest: {worst:.1f} us, of {HIGHEST_COST:g} that it may cost")
+    print(f"highest cost: {worst:.1f} us; the limit is {HIGHEST_COST:g} us")
     return int(worst > HIGHEST_COST)
 
 

@@ -60,7 +60,7 @@ class Corpus:
 
     name: str
     cases: Sequence[tuple[str, Act]]
-    bar: float = HIGHEST
+    limit: float = HIGHEST
 
 
 def corpora() -> Iterator[Corpus]:
@@ -119,7 +119,7 @@ def read(body: bytes, field: Field) -> object:
 
 
 def refused(url: str, addresses: Sequence[str]) -> object:
-    """Return why the URL is refused; no connection is made."""
+    """Return why the URL is refused if its host has these IP addresses; no connection is made."""
     allowed = allow_list(["good.example"])
     assert isinstance(allowed, AllowList)
     return http.check(url, allowed=allowed, net=http.Network(resolve=lambda _host, _port: addresses))
@@ -151,11 +151,11 @@ def main() -> None:
         worst, name = max(took)
         middle = median(one for one, _ in took)
         print(
-            f"{corpus.name:<32}{len(took):>5} cases{worst:>9.2f} ms at the worst{middle:>9.2f} ms in the middle"
+            f"{corpus.name:<32}{len(took):>5} cases{worst:>9.2f} ms at most{middle:>9.2f} ms median"
             f"  ({ascii(name)[1:50]})"
         )
-        above += sum(one > corpus.bar for one, _ in took)
-    print(f"{above} cases are above the bar of {HIGHEST:.0f} ms; {HIGHEST_OF_A_PAGE:.0f} ms for a page.")
+        above += sum(one > corpus.limit for one, _ in took)
+    print(f"{above} cases are above their limit: {HIGHEST:.0f} ms, or {HIGHEST_OF_A_PAGE:.0f} ms for a page.")
     sys.exit(above > 0)
 
 

@@ -27,8 +27,8 @@ class Beat:
     def __init__(self) -> None:
         self._ticked = 0.0
 
-    def rest(self, seconds: float) -> None:
-        """Send a tick if it is due, and wait for so many seconds, so that the worker can work."""
+    def tick_and_wait(self, seconds: float) -> None:
+        """Send a tick if it is due, then wait for this many seconds, while the worker works."""
         from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
         if time.monotonic() - self._ticked >= self.EVERY:
@@ -37,7 +37,7 @@ class Beat:
         time.sleep(seconds)
 
 
-def furnish(stack: Stack, redrive: dict[str, Any]) -> None:
+def set_up_django(stack: Stack, redrive: dict[str, Any]) -> None:
     """Set the environment of this process and of the worker to the stack, and settings.REDRIVE to `redrive`."""
     (stack.folder / "benchmark_settings.py").write_text(
         f"from redrive_service.settings import *\nREDRIVE = {redrive}\n"
@@ -54,8 +54,8 @@ def furnish(stack: Stack, redrive: dict[str, Any]) -> None:
     django.setup()
 
 
-def employ(stack: Stack, options: Sequence[str], *, profile: Path | None = None) -> RunningServer:
-    """Start a worker with these Celery options; return it after its first task."""
+def start_worker(stack: Stack, options: Sequence[str], *, profile: Path | None = None) -> RunningServer:
+    """Start a worker with these Celery options; return it after its first task. `profile`: file for a cProfile."""
     from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
 
     profiler = ["-m", "cProfile", "-o", str(profile)] if profile else []

@@ -35,7 +35,7 @@ from reprocessing.models import Target  # noqa: E402
 from reprocessing.pipeline.replay.attempt_spans import AttemptSpans, spans_for  # noqa: E402
 from reprocessing.store.replay.intent import IntendedSend  # noqa: E402
 
-GROUP: Final = 50
+GROUP: Final = 50  #: attempts of a group
 PARENT: Final = f"00-{'a' * 32}-{'b' * 16}-01"
 
 
@@ -63,7 +63,7 @@ def attempt(number: int) -> IntendedSend:
 
 
 def microseconds(spans: AttemptSpans | None, groups: int) -> float:
-    """Return the processor time of one attempt in microseconds: the median over the groups."""
+    """Return the processor time of one attempt in microseconds: the median of the groups. `spans` None: no tracing."""
     spent = list[float]()
     for group in range(groups):
         intended = [attempt(group * GROUP + number) for number in range(GROUP)]

@@ -26,19 +26,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import itertools
 
-from benchmarks.stand import Beat, employ, furnish  # found through the line above
+from benchmarks.stand import Beat, set_up_django, start_worker  # found through the line above
 from redrive_service.sandbox.servers.process import RunningServer, Server, free_port
 from redrive_service.sandbox.stack import Stack
 
-BAR: Final = 1_000
-BATCH: Final = 10
+LOWEST_RATE: Final = 1_000  #: letters per second
+BATCH: Final = 10  #: letters of one SQS call
 HANGING: Final = "k-0"
 PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain counts as stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to send, and where: `pause` seconds until the endpoint answers."""
+    """What to send, and where. `letters`: of each key. `pause`: seconds until the endpoint answers.
+
+    `hang`: whether one key's letters wait for 30 s. `profile`: file to which the worker writes its profile.
+    """
 
     keys: int
     letters: int
@@ -52,7 +55,7 @@ class Plan:
         return (self.keys - self.hang) * self.letters
 
 
-def bury(plan: Plan) -> str:
+def create_dlq(plan: Plan) -> str:
     """Create a DLQ with the letters of all keys; return its URL."""
     sqs: Any = boto3.client("sqs")
     dlq: str = sqs.create_queue(QueueName="hooks-dlq", Attributes={"VisibilityTimeout": "300"})["QueueUrl"]
@@ -91,7 +94,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
     """Send beat's ticks until the endpoint got every letter; return the endpoint's record of requests."""
     beat, last, seen = Beat(), time.monotonic(), 0
     while True:
-        beat.rest(0.5)
+        beat.tick_and_wait(0.5)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
             record: list[list[Any]] = json.load(answer)
         done = sum(1 for key, _, _, ended in record if ended and not (plan.hang and key == HANGING))
@@ -100,7 +103,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
         if done > seen:
             seen, last = done, time.monotonic()
         if worker.has_ended() or time.monotonic() - last > PATIENCE:
-            sys.exit(f"It stands still at {done:,} letters:\n{worker.log_since_start()[-4000:]}")
+            sys.exit(f"No further letter arrived after {done:,} letters:\n{worker.log_since_start()[-4000:]}")
 
 
 def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
@@ -111,9 +114,9 @@ def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
     whole = {key: some for key, some in lanes.items() if not (plan.hang and key == HANGING)}
     for key, some in whole.items():
         if [n for _, n, _, _ in some] != list(range(plan.letters)):
-            sys.exit(f"{key} came as {[n for _, n, _, _ in some]}.")
+            sys.exit(f"The letters of {key} arrived in the order {[n for _, n, _, _ in some]}.")
         if any(after[2] < before[3] for before, after in itertools.pairwise(some)):
-            sys.exit(f"Two letters of {key} were open at once.")
+            sys.exit(f"Two letters of {key} were being sent at once.")
     others = [line for some in whole.values() for line in some]
     first, last = min(line[2] for line in others), max(line[3] for line in others)
     return {
@@ -138,7 +141,7 @@ def run(plan: Plan) -> dict[str, Any]:
     """Run one drain and return its figures."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="redrive-webhook-") as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {"LONG_POLL": 1, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"]})
+        set_up_django(stack, {"LONG_POLL": 1, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"]})
         command = [sys.executable, str(Path(__file__).with_name("endpoint.py")), str(port), str(plan.pause)]
         told = Server(
             name="endpoint", command=[*command, HANGING if plan.hang else ""], log=stack.folder / "endpoint.log",
@@ -146,8 +149,8 @@ def run(plan: Plan) -> dict[str, Any]:
         )  # fmt: skip
         endpoint = RunningServer(told)
         try:
-            watch(bury(plan), port)
-            worker = employ(
+            watch(create_dlq(plan), port)
+            worker = start_worker(
                 stack, ["--concurrency", "1"] if not plan.profile else ["--pool", "solo"], profile=plan.profile
             )
             try:
@@ -169,7 +172,7 @@ def main() -> int:
     given = parser.parse_args()
     figures = run(Plan(**vars(given)))
     print(json.dumps(figures, indent=2))
-    return 0 if figures["letters_per_second"] >= BAR else 1
+    return 0 if figures["letters_per_second"] >= LOWEST_RATE else 1
 
 
 if __name__ == "__main__":

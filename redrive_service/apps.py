@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 #: PostgreSQL ends a session that is idle inside a transaction for this long, because its row locks block others. Only a
-#: process that hangs is idle inside a transaction: other processes wait there for PostgreSQL only.
+#: process that hangs is idle so long: inside a transaction, processes wait for nothing but PostgreSQL.
 IDLE_AT_MOST: Final = "30s"
 
 

@@ -36,8 +36,8 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     """django-celery-beat's scheduler, made safe for several processes.
 
     A process claims a tick by a compare-and-set of the run count in the row of the scheduled task. Then it sends the
-    tick. If this fails, it tries again until the next tick of the same task is due. If the process is killed after the
-    claim, this tick is lost. Tasks tolerate lost and repeated ticks: every Celery message of this service is a hint.
+    tick. If sending fails, it tries again until the next tick of the same task is due. If the process is killed after
+    the claim, this tick is lost. Tasks tolerate lost and repeated ticks, because PostgreSQL has the work that is due.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:

@@ -45,8 +45,8 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     scheme, _, given = request.headers.get("Authorization", "").strip().partition(" ")
     # RFC 9110: the name of an authentication scheme is case-insensitive.
     if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
-        told = "Ask with the token of REDRIVE_METRICS_TOKEN: Authorization: Bearer TOKEN.\n"
-        return HttpResponse(told, "text/plain", 401, headers={"WWW-Authenticate": "Bearer"})
+        hint = "Send the token of REDRIVE_METRICS_TOKEN: Authorization: Bearer TOKEN.\n"
+        return HttpResponse(hint, "text/plain", 401, headers={"WWW-Authenticate": "Bearer"})
     try:
         samples = collect_metrics.samples(count_lag=conf.current().count_lag.total_seconds())
     except DatabaseError:

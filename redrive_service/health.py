@@ -47,11 +47,11 @@ class HealthMiddleware:
         answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)
-        told = answer(request)
+        response = answer(request)
         if request.method == "HEAD":  # RFC 9110: the same headers and no body
-            told["Content-Length"] = str(len(told.content))
-            told.content = b""
-        return told
+            response["Content-Length"] = str(len(response.content))
+            response.content = b""
+        return response
 
 
 @require_safe

@@ -19,7 +19,7 @@ def read_destinations(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the URLs by destination, and a text about each variable that cannot be used. No text shows a URL.
 
-    An empty variable is ignored.
+    An empty variable is ignored. `secrets`: signing secrets by name. `inside`: internal hosts that are allowed.
     """
     keys = {name: key for name, text in secrets.items() if (key := signing_secret.secret_bytes(text))}
     urls: dict[str, str] = {}

@@ -105,7 +105,11 @@ class Server:
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used."""
+        """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used.
+
+        `threads`: how many requests are answered at the same time. `keeps_proxy_headers`: whether the application gets
+        the headers that proxies add.
+        """
         self._adjustments = Adjustments(
             threads=threads,
             ident=None,
@@ -197,8 +201,8 @@ def _nothing_else(_request: HttpRequest) -> HttpResponseBase:
 def prepare_pages() -> None:
     """Load all URLs and templates, then exempt all objects of this process from garbage collection.
 
-    Otherwise, first requests would need half a second for it. And one request in some hundred would wait 0.1 s for a
-    full collection, which would look at a quarter of a million objects that live as long as the process.
+    Otherwise, the first requests would load them, for half a second. And one request in several hundred would wait
+    0.1 s for a full collection of 250,000 objects that live as long as the process.
     """
     reverse("admin:index")
     for folder in get_app_template_dirs("templates"):

@@ -64,9 +64,9 @@ def client_address(request: HttpRequest) -> str | None:
     forged by the client, so they are not read.
     """
     peer = request.META.get("REMOTE_ADDR", "")
-    told = [word.strip() for word in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+    addresses = [word.strip() for word in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
     count = settings.PROXY_COUNT
-    client = told[-count] if 0 < count <= len(told) else peer
+    client = addresses[-count] if 0 < count <= len(addresses) else peer
     return _counted(client) or _counted(peer)
 
 

@@ -33,7 +33,7 @@ class Conf:
 
     Attributes:
         lease: time for which a worker leases a key queue; the key queues of a killed worker are free after this time.
-        slice: time that one replay task works before it enqueues a task for the rest.
+        slice: time that one replay task works before it enqueues a task for the remaining messages.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
         intent_size: max messages whose attempts are committed before one send; if the worker is killed, these are
             repeated.
@@ -45,8 +45,8 @@ class Conf:
         receive_visibility: visibility timeout of messages received from a DLQ, in whole seconds.
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
-        hints_per_slot: max tasks that start a replay (hints) in the task queue: this number for each of 8 processes.
-        hint_life: time until a waiting hint is replaced; it doubles while workers take no hint.
+        hints_per_slot: max hints (tasks that send due messages) in the task queue, for each of 8 worker processes.
+        hint_life: time until a waiting hint is replaced by a new one; doubles while workers take no hint.
         hint_life_cap: the longest time to which `hint_life` doubles.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         discover_every: interval at which beat repeats discoveries of DLQs; 0: never.
@@ -65,7 +65,7 @@ class Conf:
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
-        api_rate: max requests a second of one API token. After a pause, it may send the requests of 5 s at once.
+        api_rate: max requests a second of one API token. After a pause, the token may send the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
         marks: how the attributes that the service adds to a message are named. Keys: redrive, idempotency_key,

@@ -115,7 +115,7 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave the rest to a new task."""
+    """Record the message counts of these DLQs, and enqueue captures. After 75 s, a new task continues."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
@@ -231,20 +231,20 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Apply the current rules to held and delayed messages again, because a rule has become valid or has expired."""
+    """Apply the current rules to held and delayed messages again, because the time of a rule has begun or ended."""
     route.refresh_rules(lanes.database_now())
 
 
 @shared_task(name="reprocessing.run_bulk_action")
 def run_bulk_action(operation_id: int, **_future: object) -> None:
-    """Work on a bulk action for at most 10 s, and enqueue a task for the rest."""
+    """Work on a bulk action for at most 10 s, and enqueue a task for the remaining messages."""
     if run_bulk_actions.run_bulk_action(operation_id, seconds=BULK_ACTION_SLICE):
         run_bulk_action.apply_async((operation_id,), queue=CONTROL)
 
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Put onto lanes, for at most 10 s, messages of started runs that are not on their lanes yet."""
+    """For at most 10 s, put messages of started runs onto their lanes, if they are not there yet."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
@@ -275,7 +275,7 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Scan the due accounts and regions for DLQs, for at most 75 s. Enqueue a task for the rest."""
+    """Scan the due accounts and regions for DLQs, for at most 75 s. Enqueue a task for the others."""
     if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 

@@ -1,6 +1,6 @@
-"""A thread in each worker and each beat that notifies people if beat sends no ticks, or no worker takes ticks.
+"""A thread in each worker and beat process that notifies people if beat sends no ticks, or no worker takes ticks.
 
-The process that detects this sends the notifications itself, because the task for notifications needs beat and a
+The process that notices the silence sends the notifications itself, because the task for notifications needs beat and a
 worker.
 """
 

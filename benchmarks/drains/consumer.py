@@ -1,7 +1,7 @@
-"""A consumer for benchmarks: deletes what it receives, and fails each STEPth letter once.
+"""A consumer for benchmarks: deletes the messages that it receives, and fails each STEPth letter once.
 
-Run it as `consumer.py URL STEP`; STEP 0: it fails none. A failed letter becomes visible at once, so that the next
-receive moves it to the DLQ.
+Run it as `consumer.py URL STEP`. With STEP 0, it fails no letter. A failed letter becomes visible at once, so that the
+next receive moves it to the DLQ.
 """
 
 from __future__ import annotations

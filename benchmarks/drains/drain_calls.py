@@ -11,34 +11,36 @@ from typing import Any, Final
 
 from benchmarks.drains.drain_plan import Plan
 
-#: What a consumer calls; the rest of a source queue's calls are the service's.
+#: Calls of a consumer on the source queue; all other calls on this queue are the service's.
 CONSUMING: Final = ("ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch")
 
 
 @dataclass(slots=True)
-class Told:
+class SqsCalls:
     """The SQS calls of one round, whose first letter was sent at `first_sent`.
 
-    `last_full`: the last receive before the first send that found messages in the DLQ; `last_heard`: the last of all.
-    `sends`: how often each body was sent, by its MD5. `out_of_order`: sends after a later letter of their key.
+    `last_full`: time of the last receive before the first send that found messages in the DLQ; `last_receive`: time of
+    the last receive of all, in seconds since 1970. `latest`: the number of the letter sent last, by key.
+    `sends`: how often each body was sent, by its MD5. `dropped`: sends that a FIFO queue dropped as
+    duplicates. `out_of_order`: sends after a later letter of their key.
     """
 
     first_sent: float
     calls: int = 0
     last_full: float = 0.0
-    last_heard: float = 0.0
+    last_receive: float = 0.0
     sends: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
     out_of_order: int = 0
     latest: dict[str, int] = field(default_factory=dict)
 
-    def hear(self, call: Mapping[str, Any], *, of_dlq: bool) -> None:
+    def add(self, call: Mapping[str, Any], *, of_dlq: bool) -> None:
         """Add a call to the counts. `of_dlq`: it is a call for the DLQ, not for the source queue."""
         if not of_dlq and call["action"] in CONSUMING:
             return
         self.calls += 1
         if of_dlq and call["action"] == "ReceiveMessage":
-            self.last_heard = call["at"]
+            self.last_receive = call["at"]
             if call["received"] and call["at"] < self.first_sent:
                 self.last_full = call["at"]
         for sent in call["sent"]:
@@ -54,10 +56,10 @@ class Told:
 
     def silence(self) -> float:
         """Return the seconds before the first send in which receives from the DLQ found nothing."""
-        return max(0.0, min(self.first_sent, self.last_heard) - self.last_full)
+        return max(0.0, min(self.first_sent, self.last_receive) - self.last_full)
 
     def check(self, plan: Plan, first: int) -> None:
-        """End the program unless every letter was sent once, or twice if it failed, and in order."""
+        """End the program unless every letter, from number `first`, was sent once, or twice if it failed, in order."""
         sends, wanted = sum(self.sends.values()), plan.sends(first)
         if (len(self.sends), sends, self.dropped) != (plan.letters, wanted, 0):
             raise SystemExit(
@@ -89,13 +91,13 @@ class CallLog:
         """Begin to count SQS calls; earlier calls do not count."""
         self._mark = self._control("GET", f"calls?since={10**12}")["end"]
 
-    def told(self, dlq: str, source: str, first_sent: float) -> Told:
-        """Return the calls since `begin` of these two queues, by URL."""
-        told, names = Told(first_sent), {url.rsplit("/", 1)[1]: url == dlq for url in (dlq, source)}
+    def count(self, dlq: str, source: str, first_sent: float) -> SqsCalls:
+        """Return the counted calls since `begin` on these two queues (URLs)."""
+        counts, names = SqsCalls(first_sent), {url.rsplit("/", 1)[1]: url == dlq for url in (dlq, source)}
         for call in self._calls():
             if call["queue"] in names:
-                told.hear(call, of_dlq=names[call["queue"]])
-        return told
+                counts.add(call, of_dlq=names[call["queue"]])
+        return counts
 
     def _calls(self) -> Iterator[dict[str, Any]]:
         since, end = self._mark, self._mark + 1

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-BATCH: Final = 10  #: messages of one SQS request at most
+BATCH: Final = 10  #: max messages of one SQS request
 REQUEST: Final = 1_000_000  #: bytes of one SQS request, a little less than SQS allows
-LEAST_BODY: Final = 100  #: bytes: a body tells its key and number
+LEAST_BODY: Final = 100  #: bytes; a body contains its key and number
 KINDS: Final = ("keyed", "keyless", "fifo")
 OUTCOMES: Final = ("accepted", "absence")
-LOOP_LETTERS: Final = 20_000  #: a loop moves this many at most: its rate does not depend on the backlog
-SLOW_LOOP_LETTERS: Final = 400  #: one thread moves this many at most to an HTTP endpoint
+LOOP_LETTERS: Final = 20_000  #: max letters that a loop moves: its rate does not depend on the backlog
+SLOW_LOOP_LETTERS: Final = 400  #: max letters that one thread of a loop moves to an HTTP endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +26,16 @@ class Plan:
         keys: number of ordering keys.
         rounds: number of rounds, in each of which the loops and the service drain equal queues.
         latency: milliseconds that each SQS call takes.
-        long_poll: seconds of an empty receive: three empty receives in a row end a capture.
+        long_poll: seconds that an empty receive takes; three empty receives in a row end a capture.
         processes: number of processes of the worker.
         body: bytes of a letter's body.
         hot: share of the letters that have the same key.
         history: number of finished letters in the tables before the first round.
         kind: the kind of the queues: standard with ordering keys, standard without, or FIFO.
-        outcome: the target's setting.
+        outcome: the target's setting of this name.
         failures: share of the letters that the consumer fails once.
         http: milliseconds until an HTTP endpoint answers; None: the target is the source queue.
-        encrypt: payloads are encrypted.
+        encrypt: whether payloads are encrypted.
         profile: file to which a worker with a single process writes its profile.
     """
 
@@ -94,22 +94,24 @@ class Plan:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a plan."""
     many: list[tuple[str, type, Any, str]] = [
-        ("letters", int, 10_000, "in each DLQ"),
-        ("rounds", int, 1, "of all competitors"),
-        ("latency", int, 0, "milliseconds of each SQS call"),
-        ("processes", int, 2, "of the worker"),
-        ("long-poll", int, 1, "seconds of an empty receive"),
-        ("body", int, 510, "bytes of a body"),
+        ("letters", int, 10_000, "number of letters in each DLQ"),
+        ("rounds", int, 1, "number of rounds, each with all competitors"),
+        ("latency", int, 0, "milliseconds that each SQS call takes"),
+        ("processes", int, 2, "number of processes of the worker"),
+        ("long-poll", int, 1, "seconds that an empty receive takes"),
+        ("body", int, 510, "bytes of a letter's body"),
         ("hot", float, 0.0, "share of the letters that have one key"),
-        ("history", int, 0, "finished letters that are in the tables before"),
+        ("history", int, 0, "number of finished letters in the tables before the first round"),
         ("failures", float, 0.0, "share of the letters that the consumer fails once; needs --outcome absence"),
     ]
     for name, kind, default, text in many:
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text} (default: %(default)s)")
-    parser.add_argument("--keys", type=int, help="ordering keys (default: a tenth of the letters)")
-    parser.add_argument("--kind", choices=KINDS, default="keyed", help="of the queues (default: %(default)s)")
-    parser.add_argument("--outcome", choices=OUTCOMES, default="accepted", help="(default: %(default)s)")
-    parser.add_argument("--http", type=int, metavar="MS", help="send to an HTTP endpoint that answers after so long")
+    parser.add_argument("--keys", type=int, help="number of ordering keys (default: a tenth of the letters)")
+    parser.add_argument("--kind", choices=KINDS, default="keyed", help="kind of the queues (default: %(default)s)")
+    parser.add_argument(
+        "--outcome", choices=OUTCOMES, default="accepted", help="target's outcome (default: %(default)s)"
+    )
+    parser.add_argument("--http", type=int, metavar="MS", help="send to an HTTP endpoint that answers after MS ms")
     parser.add_argument("--encrypt", action="store_true", help="encrypt payloads with a local key")
     parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 POLL: Final = 5  #: seconds between polls of the DLQ; with the default (60 s), an outcome would mostly wait for a poll
-#: A DLQ may hold so many copies that wait: SQS allows 120,000 messages in flight.
+#: Max captured messages that stay in the DLQ, invisible. SQS allows 120,000 messages in flight.
 HELD_COPIES: Final = 100_000
 WINDOW: Final = 30  #: seconds; also the source queue's visibility timeout
 
@@ -56,7 +56,10 @@ def _letter(plan: Plan, label: str, number: int) -> Any:  # noqa: ANN401 - boto3
 
 
 def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
-    """Register the DLQ without rate limit, ramp-up and waves, because these only make sends wait; return its id."""
+    """Register the DLQ without rate limit, ramp-up and waves, because these only delay sends; return its id.
+
+    `endpoint`: URL of the HTTP endpoint that is the target; None: the target is the source queue.
+    """
     from django_celery_beat.models import IntervalSchedule  # noqa: PLC0415
 
     from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
@@ -77,7 +80,7 @@ def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
             arn=home, url=source, region=there.region, rate=None, fifo=fifo, proof=plan.outcome, window=WINDOW,
             visibility=WINDOW, watched_by=watched if plan.outcome == "absence" else None,
         )  # fmt: skip
-    # A share of failures is given: what the breaker would do about them is not measured here.
+    # The breaker never opens, because it would change the measured rate when letters fail on purpose.
     Breaker.objects.filter(target=target).update(ramp_from=1, ramp=1, threshold=1_000_000, at_least=1_000_000)
     Source.objects.create(dlq=watched, arn=home, target=target)
     feed_run.standing_run(watched)
@@ -85,7 +88,7 @@ def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
 
 
 def _keys(plan: Plan) -> dict[str, str]:
-    """Return the DLQ's settings of keys, as `add_dlq` sets them; for FIFO, copies are deleted at capture."""
+    """Return the DLQ's settings of keys, as `add_dlq` sets them; for FIFO, also that a capture deletes messages."""
     if plan.kind == "keyless":
         return {}
     if plan.kind == "fifo":

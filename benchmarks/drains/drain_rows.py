@@ -1,4 +1,4 @@
-"""Read from PostgreSQL how a drain went: progress and times from rows, statements and WAL from its counters."""
+"""Read the figures of a drain from PostgreSQL: progress and times from rows, statements and WAL from its counters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Times of a drain, in seconds since 1970; and rates, in letters per second (None: the time was too short)."""
+    """Times of a drain, in seconds since 1970; and rates, in letters per second (None: the time was too short).
+
+    The rates `first_tenth`, `sent`, `last_tenth`, `others` and `hot` are those of `Round`.
+    """
 
     first_captured: float
     last_captured: float
@@ -68,7 +71,7 @@ class Database:
     """A connection to the stack's PostgreSQL, which reads its rows and counters."""
 
     def __init__(self, url: str) -> None:
-        # A prepared statement may get a plan for any `mark`, which reads all rows, and be what the benchmark measures.
+        # A prepared statement may get a generic plan that reads all rows, and so would slow down the measured work.
         self._database = psycopg.connect(url, autocommit=True, prepare_threshold=None)
         self._database.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
         self._mark = 0
@@ -107,7 +110,10 @@ class Database:
         )
 
     def times(self, plan: Plan, hot_key: str, first: int) -> Times:
-        """Return the times of the drain since `begin`; end the program unless all its letters are delivered."""
+        """Return the times of the drain since `begin`; end the program unless all its letters are delivered.
+
+        `hot_key`: the ordering key with many letters. `first`: number of the round's first letter.
+        """
         letters = self._row(_LETTERS, {"mark": self._mark, "hot": hot_key})
         attempts = self._row(_ATTEMPTS, {"mark": self._mark})
         if (letters["delivered"], attempts["benchmark"]) != (plan.letters, plan.sends(first)):

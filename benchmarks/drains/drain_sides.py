@@ -31,7 +31,10 @@ def running(name: str, folder: Path, *arguments: str) -> Iterator[None]:
 
 
 def check_endpoint(plan: Plan, url: str, label: str, first: int) -> None:
-    """End the program unless the endpoint got every letter once, and the letters of a key in order, one at a time."""
+    """End the program unless the endpoint got every letter once, and the letters of a key in order, one at a time.
+
+    `label`: how the keys begin. `first`: number of the first letter.
+    """
     keys: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
     with urllib.request.urlopen(url, timeout=60) as answer:
         for key, number, begun, ended in json.load(answer):

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import psycopg
 
-CHUNK: Final = 100_000
-BYTES: Final = 4_000  #: of disk for a letter with its indexes and its WAL
+CHUNK: Final = 100_000  #: letters of one transaction
+BYTES: Final = 4_000  #: bytes of disk that a letter needs, with its indexes and its WAL
 
 # Ten letters of each key, delivered at their first attempt, their copies deleted. They belong to the standing run.
 _LANES: Final = """
@@ -59,7 +59,7 @@ SELECT l.id, l.lane_id, l.target_id, l.run_id, 1, 0, 1, l.captured_at, l.capture
 
 
 def remember(url: str, dlq: int, letters: int, folder: Path) -> None:
-    """Write so many finished letters of a DLQ, then vacuum and analyze, as autovacuum would have done long ago."""
+    """Write this many finished letters of a DLQ, then vacuum and analyze, as autovacuum would have done long ago."""
     free = shutil.disk_usage(folder).free
     if free < letters * BYTES:
         raise SystemExit(
@@ -78,7 +78,7 @@ def remember(url: str, dlq: int, letters: int, folder: Path) -> None:
 
 def _write(database: psycopg.Connection[Any], values: dict[str, int]) -> None:
     with database.transaction():
-        database.execute("SET LOCAL session_replication_role = replica")  # no trigger and no foreign key is asked
+        database.execute("SET LOCAL session_replication_role = replica")  # without triggers and foreign key checks
         database.execute(_LANES, values)
         database.execute(_LETTERS, values)
 

@@ -13,7 +13,7 @@ from redrive_service.sandbox.stack import Stack
 
 
 def machine(stack: Stack, postgres: str) -> str:
-    """Return the description of the machine, as one line of text."""
+    """Return the description of the machine, as one line of text. `postgres`: PostgreSQL's version."""
     with redis.Redis.from_url(stack.valkey.url) as client:
         told = client.info("server")
     valkey = told.get("valkey_version", told["redis_version"])
@@ -25,7 +25,7 @@ def machine(stack: Stack, postgres: str) -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name, if the system tells it."""
+    """Return the processor's name, or an empty text if the system does not report it."""
     listed = Path("/proc/cpuinfo")
     lines = listed.read_text().splitlines() if listed.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

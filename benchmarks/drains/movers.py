@@ -1,4 +1,4 @@
-"""Loops that receive, send and delete messages with boto3, as simple scripts do, to compare the service with."""
+"""Loops that receive, send and delete messages with boto3, as simple scripts do. The service is compared with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.drains.drain_plan import Plan
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-BATCH: Final = 10
+BATCH: Final = 10  #: letters of one SQS call
 
 
 class Loop:

@@ -28,22 +28,22 @@ equal queues: the service, and a boto3 script that receives, sends and deletes t
 since its rate does not depend on the backlog.
 
 Unless the scenario says otherwise: bodies of 510 bytes, ten messages of each ordering key, outcome `accepted`. There is
-no rate limit, no ramp-up and no wave, since these wait by design, and the DLQ is polled every 5 s. Rounds share one
-database, so a later round finds the messages of earlier ones. Each round is checked against the call log and the rows:
-every message was sent as often as planned, in order, and is delivered, and its copy in the DLQ is deleted. A round that
-fails a check gives no figures.
+no rate limit, no ramp-up and no wave, since these delay messages by design, and the DLQ is polled every 5 s. Rounds
+share one database, so in later rounds it has the messages of earlier rounds. Each round is checked against the call
+log and the database: every message was sent as often as planned, in order, and is delivered, and its copy in the DLQ
+is deleted. A round that fails a check gives no figures.
 
-Not measured: disks (the sandbox's PostgreSQL runs with `fsync=off`; WAL shows what a disk would write), networks (but
-for the scenarios with latency), and AWS itself. The local SQS uses the same cores as the service.
+Not measured: disks (the sandbox's PostgreSQL runs with `fsync=off`; WAL shows what a disk would write), networks
+(except in the scenarios with latency), and AWS itself. The local SQS uses the same cores as the service.
 """
 
 _RATES: Final = """\
 ## Messages per second
 
 Median, and the range over the rounds. The time ends when the last message is delivered and its copy deleted. It does
-not include the empty receives (some seconds) by which the service learns that the DLQ is empty: the scripts are told
+not include the empty receives (some seconds) by which the service learns that the DLQ is empty: the scripts know
 the number of messages. With outcome `absence` it includes the wait for the outcomes, for which a script does not wait.
-Ratio: the service's median by the script's.
+Ratio: the service's median divided by the script's.
 """
 
 _COSTS: Final = """\
@@ -56,15 +56,16 @@ Processor time in ms by process; the worker's before and after the first send, m
 _FLAT: Final = """\
 ## Does it stay flat?
 
-Messages per second of the first tenth of all attempts, of all first attempts, and of the last tenth (`-`: too short to
-tell); memory of the worker's processes at the end (PSS counts shared pages once); connections to PostgreSQL at most.
+Messages per second of the first tenth of all attempts, of all first attempts, and of the last tenth (`-`: the time
+was too short); memory of the worker's processes at the end (PSS counts shared pages once); max connections to
+PostgreSQL.
 """
 
 _HOT: Final = """\
 ## One hot key
 
-A key's messages are sent one at a time, so the hot key takes long. The other keys must not wait for it: messages per
-second up to the last message of each.
+A key's messages are sent one at a time, so the hot key takes long. The other keys must not wait for it. Messages per
+second, until the last message of the other keys, and of the hot key, is delivered:
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-ROUNDS: Final = 5
+ROUNDS: Final = 5  #: rounds of a scenario, if --rounds is not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Scenario:
     is_short: bool = False
 
     def arguments(self, rounds: int) -> list[str]:
-        """Return the command-line arguments of `drain.py` for so many rounds."""
+        """Return the command-line arguments of `drain.py` for this number of rounds."""
         return [*self.options.split(), "--rounds", str(rounds)]
 
 

@@ -10,5 +10,5 @@ Celery uses the module `transport`; `configuration` returns Celery's settings fo
     failure: describe a failed receive for the log.
     settlement: delete the messages of finished tasks, and leave all other messages in SQS.
     envelope: recognise the tasks of this service.
-    consumer: do not delete messages that are not tasks of this service.
+    consumer: leave messages in SQS if they are not tasks of this service.
 """

@@ -29,7 +29,7 @@ class Channel(SettlingChannel):
         self._polls: dict[str, int] = {}  # the number of the receive in progress, by queue
         self._polls_begun = 0
         self._overdue: dict[str, KombuValue] = {}  # by queue: the timer after which the receive in progress is given up
-        self._resting_until: dict[str, float] = {}  # by queue: end of the pause (`clock`); blocking polls only
+        self._paused_until: dict[str, float] = {}  # by queue: end of the pause (`clock`); blocking polls only
         super().__init__(*args, **kwargs)
 
     # Polls on the event loop (worker pools prefork, threads, solo).
@@ -71,25 +71,25 @@ class Channel(SettlingChannel):
     # Blocking polls (worker pools gevent and eventlet, or `drain_events` without a worker).
 
     def _get_bulk(self, queue: str, *_callback: KombuValue) -> None:
-        answer = self._receive_or_rest(queue, self._get_message_estimate())
+        answer = self._receive_or_pause(queue, self._get_message_estimate())
         if not self._on_messages_ready(self._resolve_queue_url(queue), queue, answer):
             raise Empty
 
     def _get(self, queue: str, timeout: float | None = None) -> KombuValue:  # noqa: ARG002  # kombu's signature
-        messages = self._receive_or_rest(queue, 1).get("Messages")
+        messages = self._receive_or_pause(queue, 1).get("Messages")
         if not messages:
             raise Empty
         return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
 
-    def _receive_or_rest(self, queue: str, count: int) -> dict[str, KombuValue]:
+    def _receive_or_pause(self, queue: str, count: int) -> dict[str, KombuValue]:
         # All queues are polled in turn, so a sleep would delay all. Instead, a queue that failed counts as empty.
-        if self.clock() < self._resting_until.get(queue, 0.0):
+        if self.clock() < self._paused_until.get(queue, 0.0):
             raise Empty
         try:
             answer = self._receive_message(queue, count)
         except Exception as error:
             pause = self._note_failure(queue, ReceiveFailure.from_exception(error))
-            self._resting_until[queue] = self.clock() + pause
+            self._paused_until[queue] = self.clock() + pause
             raise Empty from error
         self._note_answer(queue)
         return answer

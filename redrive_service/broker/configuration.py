@@ -12,8 +12,8 @@ from redrive_service.broker.timeouts import FASTEST_POLL
 DEFAULT_QUEUE = "redrive-control"
 LONGEST_POLL = 20  # max seconds of a long poll (AWS: ReceiveMessage, WaitTimeSeconds)
 SOFT_TIME_LIMIT = 240  # seconds: a task does a limited amount of work and ends long before
-TIME_LIMIT = 300
-SHUTDOWN_GRACE = 60.0
+TIME_LIMIT = 300  # seconds after which a worker kills a task
+SHUTDOWN_GRACE = 60.0  # seconds that running tasks get after SIGQUIT
 
 
 class BrokerIsMisconfigured(ValueError):
@@ -60,7 +60,7 @@ def _check(queue_urls: Mapping[str, str], long_poll_seconds: int) -> None:
         if url.endswith(".fifo"):
             raise BrokerIsMisconfigured(
                 f"The queue {name} is FIFO ({url}). Make it a standard queue: Celery does not keep the order of a FIFO "
-                "queue, and one task that waits would hold up its whole group."
+                "queue, and one task that waits would hold up its whole message group."
             )
     if not 1 <= long_poll_seconds <= LONGEST_POLL:
         raise BrokerIsMisconfigured(

@@ -13,7 +13,7 @@ logger = logging.getLogger("redrive.broker")
 
 
 class Consumer(CeleryConsumer):
-    """A consumer that does not delete messages that are not tasks of this service, and logs only their ids.
+    """A consumer that leaves messages in SQS if they are not tasks of this service, and logs only their ids.
 
     SQS shows such a message again, and later dead-letters it. Celery's own consumer would log its body and headers,
     and delete a message that cannot be decoded. So if somebody moved other messages to the queue, they would be lost.
@@ -34,19 +34,19 @@ class Consumer(CeleryConsumer):
         return on_message
 
     def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a message whose body does not match its headers. SQS later dead-letters the message."""
+        """Leave a message in SQS if its body does not match its headers. SQS later dead-letters the message."""
         self._leave(message, exc)
 
     def on_unknown_message(self, _body: object, message: KombuValue) -> None:
-        """Do not delete a message that is not a Celery task. SQS later dead-letters the message."""
+        """Leave a message in SQS if it is not a Celery task. SQS later dead-letters the message."""
         self._leave(message)
 
     def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a task of another application or version. SQS later dead-letters its message."""
+        """Leave a task of another application or version in SQS. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Do not delete a task with an invalid envelope. SQS later dead-letters its message."""
+        """Leave a task with an invalid envelope in SQS. SQS later dead-letters its message."""
         self._leave(message, exc)
 
     def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:

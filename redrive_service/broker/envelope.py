@@ -12,7 +12,7 @@ from datetime import datetime
 
 from redrive_service.broker.version import KombuValue
 
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # max characters of a task's name or id
 
 
 class EnvelopeIsUnusable(ValueError):

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 NO_ANSWER = 599  # status that kombu sets when curl failed: no connection, dropped, timed out
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,79}")
-_LONGEST_ERROR_BODY = 16_384  # max bytes that are read; an SQS error has some hundred, but a proxy may send any number
+_LONGEST_ERROR_BODY = 16_384  # max bytes that are read; an SQS error has some hundred bytes, a proxy's may have more
 
 
 class Answer(Protocol):

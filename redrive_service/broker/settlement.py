@@ -28,7 +28,7 @@ class SettlingChannel(ClientsChannel):
             self._forget(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
-        """Do not delete a message: SQS shows it again after its visibility timeout (`requeue`: after one long poll).
+        """Leave a message in SQS, which shows it again after its visibility timeout (`requeue`: after one long poll).
 
         SQS dead-letters the message after `maxReceiveCount` receives. kombu 5.7.0 would delete a rejected message of a
         queue without a redrive policy.

@@ -29,6 +29,7 @@ class Timeouts:
     receive_margin: float = 10.0
     """A receive is aborted this long after the end of its long poll, which lasts up to 20 s."""
     first_pause: float = 0.5
+    """The pause after the first failed receive; each further failure doubles it."""
     longest_pause: float = 10.0
     """The longest pause after failed receives. With it, a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
@@ -45,10 +46,10 @@ class Timeouts:
         for name, seconds in options.items():
             if name not in known:
                 raise TimeoutsAreInvalid(
-                    f"The option timeouts has no wait named {name!r}. It knows {', '.join(sorted(known))}."
+                    f"The option timeouts has no timeout named {name!r}. It has {', '.join(sorted(known))}."
                 )
             if seconds <= 0:
-                raise TimeoutsAreInvalid(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")
+                raise TimeoutsAreInvalid(f"The broker's timeout {name!r} is {seconds} s. Set it to more than 0.")
         return cls(**options)  # type: ignore[arg-type]  # `call_attempts` is the one whole number among the seconds
 
     def receive(self, *, long_poll: float) -> float:

@@ -13,7 +13,7 @@ from redrive_service.broker.version import KombuValue
 
 _HTTP_OK = 200
 _KEEPALIVE_IDLE = 15  # seconds; less than the 30 s that a receive may last, so that a dead connection is noticed before
-_KEEPALIVE_INTERVAL = 5
+_KEEPALIVE_INTERVAL = 5  # seconds between two keepalive probes
 
 
 class BoundedHttpConnection(AsyncHTTPSConnection):

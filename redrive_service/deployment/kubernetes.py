@@ -24,7 +24,7 @@ from redrive_service.environment.secret_files import SUFFIX
 
 _SECRETS: Final = "/run/secrets/redrive"  # folder in which the Secret is mounted
 _NAME: Final = "redrive"
-_DAY: Final = 86_400
+_DAY: Final = 86_400  # seconds
 #: Seconds that a pod waits before SIGTERM, until load balancers have stopped sending pages to the pod.
 _BEFORE_STOP: Final = 5
 

@@ -54,6 +54,8 @@ class Process:
         memory: MiB.
         stop_within: seconds from SIGTERM to SIGKILL.
         replicas: how many containers to start; 0: the process runs once, before the others.
+        ports: name and number of each port.
+        environment: variables of this process alone.
     """
 
     name: str

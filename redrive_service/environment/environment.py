@@ -18,7 +18,7 @@ class EnvironmentIsIncomplete(ImproperlyConfigured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The checked values of all environment variables. No default hides a mistake in production."""
+    """The checked values of all environment variables."""
 
     mode: installation.Mode
     secret_key: str = field(repr=False)

@@ -43,5 +43,5 @@ def cloudwatch(variables: Variables) -> str:
     """Return the CloudWatch namespace to which metrics are sent; empty: no metrics are sent to CloudWatch."""
     value = variables.value("REDRIVE_CLOUDWATCH")
     if value and not _NAMESPACE.fullmatch(value):
-        variables.problems.append("REDRIVE_CLOUDWATCH is no namespace of metrics. One is Redrive/Production.")
+        variables.problems.append("REDRIVE_CLOUDWATCH is not a namespace of metrics. Example: Redrive/Production.")
     return value

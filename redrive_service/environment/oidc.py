@@ -19,7 +19,7 @@ _GROUPS: Final = "REDRIVE_OIDC_GROUPS"
 _RECHECK: Final = "REDRIVE_OIDC_RECHECK_MINUTES"
 _PASSWORDS: Final = "REDRIVE_PASSWORD_LOGIN"
 _DISCOVERY: Final = "/.well-known/openid-configuration"
-_LONGEST_NAME: Final = 40
+_LONGEST_NAME: Final = 40  # max characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Oidc:
 
     Attributes:
         groups: pairs of a value in the provider's group claim, and the Django group that the value gives.
+        groups_claim: name of the claim that has the person's groups.
         staff_claim: name of a claim that must be true for access; empty: a mapped group is enough.
         recheck: time after which the provider must confirm a session again; zero: never.
     """
@@ -67,7 +68,10 @@ def oidc(variables: Variables, session: timedelta) -> Oidc | None:
 
 
 def password_login(variables: Variables, *, provider: bool) -> bool:
-    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem."""
+    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem.
+
+    `provider`: whether an OpenID provider is set.
+    """
     value = variables.value(_PASSWORDS).lower() or "yes"
     if value not in {"yes", "no"}:
         variables.problems.append(f"{_PASSWORDS} must be yes (the default) or no.")

@@ -10,7 +10,7 @@ from redrive_service.notifications import PREFIX
 
 SUFFIX: Final = "_FILE"
 SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
-#: A secret that not this module reads, but environment/oidc.py, from its variable or its file.
+#: A secret that environment/oidc.py reads from its variable or file, instead of this module.
 _READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
 _LARGEST: Final = 65_536  # max bytes of a secret file
 

@@ -53,7 +53,7 @@ def region(variables: Variables) -> str:
 
 
 def queue_urls(variables: Variables, region: str) -> dict[str, str]:
-    """Return the URLs of the three SQS queues of the service's own Celery tasks, by name."""
+    """Return the URLs of the three SQS queues of the service's own Celery tasks, by name. They must be in `region`."""
     urls = {queue: _queue_url(variables, queue, region) for queue in _QUEUES}
     usable = [url for url in urls.values() if url]
     if len(set(usable)) < len(usable):

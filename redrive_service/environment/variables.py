@@ -49,7 +49,10 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the value, a URL. If it is missing or cannot be used, add a problem, and return an empty text."""
+        """Return the value, a URL with one of these schemes. If it is missing or unusable, add a problem; return "".
+
+        `cure`: the end of the problem's text, which says what to set.
+        """
         value = self.required(name, cure)
         if not value or (is_visible(value) and parts(value, schemes)):
             return value

@@ -9,13 +9,16 @@ from redrive_service.environment.addresses import is_host, is_visible, parts
 from redrive_service.environment.variables import INVISIBLE, Variables
 
 _SHORTEST_SECRET = 50  # min characters, as in Django's deployment check
-_SHORTEST_TOKEN = 32
+_SHORTEST_TOKEN = 32  # min characters
 _MOST_PROXIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """Limits of sign-in. `attempts` wrong passwords lock a user name for the time `lock`. A session lasts `session`."""
+    """Limits of sign-in. `attempts` wrong passwords lock a user name for the time `lock`. A session lasts `session`.
+
+    `ends_with_browser`: whether a session also ends when the browser is closed.
+    """
 
     attempts: int
     lock: timedelta

@@ -89,8 +89,8 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
         """Return the user of the ID token's person. The userinfo endpoint adds claims that the ID token lacks."""
-        told = self.get_userinfo(access_token, id_token, payload)
-        return people.admitted(metadata().issuer, {**told, **payload}, provider())
+        userinfo = self.get_userinfo(access_token, id_token, payload)
+        return people.admitted(metadata().issuer, {**userinfo, **payload}, provider())
 
     def get_userinfo(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Mapping[str, Any]:
         """Return the claims of the userinfo endpoint; empty: the provider has no such endpoint.

@@ -19,8 +19,8 @@ _LONGEST_EMAIL: Final = 254  # the limit of Django and of RFC 5321
 
 def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
     """Return the names of the Django groups to which the person's groups at the provider are mapped."""
-    told = claims.get(oidc.groups_claim)
-    values = told if isinstance(told, list) else [told]
+    claim = claims.get(oidc.groups_claim)
+    values = claim if isinstance(claim, list) else [claim]
     return frozenset(group for value, group in oidc.groups if value in values)
 
 
@@ -47,8 +47,8 @@ def names(claims: Claims) -> dict[str, str]:
 
 def user_name(claims: Claims) -> str:
     """Return a user name from the claims, in characters that Django accepts; another user may already have the name."""
-    told = text(claims, "preferred_username") or text(claims, "email") or text(claims, "sub")
-    plain = unicodedata.normalize("NFKC", told)
+    name = text(claims, "preferred_username") or text(claims, "email") or text(claims, "sub")
+    plain = unicodedata.normalize("NFKC", name)
     return _NOT_IN_USER_NAMES.sub("-", plain)[:_LONGEST_USER_NAME].strip("-") or "person"
 
 

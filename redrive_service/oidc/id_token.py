@@ -27,7 +27,7 @@ _LONGEST_SUBJECT: Final = 255  # characters of `sub` (OpenID Connect Core 1.0, s
 def verified(
     token: object, keys: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str | None
 ) -> dict[str, Any]:
-    """Verify the ID token, and return its claims.
+    """Verify the ID token, and return its claims. `nonce`: of this sign-in; None: the token is refused.
 
     Raises:
         SignInRefused: the token is not from the provider, or not for this sign-in.

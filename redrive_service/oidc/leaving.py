@@ -24,10 +24,10 @@ def address(request: HttpRequest) -> str:
         place = metadata().end_session_endpoint
     except SignInRefused:  # the person is signed out of this service anyway
         return ""
-    told = {
+    parameters = {
         "client_id": provider().client_id,
         "post_logout_redirect_uri": request.build_absolute_uri(reverse("admin:login")),
         "id_token_hint": request.session.get("oidc_id_token"),
     }
-    query = urlencode({name: value for name, value in told.items() if value})
+    query = urlencode({name: value for name, value in parameters.items() if value})
     return f"{place}{'&' if '?' in place else '?'}{query}" if place else ""

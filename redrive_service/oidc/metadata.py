@@ -80,17 +80,17 @@ def fetch(url: str) -> Mapping[str, Any]:
     return found
 
 
-def _checked(told: Mapping[str, Any], oidc: Oidc) -> Metadata:
-    issuer = told.get("issuer")
+def _checked(document: Mapping[str, Any], oidc: Oidc) -> Metadata:
+    issuer = document.get("issuer")
     if not isinstance(issuer, str) or issuer.rstrip("/") != oidc.issuer.rstrip("/"):
         raise SignInRefused(UNVERIFIED, f"REDRIVE_OIDC_ISSUER is {oidc.issuer}, but the provider's is {issuer!r}")
-    urls = {name: _endpoint(told, name, oidc) for name in (*_ENDPOINTS, *_OPTIONAL_ENDPOINTS)}
-    methods = told.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+    urls = {name: _endpoint(document, name, oidc) for name in (*_ENDPOINTS, *_OPTIONAL_ENDPOINTS)}
+    methods = document.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     return Metadata(issuer=issuer, authenticates_by_header="client_secret_post" not in methods, **urls)
 
 
-def _endpoint(told: Mapping[str, Any], name: str, oidc: Oidc) -> str:
-    url = told.get(name) or ""
+def _endpoint(document: Mapping[str, Any], name: str, oidc: Oidc) -> str:
+    url = document.get(name) or ""
     scheme = f"{oidc.issuer.partition('://')[0]}://"  # a sandbox also accepts http
     if isinstance(url, str) and (url.startswith(("https://", scheme)) or (not url and name in _OPTIONAL_ENDPOINTS)):
         return url

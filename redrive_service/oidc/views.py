@@ -71,8 +71,8 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         if was_signed_in and error in _NEEDS_A_PAGE:
             messages.warning(request, f"Your session at {provider().name} has ended. Sign in again.")
             return HttpResponseRedirect(f"{reverse('admin:login')}?{urlencode({'next': going_to})}")
-        told = error[:60] if error.isascii() and error.isprintable() else "an error"
-        raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {told}")
+        reason = error[:60] if error.isascii() and error.isprintable() else "an error"
+        raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {reason}")
 
     def login_failure(self) -> HttpResponse:
         """Raise SignInRefused, because the provider answered without a code."""

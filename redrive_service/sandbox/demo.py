@@ -115,7 +115,7 @@ class Demo:
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 
     def _ask(self, question: str) -> dict[str, object] | None:
-        """Return the JSON of a health check of the web server; None: its status is not 200."""
+        """Return the JSON of the web server's health check /health/`question`; None: its status is not 200."""
         try:
             with urllib.request.urlopen(f"{self.address}/health/{question}", timeout=5) as answer:  # noqa: S310  # http
                 return dict(json.load(answer))

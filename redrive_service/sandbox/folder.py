@@ -42,7 +42,10 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Passwords and keys of a sandbox, and a token for the names of its files outside the folder. Created once."""
+    """Passwords and keys of a sandbox, and a token for the names of its files outside the folder. Created once.
+
+    `data`: password of PostgreSQL and Valkey. `django`: the SECRET_KEY. `admin`: password of the admin's user.
+    """
 
     data: str = field(repr=False)
     django: str = field(repr=False)

@@ -24,7 +24,7 @@ class Part(Protocol):
     """The methods of each server of the stack: start the server, and remove its data."""
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it can be used."""
+        """Start the server, and return when it can be used. `lock`: a file descriptor that the server keeps open."""
 
     def forget(self) -> None:
         """Remove all data of the server."""
@@ -74,7 +74,7 @@ class Stack:
         with ExitStack() as unwinding:
             lock = lock_folder(self.folder)
             unwinding.callback(os.close, lock)
-            for name, part in self._furnish().items():
+            for name, part in self._make_servers().items():
                 if self._fresh:
                     part.forget()
                 self.servers[name] = part.start(self.folder / f"{name}.log", lock)
@@ -105,7 +105,7 @@ class Stack:
         """Return a server that has ended by itself; None: all servers run."""
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
-    def _furnish(self) -> dict[str, Part]:
+    def _make_servers(self) -> dict[str, Part]:
         """Return the servers by name, in the order in which they are started."""
         kept = SavedSettings.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web

@@ -1,7 +1,7 @@
-"""Remember that a signal asked the sandbox to stop, and raise an error only where this is safe.
+"""Record that a signal asked the sandbox to stop, and raise an error only where this is safe.
 
 A signal handler must not raise an exception. In a destructor, Python would ignore it. Just after the start of a server,
-nobody would stop the server. So the handler only remembers the signal, and every loop that waits checks for it.
+nobody would stop the server. So the handler only records the signal, and every loop that waits checks for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def remember_signals() -> None:
 
 
 def raise_if_stopped() -> None:
-    """Do nothing, unless a signal has asked the sandbox to stop.
+    """Check whether a signal has asked the sandbox to stop.
 
     Raises:
         Stopped: a signal has asked the sandbox to stop.

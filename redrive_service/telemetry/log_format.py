@@ -1,7 +1,7 @@
 """Format log records as text or JSON, one line each. Line breaks in values are escaped, so that nobody forges a line.
 
 In text format, the lines of a traceback follow, indented. Only the first line of an exception's text is logged, because
-in the other lines PostgreSQL quotes values of messages.
+PostgreSQL quotes values of messages in the other lines.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.configuration import keys
 
 OFF: Final = keys.OFF  #: the value of an option that removes a setting
-_LARGEST = 2**31 - 1  #: largest value of an integer column
-_DIGITS = 20  #: max digits of a number that is parsed
-_LONGEST_NAME = 100
+_LARGEST = 2**31 - 1  #: largest value of an integer column of PostgreSQL
+_DIGITS = 20  #: max digits of a number; a longer text is refused unread
+_LONGEST_NAME = 100  #: max characters of a name
 
 
 def add_name(parser: CommandParser) -> None:
@@ -130,7 +130,7 @@ class Matching:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
-    """Return the function that reads an argument whose text `accepts` must accept; see `Matching`."""
+    """Return the function that reads an argument whose text `accepts` must accept. `Matching` has more."""
     return Matching(accepts, what, example)
 
 

@@ -28,7 +28,7 @@ GROUPS: Final = {
     "Maintenance": ("redrive_doctor", "check_pulse", "after_restore", "make_roles", "purge_idempotency"),
     "Servers": ("serve", "deployment_files", "sandbox"),
 }  # fmt: skip
-#: Commands whose Django applications are installed only while the command runs.
+#: Commands whose Django application (the value) is installed only while the command runs.
 _ELSEWHERE: Final = {"sandbox": "redrive_service.sandbox"}
 _WIDTH: Final = max(len(name) for names in GROUPS.values() for name in names)
 
@@ -41,10 +41,10 @@ class Utility(ManagementUtility):
         if commands_only:
             return super().main_help_text(commands_only=True)
         begin = as_invoked(f"Type '{DOCUMENTED} help COMMAND' for the options and examples of a command.")
-        return "\n".join([begin, *_ours(), *_others()])
+        return "\n".join([begin, *_own_commands(), *_django_commands()])
 
 
-def _ours() -> Iterator[str]:
+def _own_commands() -> Iterator[str]:
     apps = get_commands() | _ELSEWHERE
     for title, names in GROUPS.items():
         yield f"\n{title}"
@@ -52,7 +52,7 @@ def _ours() -> Iterator[str]:
             yield f"  {name:{_WIDTH}}  {one_line(load_command_class(apps[name], name))}"
 
 
-def _others() -> Iterator[str]:
+def _django_commands() -> Iterator[str]:
     ours = {name for names in GROUPS.values() for name in names}
     yield "\nDjango and its applications"
     yield "  " + "\n  ".join(sorted(get_commands().keys() - ours))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 DOCUMENTED: Final = "manage.py"  #: the program name that docs, logs, the admin and --json show
-_PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of program paths
+_PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: path ends
 #: Finds `manage.py` before the name of a command.
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 

@@ -18,7 +18,7 @@ class StrictParser(CommandParser):
         super().__init__(**{"allow_abbrev": False} | options)
 
     def error(self, message: str) -> Never:
-        """Print the message and where the options are shown, and exit. If no shell called, raise CommandError."""
+        """Print the message and where the options are shown, and exit. If Python code called, raise CommandError."""
         if not self.called_from_command_line:
             super().error(message)
         self.exit(_MISUSED, as_invoked(f"{self.prog}: {message}\nOptions: {self.prog} --help\n"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.drains.drain_calls import Told
+from benchmarks.drains.drain_calls import SqsCalls
 from benchmarks.drains.drain_plan import Plan, add_options, plan_of
 
 
@@ -19,22 +19,22 @@ def plan(options: str) -> Plan:
     return plan_of(parser, parser.parse_args(options.split()))
 
 
-def told(numbers: Sequence[int], *, dropped: int | None = None) -> Told:
+def told(numbers: Sequence[int], *, dropped: int | None = None) -> SqsCalls:
     """The calls of sends of one key's letters in this order."""
-    calls = Told(first_sent=100.0)
+    calls = SqsCalls(first_sent=100.0)
     for number in numbers:
         sent = {
             "md5": f"md5 of {number}", "accepted": True, "duplicate": number == dropped,
             "attributes": {"account": "drain-1", "sequence": str(number)},
         }  # fmt: skip
-        calls.hear({"action": "SendMessageBatch", "at": 100.0, "received": [], "sent": [sent]}, of_dlq=False)
+        calls.add({"action": "SendMessageBatch", "at": 100.0, "received": [], "sent": [sent]}, of_dlq=False)
     return calls
 
 
-def received(calls: Told, at: float, messages: int) -> None:
+def received(calls: SqsCalls, at: float, messages: int) -> None:
     """Add a receive from the DLQ."""
     found: list[Any] = [{}] * messages
-    calls.hear({"action": "ReceiveMessage", "at": at, "received": found, "sent": []}, of_dlq=True)
+    calls.add({"action": "ReceiveMessage", "at": at, "received": found, "sent": []}, of_dlq=True)
 
 
 def test_a_drain_that_sent_each_letter_once_in_order_is_believed() -> None:
@@ -51,7 +51,7 @@ def test_a_drain_that_sent_each_letter_once_in_order_is_believed() -> None:
         (told([0, 2, 1]), "1 letters were sent after a later letter of their key"),
     ],
 )
-def test_a_drain_that_lost_repeated_or_reordered_letters_has_no_figures(calls: Told, why: str) -> None:
+def test_a_drain_that_lost_repeated_or_reordered_letters_has_no_figures(calls: SqsCalls, why: str) -> None:
     with pytest.raises(SystemExit, match=why):
         calls.check(plan("--letters 3"), 0)
 
@@ -76,5 +76,5 @@ def test_silence_is_between_the_last_full_receive_and_the_first_send() -> None:
 
 def test_what_the_consumer_calls_is_not_the_service_s() -> None:
     calls = told([0])
-    calls.hear({"action": "ReceiveMessage", "at": 101.0, "received": [{}], "sent": []}, of_dlq=False)
+    calls.add({"action": "ReceiveMessage", "at": 101.0, "received": [{}], "sent": []}, of_dlq=False)
     assert calls.calls == 1

@@ -126,7 +126,7 @@ def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
 def test_a_service_that_says_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
     told = Told("waiting", falls_silent=True)
     with pytest.raises(StatusCommandEnded, match="redrive_status --watch has ended"):
-        list(incident_with(told, tmp_path, [])._looks())
+        list(incident_with(told, tmp_path, [])._status_reports())
     assert told.stopped
 
 

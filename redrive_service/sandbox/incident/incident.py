@@ -24,7 +24,7 @@ from reprocessing.domain.lifecycle import STATE_NAMES
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
-COOLDOWN = 2.5  # seconds; longer than a send, so no send from before the opening is left
+COOLDOWN = 2.5  # seconds; longer than a send, so sends from before the opening have ended
 POLICY = (
     ("--ordering-key", "attribute:account"),
     ("--sequence", "attribute:sequence"),
@@ -52,8 +52,8 @@ BRAKES = (
     ("--breaker-closes-after", "1"),
 )
 WITHIN = 170.0  # max seconds until all messages must be finished
-_BREATH = 0.25
-_LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
+_PAUSE = 0.25  # seconds between two reads of the command's output
+_REPORTS_EVERY = "0.25"  # seconds between two status reports of the service
 _EXAMPLES = 10  # max broken promises that are shown
 
 Say = Callable[[str], None]
@@ -99,8 +99,8 @@ class Summary:
 
     Attributes:
         seconds: from the first poll to the last finished letter.
-        brakes: observations of the four mechanisms that limit a run: waves, ramp-up, rule and circuit breaker.
-        demanded: whether the incident had enough letters to show all four mechanisms.
+        brakes: what was observed of the four mechanisms that limit a run: waves, ramp-up, rule, circuit breaker.
+        demanded: whether all four mechanisms must be seen, because the incident had enough letters.
     """
 
     judgement: Judgement
@@ -168,7 +168,7 @@ class Incident:
         shop = closing.enter_context(
             Shop(self._folder, environment=self._environment, letters=letters, seed=self._seed, name=self.name)
         )
-        self._let_die(shop)
+        self._let_messages_fail(shop)
         shop.deliver_twice()
         shop.mend(handles=BREAKS_AFTER if shop.shows_brakes else None)
         self._say("The consumer is repaired. SQS will deliver one batch of the failed messages twice.")
@@ -181,7 +181,7 @@ class Incident:
         judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.shut))
         return Summary(judgement, letters, seconds, plot.brakes, demanded=shop.shows_brakes)
 
-    def _let_die(self, shop: Shop) -> None:
+    def _let_messages_fail(self, shop: Shop) -> None:
         accounts = len({event.account for event in shop.events})
         self._say(f"A shop sends {len(shop.events):,} messages of {accounts:,} accounts to the queue {shop.source}.")
         self._say("Its consumer is broken. Some messages are invalid: no consumer can process them.")
@@ -201,8 +201,8 @@ class Incident:
 
     def _await_finished(self, letters: int, plot: Scenario) -> None:
         deadline, before = time.monotonic() + WITHIN, ""
-        for told in self._looks():
-            counts = {state: number for state, number in told["messages"].items() if number}
+        for report in self._status_reports():
+            counts = {state: number for state, number in report["messages"].items() if number}
             now = (
                 ", ".join(f"{number:,} {STATE_NAMES.get(state, state)}" for state, number in counts.items())
                 or "0 captured"
@@ -210,38 +210,38 @@ class Incident:
             if now != before:
                 self._say(f"  {now}")
                 before = now
-            plot.go_on(told)
-            if sum(counts.values()) >= letters and not told["unfinished"]:
+            plot.go_on(report)
+            if sum(counts.values()) >= letters and not report["unfinished"]:
                 return
             if time.monotonic() > deadline:
                 raise IncidentTimedOut(f"After {WITHIN:g} s not every message of {self.name} is finished: {now}.")
 
-    def _looks(self) -> Iterator[dict[str, Any]]:
+    def _status_reports(self) -> Iterator[dict[str, Any]]:
         """Yield each status report of `redrive_status --watch` about the shop's DLQ once.
 
         Raises:
             StatusCommandEnded: the command that writes the reports has ended.
             Stopped: somebody asked the sandbox to stop.
         """
-        watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _LOOKS_EVERY)
+        watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _REPORTS_EVERY)
         try:
             seen = 0
             while True:
-                looks = [line for line in watching.log_since_start().split("\n")[:-1] if line.startswith("{")]
-                for look in looks[seen:]:
-                    yield dict(json.loads(look)["dlqs"][0])
-                seen = len(looks)
+                reports = [line for line in watching.log_since_start().split("\n")[:-1] if line.startswith("{")]
+                for report in reports[seen:]:
+                    yield dict(json.loads(report)["dlqs"][0])
+                seen = len(reports)
                 if watching.has_ended():
                     raise StatusCommandEnded(f"redrive_status --watch has ended: {watching.log_since_start()[-500:]}")
                 raise_if_stopped()
-                time.sleep(_BREATH)
+                time.sleep(_PAUSE)
         finally:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
         """Return the state of every letter in the service, by its message id in the DLQ."""
-        told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
-        return dict(told["dlqs"][0]["states"])
+        report = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
+        return dict(report["dlqs"][0]["states"])
 
 
 def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening] = ()) -> ServiceRecords:

@@ -18,7 +18,7 @@ WAVES = (1, 10, 100, None)
 
 @dataclass(slots=True)
 class ObservedBrakes:
-    """The waves, ramp-up, rule and breaker in all status reports so far; `look` reads the next report.
+    """What all status reports so far show of waves, ramp-up, rule and breaker; `look` reads the next report.
 
     Attributes:
         waves: the sizes of the run's waves, in their order; None: all remaining letters.

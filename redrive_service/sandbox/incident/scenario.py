@@ -28,7 +28,7 @@ class Scenario:
     A step is taken when a status report of the service shows the step's condition.
 
     Attributes:
-        brakes: the waves, ramp-up, rule and circuit breaker in the status reports so far.
+        brakes: what the status reports so far show of waves, ramp-up, rule and circuit breaker.
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:
@@ -37,10 +37,10 @@ class Scenario:
         self._steps = self._story() if shop.shows_brakes else iter(())
         self._now: Mapping[str, Any] = {}
 
-    def go_on(self, told: Mapping[str, Any]) -> None:
+    def go_on(self, report: Mapping[str, Any]) -> None:
         """Read a status report of the DLQ: print its changes, and take the next step if its condition is met."""
-        self._now = told
-        for sentence in self.brakes.look(told):
+        self._now = report
+        for sentence in self.brakes.look(report):
             self._say(f"  {sentence}")
         next(self._steps, None)
 

@@ -12,21 +12,21 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 UNDER_WAY = 2.0
 
 
-def canaries(evidence: Evidence, books: ServiceRecords) -> int:
+def canaries(evidence: Evidence, records: ServiceRecords) -> int:
     """Return how many letters were sent while a breaker was open."""
-    return sum(len(_sent_while(shut, evidence)) for shut in books.shut)
+    return sum(len(_sent_while(shut, evidence)) for shut in records.shut)
 
 
-def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
+def too_many_canaries(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Find letters that were sent too early while a breaker was open: one letter may be sent per cooldown."""
     if experiment.cooldown is None:
         return
-    for shut in books.shut:
+    for shut in records.shut:
         for number, send in enumerate(_sent_while(shut, evidence), start=1):
             if send.at < shut.opened + number * experiment.cooldown:
                 sentence = (
                     f"{send.queue} took letter {number} {send.at - shut.opened:.1f} s after its breaker opened: "
-                    f"one may go every {experiment.cooldown:g} s."
+                    f"one may be sent every {experiment.cooldown:g} s."
                 )
                 yield Finding(Offence.OVER_BREAKER, send.queue, sentence, send.call)
 

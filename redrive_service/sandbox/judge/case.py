@@ -11,7 +11,7 @@ Advance = Literal["accepted", "settled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """The queues of an experiment, how its messages name events and lanes, and the limits that the service promised.
+    """An experiment: its queues, the attributes that name events and lanes, and the limits that the service promised.
 
     Attributes:
         sources: names of the source queues, in which messages fail and to which they are redriven.

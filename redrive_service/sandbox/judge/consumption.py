@@ -30,24 +30,24 @@ def redelivered(evidence: Evidence) -> int:
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
     """Find two redriven messages of one lane that were processed at the same time."""
-    if not _tells_of_order(experiment):
+    if not _needs_order(experiment):
         return
     for lane, events in evidence.lanes().items():
         latest: tuple[Event, Processing] | None = None
         for event, line in _processings(events, evidence):
             if latest and line.started < latest[1].ended and event is not latest[0]:
-                sentence = f"Lane {lane[1]}: event {event.name} was begun while event {latest[0].name} was processed."
+                sentence = f"Lane {lane[1]}: event {event.name} began while event {latest[0].name} was processed."
                 yield Finding(Offence.OVERLAP, event.name, sentence)
             if latest is None or line.ended > latest[1].ended:
                 latest = event, line
 
 
-def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
+def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Find events whose first success came after the success of a later event of their lane.
 
     A letter that came back may be processed after later letters. `sends` checks whether its send was in order.
     """
-    if not _tells_of_order(experiment):
+    if not _needs_order(experiment):
         return
     for lane, events in evidence.lanes().items():
         highest: Event | None = None
@@ -56,22 +56,22 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
             if not line.ok or event.name in done:
                 continue
             done.add(event.name)
-            if highest and event.sequence < highest.sequence and not _may_be_late(event, books):
+            if highest and event.sequence < highest.sequence and not _may_be_late(event, records):
                 sentence = f"Lane {lane[1]}: event {event.name} was processed after event {highest.name}."
                 yield Finding(Offence.REORDERED, event.name, sentence)
             if highest is None or event.sequence > highest.sequence:
                 highest = event
 
 
-def _tells_of_order(experiment: Experiment) -> bool:
+def _needs_order(experiment: Experiment) -> bool:
     """Return whether the consumer must get a lane in order. Standard queues do not keep the order of their messages."""
     return experiment.fifo or experiment.advance == "settled"
 
 
-def _may_be_late(event: Event, books: ServiceRecords) -> bool:
-    if any(letter.message_id in books.released for letter in event.letters):
+def _may_be_late(event: Event, records: ServiceRecords) -> bool:
+    if any(letter.message_id in records.released for letter in event.letters):
         return True
-    return any(send.message and send.message.buried is not None for send in event.arrivals)
+    return any(send.message and send.message.dead_lettered is not None for send in event.arrivals)
 
 
 def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:

@@ -12,12 +12,13 @@ Lane = tuple[str, str]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Message:
-    """A message in a queue. A moment is a position in the call log; the entries of a batch have successive moments.
+    """A message in a queue. A moment (a number) is a position in the call log; batch entries have successive moments.
 
     Attributes:
-        buried: the moment at which the message went to a dlq.
-        died_in: the queue from which the message went to the dlq; None: it was sent directly to the dlq.
-        seen_dead: the moments at which receives from a dlq returned the message.
+        md5: digest of the body; None: not known, because the message was sent before the log began.
+        dead_lettered: the moment at which the message went to a dlq.
+        failed_in: the queue from which the message went to the dlq; None: it was sent directly to the dlq.
+        dlq_receives: the moments at which receives from a dlq returned the message.
         deleted: the moment at which the message was deleted.
     """
 
@@ -27,26 +28,31 @@ class Message:
     attributes: Mapping[str, str]
     group: str | None = None
     sequence_number: str | None = None
-    buried: int | None = None
-    died_in: str | None = None
-    seen_dead: list[int] = field(default_factory=list)
+    dead_lettered: int | None = None
+    failed_in: str | None = None
+    dlq_receives: list[int] = field(default_factory=list)
     deleted: int | None = None
 
-    def seen_dead_by(self, moment: int) -> bool:
+    def was_received_by(self, moment: int) -> bool:
         """Return whether the message had been received from a dlq before this moment."""
-        return bool(self.seen_dead) and self.seen_dead[0] < moment
+        return bool(self.dlq_receives) and self.dlq_receives[0] < moment
 
     def on_its_way_at(self, moment: int) -> bool:
         """Return whether the message was neither deleted nor received from a dlq before this moment."""
-        return not self.seen_dead_by(moment) and (self.deleted is None or self.deleted > moment)
+        return not self.was_received_by(moment) and (self.deleted is None or self.deleted > moment)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Send:
-    """One message that the service tried to send. `message`: the created message; None: SQS did not accept it.
+    """One message that the service tried to send.
 
     Attributes:
-        swallowed: a FIFO queue dropped the message as a duplicate of an earlier one.
+        call: number of the call in the call log.
+        at: time of the call, in seconds since 1970.
+        letter: the redrive id.
+        attempt: number of the attempt.
+        message: the created message; None: SQS did not accept it.
+        swallowed: whether a FIFO queue dropped the message as a duplicate of an earlier message.
     """
 
     moment: int

@@ -10,67 +10,76 @@ from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Sen
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
-def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
+def fates(evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
     """Return the fate of each letter, by its message id in the dlq."""
-    return {name: fate for event in evidence.events.values() for name, fate in _of(event, evidence, books).items()}
+    return {
+        name: fate
+        for event in evidence.events.values()
+        for name, fate in _fates_of_event(event, evidence, records).items()
+    }
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
-    """Find the lost letters: they are in no queue and not in the service's records."""
+    """Find the lost letters: they are in no queue and not in the service's records. `decided`: from `fates`."""
     for event in evidence.events.values():
         for letter in event.letters:
             if decided[letter.message_id] is Fate.LOST:
                 sent = len(event.sends)
-                sentence = f"Letter {letter.message_id} (event {event.name}) is nowhere; its event was sent {sent} x."
+                where = "in no queue and no record"
+                sentence = f"Letter {letter.message_id} (event {event.name}) is {where}; its event was sent {sent} x."
                 yield Finding(Offence.LOST, event.name, sentence)
 
 
-def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
+def _fates_of_event(event: Event, evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
     The logs do not show which letter of the event has which redrive id. So the judge counts redrive ids: for each
     delivered redrive id, one letter counts as delivered. The same holds for redrive ids that are on their way.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
-    travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered
-    decided = {letter.message_id: fate for letter in event.letters if (fate := _booked(letter, books, bool(delivered)))}
-    rest = [letter for letter in event.letters if letter.message_id not in decided]
-    rest.sort(key=_is_there)  # letters still in a queue come last, because they are not lost
-    supply = Counter({Fate.DELIVERED: len(delivered), Fate.WAITING: len(travelling)})
-    for letter in rest:
-        decided[letter.message_id] = _next(letter, supply, books)
+    on_their_way = {send.letter for send in event.arrivals if _is_in_a_queue(send.message)} - delivered
+    decided = {
+        letter.message_id: fate
+        for letter in event.letters
+        if (fate := _recorded_fate(letter, records, bool(delivered)))
+    }
+    undecided = [letter for letter in event.letters if letter.message_id not in decided]
+    undecided.sort(key=_is_in_a_queue)  # letters still in a queue come last, because they are not lost
+    supply = Counter({Fate.DELIVERED: len(delivered), Fate.WAITING: len(on_their_way)})
+    for letter in undecided:
+        decided[letter.message_id] = _next(letter, supply, records)
     return decided
 
 
-def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate:
+def _next(letter: Message, supply: Counter[Fate], records: ServiceRecords) -> Fate:
     for fate in (Fate.DELIVERED, Fate.WAITING):
         if supply[fate] > 0:
             supply[fate] -= 1
             return fate
-    if _is_there(letter) or letter.message_id in books.open:
+    if _is_in_a_queue(letter) or letter.message_id in records.open:
         return Fate.WAITING
     return Fate.LOST
 
 
-def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
+def _recorded_fate(letter: Message, records: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
     """Return the letter's fate according to the service's records; None: the records do not have the letter.
 
     A letter that was closed as a duplicate is lost if no equal letter was delivered.
     """
-    if letter.message_id in books.parked:
+    if letter.message_id in records.parked:
         return Fate.PARKED
-    if letter.message_id in books.discarded:
+    if letter.message_id in records.discarded:
         return Fate.DISCARDED
-    if letter.message_id in books.duplicates:
+    if letter.message_id in records.duplicates:
         return Fate.DUPLICATE if event_delivered else Fate.LOST
     return None
 
 
 def _is_delivered(send: Send, evidence: Evidence) -> bool:
     if evidence.processings is None:
-        return send.message is not None and send.message.buried is None
+        return send.message is not None and send.message.dead_lettered is None
     return evidence.processed(send.message)
 
 
-def _is_there(message: Message | None) -> bool:
+def _is_in_a_queue(message: Message | None) -> bool:
     return message is not None and message.deleted is None

@@ -71,7 +71,7 @@ class _Reading:
                 self._send(call, entry)
         if queue in self._experiment.dlqs and call["answered"]:
             for entry in call["received"]:
-                self._message(entry["message_id"], queue).seen_dead.append(next(self._moments))
+                self._message(entry["message_id"], queue).dlq_receives.append(next(self._moments))
         for entry in call["dead_lettered"]:
             self._bury(entry)
         for entry in call["deleted"]:
@@ -108,29 +108,29 @@ class _Reading:
     def _message(self, message_id: str, queue: str, sent: Mapping[str, Any] | None = None) -> Message:
         """Return the message with this id. If it was sent before the log began, only its id is known."""
         if message_id not in self._messages:
-            told = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
+            content = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
             self._messages[message_id] = message = Message(
                 message_id=message_id,
                 queue=queue,
-                md5=told["md5"],
-                attributes=told["attributes"],
-                group=told["group"],
-                sequence_number=told["sequence_number"],
+                md5=content["md5"],
+                attributes=content["attributes"],
+                group=content["group"],
+                sequence_number=content["sequence_number"],
             )
             if queue in self._experiment.dlqs:
-                message.buried = next(self._moments)
+                message.dead_lettered = next(self._moments)
         return self._messages[message_id]
 
     def _bury(self, entry: Mapping[str, Any]) -> None:
         if entry["to"] in self._experiment.dlqs:
             message = self._message(entry["message_id"], entry["from"])
-            message.buried, message.died_in = next(self._moments), entry["from"]
+            message.dead_lettered, message.failed_in = next(self._moments), entry["from"]
 
     def _empty(self, queue: str) -> None:
         """Record that the messages of a queue were deleted, because the queue was purged or deleted."""
         for message in self._messages.values():
-            in_dlq = message.buried is not None and queue in self._experiment.dlqs
-            if message.deleted is None and (in_dlq or (message.buried is None and message.queue == queue)):
+            in_dlq = message.dead_lettered is not None and queue in self._experiment.dlqs
+            if message.deleted is None and (in_dlq or (message.dead_lettered is None and message.queue == queue)):
                 message.deleted = next(self._moments)
 
     def events(self) -> dict[str, Event]:
@@ -138,7 +138,7 @@ class _Reading:
         events: dict[str, Event] = {}
         ours = {send.message.message_id for send in self._sends if send.message is not None}
         for message in self._messages.values():
-            if message.buried is not None and message.message_id not in ours:
+            if message.dead_lettered is not None and message.message_id not in ours:
                 name = self._name(message.attributes, message.md5) or message.message_id
                 event = events.setdefault(name, Event(name=name))
                 event.letters.append(message)
@@ -166,4 +166,4 @@ class _Reading:
             event.sequence = Decimal(number or "none")
         except InvalidOperation:
             raise SequenceIsNoNumber(f"{event.name}, of lane {key}, has the sequence {number!r}.") from None
-        event.lane = (message.died_in or message.queue, key)
+        event.lane = (message.failed_in or message.queue, key)

@@ -19,7 +19,9 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
-            earlier = next((arrival for arrival in arrivals[:position] if _is_out(arrival, send.moment)), None)
+            earlier = next(
+                (arrival for arrival in arrivals[:position] if _had_not_returned(arrival, send.moment)), None
+            )
             if earlier is not None:
                 sentence = (
                     f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
@@ -28,7 +30,7 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
                 yield Finding(Offence.DUPLICATE, event.name, sentence, send.call)
 
 
-def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
+def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Find letters that were sent before an earlier letter of their lane.
 
     The service cannot know a letter that it has not received from the DLQ yet. If it sends this letter after later
@@ -38,9 +40,9 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
         ahead: list[Event] = events
         gone: list[Event] = []
         for event, send in _in_time(events):
-            ahead = [waiting for waiting in ahead if not _is_over(waiting, send.moment, experiment, books)]
-            passed = _first_open(ahead, event, send, experiment, books)
-            if passed is None and _is_late(event, send, books):
+            ahead = [waiting for waiting in ahead if not _is_over(waiting, send.moment, experiment, records)]
+            passed = _first_open(ahead, event, send, experiment, records)
+            if passed is None and _is_late(event, send, records):
                 passed = _last_gone(gone, event, send)
             if passed is not None:
                 sentence = (
@@ -58,7 +60,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
     for lane, events in evidence.lanes().items():
         under_way: list[Event] = []
         for event, send in _in_time(events):
-            under_way = [travelling for travelling in under_way if _is_travelling(travelling, send.moment)]
+            under_way = [travelling for travelling in under_way if _is_on_its_way(travelling, send.moment)]
             other = next((travelling for travelling in under_way if travelling is not event), None)
             if other is not None:
                 sentence = (
@@ -85,7 +87,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
             yield Finding(Offence.OVER_RATE, send.queue, sentence, send.call)
 
 
-def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
+def too_often(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
 
     A send that failed during an outage of the consumer, or as a canary of a breaker, is not counted.
@@ -96,7 +98,7 @@ def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
         accepted: dict[str, int] = defaultdict(int)
         tried: dict[str, set[int]] = defaultdict(set)
         for send in event.sends:
-            if _failed_in(experiment.outages, evidence, send) or _failed_as_a_canary(books, evidence, send):
+            if _failed_in(experiment.outages, evidence, send) or _failed_as_a_canary(records, evidence, send):
                 continue
             accepted[send.letter] += send.message is not None
             tried[send.letter].add(send.attempt)
@@ -117,9 +119,9 @@ def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send:
     )
 
 
-def _failed_as_a_canary(books: ServiceRecords, evidence: Evidence, send: Send) -> bool:
-    """Return whether the breaker was not closed when the message was sent, and the consumer did not process it."""
-    on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in books.shut)
+def _failed_as_a_canary(records: ServiceRecords, evidence: Evidence, send: Send) -> bool:
+    """Return whether the message was sent while the breaker was open or half open, and was not processed."""
+    on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in records.shut)
     return on_trial and not evidence.processed(send.message)
 
 
@@ -139,10 +141,10 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 def astray(evidence: Evidence) -> Iterator[Finding]:
     """Find sends to a queue in which no letter of the event had failed."""
     for event in evidence.events.values():
-        homes = {letter.died_in for letter in event.letters}
+        sources = {letter.failed_in for letter in event.letters}
         for send in event.sends:
-            if send.queue not in homes and None not in homes:
-                sentence = f"Event {event.name} was sent to {send.queue} in call {send.call}; it died elsewhere."
+            if send.queue not in sources and None not in sources:
+                sentence = f"Event {event.name} was sent to {send.queue} in call {send.call}; it failed elsewhere."
                 yield Finding(Offence.ASTRAY, event.name, sentence, send.call)
 
 
@@ -151,11 +153,11 @@ def _carries(send: Send, letter: Message, mark: str) -> bool:
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 
-def _is_out(send: Send, moment: int) -> bool:
-    return send.message is not None and not send.message.seen_dead_by(moment)
+def _had_not_returned(send: Send, moment: int) -> bool:
+    return send.message is not None and not send.message.was_received_by(moment)
 
 
-def _is_travelling(event: Event, moment: int) -> bool:
+def _is_on_its_way(event: Event, moment: int) -> bool:
     return any(
         send.moment < moment and send.message is not None and send.message.on_its_way_at(moment)
         for send in event.arrivals
@@ -168,21 +170,29 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
 
 
 def _first_open(
-    ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
+    ahead: list[Event], event: Event, send: Send, experiment: Experiment, records: ServiceRecords
 ) -> Event | None:
-    """Return the first event of the lane that should have been sent before this send; None: the order was right."""
+    """Return the first event of the lane that should have been sent before this send; None: the order was right.
+
+    `ahead`: events of the lane, in order, that may not be over yet.
+    """
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
-    return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
+    return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, records)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last event of the lane that was sent too early: `send` should have been before; None: there is none.
+    """Return the last event in `gone` that was sent too early: `send` should have been before; None: there is none.
 
     The event was sent before `send`, and its message had not come back by then.
     """
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
-        (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
+        (
+            candidate
+            for candidate in behind
+            if any(_had_not_returned(its, send.moment) for its in _before(candidate, send))
+        ),
+        None,
     )
 
 
@@ -190,13 +200,13 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
     return (arrival for arrival in event.arrivals if arrival.moment < send.moment)
 
 
-def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
+def _is_late(event: Event, send: Send, records: ServiceRecords) -> bool:
     """Return whether this send can be too late for its lane: it is the event's first, and no person released it."""
-    released = any(letter.message_id in books.released for letter in event.letters)
+    released = any(letter.message_id in records.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
-def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
+def _is_over(event: Event, moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
     """Return whether the event was over at `moment`: its last message was sent before, and never came back.
 
     With `advance` settled, the event is over only when later letters need not wait for this message any more.
@@ -204,34 +214,36 @@ def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRe
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
-    came_back = message is None or bool(message.seen_dead)
-    return not came_back and not _is_open(event, moment, experiment, books)
+    came_back = message is None or bool(message.dlq_receives)
+    return not came_back and not _is_open(event, moment, experiment, records)
 
 
-def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
+def _is_open(event: Event, moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
     """Return whether a later letter of the lane had to wait for this event at this moment."""
-    if not any(letter.seen_dead_by(moment) for letter in event.letters):
+    if not any(letter.was_received_by(moment) for letter in event.letters):
         return False  # not yet received from the dlq
-    if any(letter.message_id in books.released for letter in event.letters):
+    if any(letter.message_id in records.released for letter in event.letters):
         return False  # a person decided when it was sent
     sent = [send for send in event.arrivals if send.moment < moment]
-    if _was_put_aside(event, sent, moment, experiment, books):
+    if _was_put_aside(event, sent, moment, experiment, records):
         return False
-    if not sent or sent[-1].message is None or sent[-1].message.seen_dead_by(moment):
+    if not sent or sent[-1].message is None or sent[-1].message.was_received_by(moment):
         return True
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
 
 
-def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
+def _was_put_aside(
+    event: Event, sent: list[Send], moment: int, experiment: Experiment, records: ServiceRecords
+) -> bool:
     """Return whether the service ended the event: each of its letters was put aside, or stayed in the target.
 
     Put aside means parked, discarded, or closed as a duplicate. At least one letter must have been put aside.
     """
-    aside = sum(letter.message_id in books.put_aside for letter in event.letters)
+    aside = sum(letter.message_id in records.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
     stayed = sum(
         message is not None
-        and not message.seen_dead_by(moment)
+        and not message.was_received_by(moment)
         and not (experiment.advance == "settled" and message.on_its_way_at(moment))
         for message in latest.values()
     )
@@ -240,6 +252,6 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
     """Return whether `moment` is after all sends and returns of the event, so that it can be put aside by then."""
-    seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
-    back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
+    seen = [message.dlq_receives[0] for message in event.letters if message.dlq_receives]
+    back = [send.message.dlq_receives[0] for send in event.arrivals if send.message and send.message.dlq_receives]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -66,7 +66,7 @@ def judge(
     experiment: Experiment,
     calls: Iterable[Mapping[str, Any]],
     consumed: Iterable[Mapping[str, Any]] | None = None,
-    books: ServiceRecords | None = None,
+    records: ServiceRecords | None = None,
 ) -> Judgement:
     """Judge a redrive by the logs of queue and consumer.
 
@@ -75,33 +75,35 @@ def judge(
         calls: the local SQS's complete call log, in order.
         consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
             every processing. None: no consumer; a message that the queue accepted counts as delivered.
-        books: the service's own records; default: the service parked nothing and holds nothing.
+        records: the service's own records; default: no letter is in them.
 
     Raises:
         LogIsIncomplete: calls are missing.
         MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
         SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
-    books = books or ServiceRecords()
+    records = records or ServiceRecords()
     evidence = read(experiment, calls, consumed)
-    decided = fates(evidence, books)
+    decided = fates(evidence, records)
     accepted = [send for event in evidence.events.values() for send in event.sends if send.message is not None]
     return Judgement(
         fates=decided,
-        findings=(*lost(evidence, decided), *_offences(evidence, experiment, books)),
+        findings=(*lost(evidence, decided), *_offences(evidence, experiment, records)),
         sends=len(accepted),
-        returns=sum(send.arrived and send.message is not None and send.message.buried is not None for send in accepted),
+        returns=sum(
+            send.arrived and send.message is not None and send.message.dead_lettered is not None for send in accepted
+        ),
         swallowed=sum(send.swallowed for send in accepted),
         redelivered=consumption.redelivered(evidence),
-        canaries=brakes.canaries(evidence, books),
+        canaries=brakes.canaries(evidence, records),
     )
 
 
-def _offences(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
+def _offences(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Yield the broken promises. A finding that both logs show is listed once, from the call log."""
     for seen, heard in (
         (sends.too_many(evidence), consumption.processed_twice(evidence)),
-        (sends.reordered(evidence, experiment, books), consumption.reordered(evidence, experiment, books)),
+        (sends.reordered(evidence, experiment, records), consumption.reordered(evidence, experiment, records)),
         (sends.overlapping(evidence, experiment), consumption.overlapping(evidence, experiment)),
     ):
         found = list(seen)
@@ -109,8 +111,8 @@ def _offences(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
         yield from found
         yield from (finding for finding in heard if finding.event not in known)
     yield from sends.too_fast(evidence, experiment)
-    yield from sends.too_often(evidence, experiment, books)
-    yield from brakes.too_many_canaries(evidence, experiment, books)
+    yield from sends.too_often(evidence, experiment, records)
+    yield from brakes.too_many_canaries(evidence, experiment, records)
     yield from brakes.beside_the_first_wave(evidence, experiment)
     yield from sends.altered(evidence, experiment)
     yield from sends.astray(evidence)

@@ -114,7 +114,8 @@ def parent_of(number: str) -> int | None:
 def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
     """Wait until the server ends or must be stopped.
 
-    Return None if the server has ended, else the seconds to wait after each stop signal.
+    Return None if the server has ended, else the seconds to wait after each stop signal. `parent`: process id of the
+    guard's parent. `asked`: returns whether a signal asked the guard to stop. `wakeup`: pipe that signals write to.
     """
     while server.poll() is None:
         if os.getppid() != parent:

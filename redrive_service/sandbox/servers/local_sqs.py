@@ -69,7 +69,7 @@ class LocalQueues:
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it listens.
+        """Start the server, and return when it listens. `lock`: a file descriptor that the server keeps open.
 
         Raises:
             SandboxError: the server did not start.

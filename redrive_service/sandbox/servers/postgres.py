@@ -56,15 +56,15 @@ class Postgres:
 
     @property
     def _home(self) -> Path:
-        return self._around / "postgres"
+        return self._parent / "postgres"
 
     @property
-    def _around(self) -> Path:
+    def _parent(self) -> Path:
         return privilege.folder_within_reach(self.folder, self.identity, self.token)
 
     def forget(self) -> None:
         """Remove all data of PostgreSQL, including data outside of the sandbox's folder."""
-        ours = self._home if self._around == self.folder else self._around
+        ours = self._home if self._parent == self.folder else self._parent
         shutil.rmtree(ours, ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
@@ -74,11 +74,11 @@ class Postgres:
             PasswordDiffers: the cluster was created with another password.
             SandboxError: initdb failed, or the server did not start.
         """
-        privilege.open_to_all(self._around, self.identity)
+        privilege.open_to_all(self._parent, self.identity)
         programs = self._programs()
         if not (self._home / "data").exists():
             self._make_cluster(programs, log, lock)
-        self._forget_the_dead()
+        self._remove_stale_pid_file()
         command = [str(programs / "postgres"), "-D", str(self._home / "data"), "-p", str(self.port)]
         for name, value in SETTINGS.items():
             command += ["-c", f"{name}={value}"]
@@ -99,7 +99,7 @@ class Postgres:
         )
         return RunningServer(server)
 
-    def _forget_the_dead(self) -> None:
+    def _remove_stale_pid_file(self) -> None:
         """Remove the pid file of a killed server.
 
         PostgreSQL does not start while a process has the id in the file, even if that is a zombie or, after a reboot,
@@ -116,7 +116,7 @@ class Postgres:
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs
         package = programs.parent.parent
-        copy = self._around / "programs"
+        copy = self._parent / "programs"
         for folder in (package / "pginstall", package.with_name(f"{package.name}.libs")):
             shutil.copytree(folder, copy / folder.relative_to(package.parent), dirs_exist_ok=True, symlinks=True)
         privilege.let_all_read(copy)

@@ -25,7 +25,7 @@ def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
     while True:
         page = _ask(endpoint, f"calls?since={since}")
         if page["first"] > since:
-            raise CallsAreGone(f"The local SQS has forgotten its calls {since} to {page['first'] - 1}.")
+            raise CallsAreGone(f"The local SQS no longer has its calls {since} to {page['first'] - 1}.")
         yield from page["calls"]
         since = page["next"]
         if since >= page["end"]:

@@ -34,8 +34,8 @@ THREADS: Final = 8
 VISIBILITY: Final = 1.0  # seconds, the visibility timeout of the queue
 # A message that waited longer in its batch is skipped, because it could become visible while it is handled.
 FRESH: Final = 0.6 * VISIBILITY
-_LONG_POLL: Final = 1
-_BREATH: Final = 0.2
+_LONG_POLL: Final = 1  # seconds
+_PAUSE: Final = 0.2  # seconds, after an error of SQS
 
 
 class CannotHandle(Exception):
@@ -53,7 +53,7 @@ class Journal:
     def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
         """Write one processing of a message to the log, as one line."""
         attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
-        told = {
+        line = {
             "message_id": message["MessageId"],
             **{name: attributes.get(name) for name in ("event_id", "account", "sequence")},
             "redrive": attributes.get("RedriveId"),
@@ -63,7 +63,7 @@ class Journal:
             "why": why,
         }
         with self._lock:
-            os.write(self._file, json.dumps(told).encode() + b"\n")
+            os.write(self._file, json.dumps(line).encode() + b"\n")
             if outcome == "ok":
                 self._handled.add(message["MessageId"])
 
@@ -100,7 +100,7 @@ def handle(message: MessageTypeDef, mode: str) -> None:
 
 
 def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
-    """Handle one message and log that. Return whether the message may be deleted."""
+    """Handle one message, and log it. Return whether the message may be deleted. `mode`: the content of MODE."""
     started = wall_clock()
     if journal.has(message):
         journal.write(message, started=started, outcome="again", why="")
@@ -147,7 +147,7 @@ def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event)
             take_batch(client, url, mode, journal)
         except (BotoCoreError, ClientError) as error:
             sys.stderr.write(f"{error}\n")
-            stop.wait(_BREATH)
+            stop.wait(_PAUSE)
 
 
 def main(url: str, log: str, mode: str) -> None:

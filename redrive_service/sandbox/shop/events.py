@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from random import Random
 
-MOST_OF_AN_ACCOUNT = 4
+MOST_OF_AN_ACCOUNT = 4  # max messages of an account
 _USUAL_OF_AN_ACCOUNT = 3
 _TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
 _ONE_IN = 200  # one event in 200 is poison, and one a duplicate
@@ -40,8 +40,8 @@ class ShopEvent:
 
     def body(self) -> str:
         """Return the event as JSON, which is the body of its message."""
-        told = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
-        return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
+        fields = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
+        return json.dumps({**fields, "data": {"amount": self.amount, "currency": "EUR"}})
 
     def attributes(self) -> dict[str, str]:
         """Return the message attributes, all of type String."""
@@ -70,10 +70,10 @@ def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     poison = set(dice.sample([place for place, account in enumerate(slots) if account != SPOILT], few))
     poison |= {place for place, account in enumerate(slots) if account == SPOILT}
     repeats = set(dice.sample(_repeatable(slots, poison), few))
-    return list(_told(slots, night, poison, repeats, dice))
+    return list(_events(slots, night, poison, repeats, dice))
 
 
-def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dice: Random) -> Iterator[ShopEvent]:
+def _events(slots: list[str], night: str, poison: set[int], repeats: set[int], dice: Random) -> Iterator[ShopEvent]:
     latest: dict[str, ShopEvent] = {}
     for position, account in enumerate(slots):
         before = latest.get(account)

@@ -32,7 +32,7 @@ NAME = "shop-webhooks"
 RECEIVES = 2  # receives of a message before SQS dead-letters it
 _DEAD_WITHIN = 60.0  # max seconds until all messages are in the DLQ; 2,000 take about 5
 _TEN = 10  # max messages in a batch of SQS
-_BREATH = 0.1  # seconds between two checks
+_PAUSE = 0.1  # seconds between two checks
 
 
 class MessagesDidNotReachDlq(SandboxError):
@@ -61,7 +61,7 @@ class Shop:
         self._exit = ExitStack()
         self._mode = folder / "shop-mode"
         self.log = folder / "shop-consumer.jsonl"
-        self._said = folder / "shop-consumer.log"
+        self._output = folder / "shop-consumer.log"
         self.shows_brakes = letters >= LETTERS_FOR_SPOILT
         self.events = make_events(letters, Random(seed))  # noqa: S311  # demo data, no secret
 
@@ -98,7 +98,7 @@ class Shop:
         command = [sys.executable, "-m", module, self.source_url, str(self.log), str(self._mode)]
         environment = {**os.environ, **self._environment, "PYTHONPATH": str(PROJECT)}
         consumer = RunningServer(
-            Server(name="The shop's consumer", command=command, log=self._said, environment=environment)
+            Server(name="The shop's consumer", command=command, log=self._output, environment=environment)
         )
         self._exit.callback(consumer.stop)
         consumer.await_ready(lambda: "consuming" in consumer.log_since_start())
@@ -133,9 +133,9 @@ class Shop:
             if time.monotonic() > deadline:
                 raise MessagesDidNotReachDlq(
                     f"{dead} of {len(self.events)} messages are in {self.dlq} after {within:g} s. "
-                    f"The consumer says why: {self._said} and {self.log}."
+                    f"The consumer says why: {self._output} and {self.log}."
                 )
-            time.sleep(_BREATH)
+            time.sleep(_PAUSE)
 
     def consumed(self) -> Iterator[dict[str, Any]]:
         """Yield the lines of the consumer's log as values. An incomplete last line is left out."""
@@ -178,9 +178,9 @@ class Shop:
         ]
         return ((max(well_until, default=failed[0]["started"]), failed[-1]["ended"]),)
 
-    def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
+    def judged(self, experiment: Experiment, records: ServiceRecords) -> Judgement:
         """Return the judge's result about everything since this shop opened its queues."""
-        return judge(experiment, self.calls(), self.consumed(), books)
+        return judge(experiment, self.calls(), self.consumed(), records)
 
     def _open_queues(self) -> None:
         self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's max retention
@@ -194,7 +194,7 @@ class Shop:
         url = self._client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
         while not self._is_purged(url):
             raise_if_stopped()
-            time.sleep(_BREATH)
+            time.sleep(_PAUSE)
         return url
 
     def _is_purged(self, url: str) -> bool:

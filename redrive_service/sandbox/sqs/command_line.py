@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m redrive_service.sandbox.sqs", description="A local Amazon SQS.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free one)")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free port)")
     parser.add_argument("--region", default=DEFAULT_REGION, help="region in queue ARNs (default: %(default)s)")
     parser.add_argument("--data", type=Path, help="folder that keeps the state (default: memory only)")
     parser.add_argument("--call-log", type=Path, help="file that gets every call as a JSON line")
@@ -83,7 +83,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
             stopped.set_result(code)
 
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Stop the server after a failed write, because a call that is not stored must not be answered."""
+        """Stop the server after a failed write, because only stored calls may be answered."""
         error = context.get("exception")
         if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer, ChangeAnswer
+from reprocessing.api.site.paging import Next
 from reprocessing.models import Approval
 
 
@@ -23,15 +24,15 @@ class ApprovalView(Answer):
 
     id: int
     title: str
-    deed: str
-    state: str = Field(description="open, approved, declined, expired, void (something changed) or alone (no approval)")
-    messages: int | None = Field(description="number of messages that change; null: any number")
-    preview: list[PreviewView] = Field(description="what is done, in words stored with the request")
-    by: str
+    deed: str = Field(description="kind of the change, such as release or start_run")
+    state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
+    messages: int | None = Field(description="number of messages that change; null: no limit")
+    preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
+    by: str = Field(description="who requested the change")
     reason: str
     asked_at: datetime
     expires_at: datetime
-    decided_by: str | None
+    decided_by: str | None = Field(description="who approved or declined the request; null: nobody yet")
     decision_reason: str | None
     outcome: str | None = Field(description="result of the change, or why it was not made; null: not decided")
 
@@ -58,7 +59,7 @@ class ApprovalPage(Answer):
     """A page of requests for approval, the newest first."""
 
     items: list[ApprovalView]
-    next: str | None
+    next: Next
 
 
 class ApprovalNeededAnswer(ChangeAnswer):

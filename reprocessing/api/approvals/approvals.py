@@ -56,7 +56,7 @@ def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpRespon
     until = f"{row.expires_at:%Y-%m-%d %H:%M} UTC"
     says = [f"Nothing was done yet: {row.title} needs a second person. Approval is requested. It expires at {until}."]
     address = f"/api/v1/approvals/{row.pk}"
-    told = ApprovalNeededAnswer(
+    answer = ApprovalNeededAnswer(
         dry_run=False,
         changed=False,
         says=says,
@@ -64,7 +64,7 @@ def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpRespon
         approval=ApprovalView.of(row),
         approval_url=address,
     )
-    return JsonResponse(told.model_dump(), status=HTTPStatus.ACCEPTED)
+    return JsonResponse(answer.model_dump(), status=HTTPStatus.ACCEPTED)
 
 
 @reads(router, "/approvals", Scope.APPROVALS_READ, ApprovalPage, tag=_TAG)

@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer, ChangeAnswer
+from reprocessing.api.site.paging import Next
 from reprocessing.store.safety import stops
 
 
@@ -46,7 +47,7 @@ class DlqView(Answer):
     mode: str = Field(description="observe, manual or automatic")
     fifo: bool
     retention: int = Field(description="seconds for which SQS keeps a message")
-    stopped: StopView | None
+    stopped: StopView | None = Field(description="the stop of this DLQ alone; null: not stopped")
 
 
 class DlqDetail(DlqView):
@@ -60,7 +61,7 @@ class DlqPage(Answer):
     """A page of DLQs, by name."""
 
     items: list[DlqView]
-    next: str | None
+    next: Next
 
 
 class Depth(Answer):
@@ -76,7 +77,7 @@ class CaptureView(Answer):
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
     running_until: datetime | None = Field(description="latest end of the running capture; null: no capture runs")
-    next_poll: datetime | None
+    next_poll: datetime | None = Field(description="when beat polls the DLQ next; null: not scheduled")
     trouble: str | None
 
 
@@ -103,14 +104,16 @@ class DlqStatusView(Answer):
     name: str
     mode: str
     stopped: StopView | None = Field(description="the stop of this DLQ alone; null: not stopped")
-    everything_stopped: StopView | None = Field(description="the stop of all DLQs; null: none")
+    everything_stopped: StopView | None = Field(description="the stop of all DLQs; null: not stopped")
     depth: Depth
     messages: dict[str, int] = Field(description="number of messages by state; presumed: presumed delivered")
     parked: dict[str, int] = Field(description="number of parked messages by reason")
-    oldest_unfinished: datetime | None
-    first_expiry: datetime | None = Field(description="when SQS deletes the first copy of an unfinished message")
+    oldest_unfinished: datetime | None = Field(
+        description="when the oldest unfinished message was first sent; null: none is unfinished"
+    )
+    first_expiry: datetime | None = Field(description="when SQS deletes the first unfinished message from the DLQ")
     capture: CaptureView
-    native_redrive: str | None = Field(description="since when AWS's own redrive runs; null: it does not run")
+    native_redrive: str | None = Field(description="since when AWS itself redrives this DLQ; null: it does not")
     runs: list[OpenRunView]
     waiting: list[WaitingView]
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer
+from reprocessing.api.site.paging import Next
 from reprocessing.store.parking_lot.filtered_letters import ListedLetter
 
 
@@ -20,14 +21,14 @@ class MessageView(Answer):
     dlq: str
     state: str
     reason: str | None = Field(description="why the message is parked; null: it is not parked")
-    key: str | None = Field(description="ordering key")
-    failure_group: int | None
+    key: str | None = Field(description="ordering key; null: none")
+    failure_group: int | None = Field(description="id of the failure group; null: in no group")
     cause: str | None = Field(description="title of the failure group; null: in no group")
     sent_at: datetime = Field(description="when its producer sent it, before it failed")
-    expires_at: datetime | None = Field(description="when SQS deletes it from the DLQ; null: it is not in the DLQ")
-    finished_at: datetime | None = Field(description="since when it is parked or finished; null: neither")
-    attempts: int
-    assigned_to: str | None
+    expires_at: datetime | None = Field(description="when SQS deletes the message from the DLQ; null: it is not there")
+    finished_at: datetime | None = Field(description="when the message was parked or finished; null: it is neither")
+    attempts: int = Field(description="number of attempts, also those that other redrive tools made before the capture")
+    assigned_to: str | None = Field(description="name of the user who works on it; null: nobody")
     edited: bool
 
     @classmethod
@@ -45,23 +46,23 @@ class MessagePage(Answer):
     """A page of messages, the newest first."""
 
     items: list[MessageView]
-    next: str | None
+    next: Next
     total: int = Field(description="number of messages that match, counted up to 10,001")
 
 
 class AttemptView(Answer):
-    """An attempt: one counted try to deliver the message."""
+    """An attempt: one counted try to deliver the message, and its number (`no`)."""
 
     no: int
     target: str = Field(description="ARN of the target")
     run: str | None
-    opened_at: datetime
+    opened_at: datetime = Field(description="when the attempt began")
     taken_at: datetime | None = Field(description="when the target accepted the message; null: it did not")
-    closed_at: datetime | None
+    closed_at: datetime | None = Field(description="when the outcome became known; null: not yet")
     returned_at: datetime | None = Field(description="when the message came back to the DLQ; null: it did not")
-    outcome: str | None = Field(description="null: not known yet")
+    outcome: str | None = Field(description="result of the attempt; null: not known yet")
     detail: str | None
-    sent_message_id: str | None
+    sent_message_id: str | None = Field(description="id that SQS gave to the sent message; null: none")
 
 
 class DecisionView(Answer):
@@ -74,7 +75,7 @@ class DecisionView(Answer):
 
 
 class EditView(Answer):
-    """An edit of the message: its number, when, by whom and why, and the edited body's size in bytes."""
+    """An edit of the message: its number (`no`), when, by whom and why, and the edited body's size in bytes."""
 
     no: int
     at: datetime
@@ -84,7 +85,7 @@ class EditView(Answer):
 
 
 class DeliveryView(Answer):
-    """Whether the message was delivered (null: not known), how this is known, since when, and a sentence about it."""
+    """Whether the message was delivered (`worked`; null: unknown), how and since when this is known, and a sentence."""
 
     how: str
     worked: bool | None
@@ -96,10 +97,10 @@ class MessageDetail(MessageView):
     """A message with its attempts, edits and audit log, the newest first, at most 200 of each; without its body."""
 
     detail: str | None
-    sequence: str | None
+    sequence: str | None = Field(description="value that orders the messages of the key; null: none")
     idempotency_key: str | None
     run: str | None
-    rule: str | None
+    rule: str | None = Field(description="name of the rule that decided about the message; null: none")
     target: str | None = Field(description="ARN of the target")
     size: int
     delivery: DeliveryView

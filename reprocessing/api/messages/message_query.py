@@ -47,14 +47,14 @@ class MessageQuery(Request):
     key: _Words | None = Field(None, description="ordering key")
     q: _Words | None = Field(None, description="message id, redrive id, ordering key, or value of any search field")
     field: list[_Words] = Field(
-        [], description="NAME:VALUE of a search field, or NAME:VALUE* for values that begin with it; all must hold",
+        [], description="NAME:VALUE of a search field, or NAME:VALUE* for values that begin with VALUE; all must match",
         max_length=MAX_CONDITIONS,
     )  # fmt: skip
     sent_after: _Words | None = Field(None, description="first sent at this time or later")
     sent_before: _Words | None = Field(None, description="first sent before this time")
     parked_after: _Words | None = Field(None, description="parked or finished at this time or later")
     parked_before: _Words | None = Field(None, description="parked or finished before this time")
-    assigned: _Words | None = Field(None, description="assigned to the user with this name; - for assigned to nobody")
+    assigned: _Words | None = Field(None, description="assigned to the user with this name; -: assigned to nobody")
     rule: Name | None = Field(None, description="name of the rule that decided about the message")
     run: Name | None = Field(None, description="id of the run")
     text: _Words | None = Field(None, description="text that the body contains; needs the scope messages:bodies")

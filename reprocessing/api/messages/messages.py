@@ -68,15 +68,15 @@ def list_messages(request: HttpRequest, query: Query[PagedMessages]) -> MessageP
     or parked messages together with other messages.
     """
     asked = MessageQuery(**query.model_dump(exclude={"limit", "after"}))
-    sieve, below = read_filter(asked, caller_of(request)), paging.read_place(query.after)
+    sieve, below = read_filter(asked, caller_of(request)), paging.read_cursor(query.after)
     finished = _is_finished(sieve)
-    look = filtered_letters.letter_page if finished else open_messages.open_page
-    found = look(sieve, below=below, limit=query.limit + 1)
+    read_page = filtered_letters.letter_page if finished else open_messages.open_page
+    found = read_page(sieve, below=below, limit=query.limit + 1)
     following = None
     if len(found.letters) > query.limit:
         last = found.letters[query.limit - 1]
         at = last.finished_at if finished else last.first_sent_at
-        following = paging.write_place(at or last.first_sent_at, last.id)
+        following = paging.write_cursor(at or last.first_sent_at, last.id)
     return MessagePage(
         items=[MessageView.of(letter) for letter in found.letters[: query.limit]], next=following, total=found.n
     )

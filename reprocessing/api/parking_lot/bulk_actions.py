@@ -89,15 +89,15 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
         CountView(dlq=count.dlq, state=count.state, reason=count.reason or None, messages=count.n)
         for count in filtered_letters.counts_by_reason(sieve)
     ]
-    told = f"{filtered_letters.counted(sum(count.messages for count in counts))} messages match."
+    matching = f"{filtered_letters.counted(sum(count.messages for count in counts))} messages match."
     if not acts(request, confirm=bulk.confirm):
-        says = [told, *_fitting(sieve, arguments)] if kind is BulkActionKind.EDIT else [told]
+        says = [matching, *_fitting(sieve, arguments)] if kind is BulkActionKind.EDIT else [matching]
         return BulkAnswer(dry_run=True, changed=False, says=says, seen_at=seen_at, counts=counts, bulk_action=None)
     token = uuid5(_NAMESPACE, f"{caller.token.pk} {caller.key}")
     new = bulk_actions.create(token, kind, sieve, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
     made = _view(BulkAction.objects.get(token=token))
     verb = "add the note to" if kind is BulkActionKind.NOTE else kind.value
-    says = [told, f"Workers {verb} the messages that are still {sieve.states[0]}."]
+    says = [matching, f"Workers {verb} the messages that are still {sieve.states[0]}."]
     return BulkAnswer(dry_run=False, changed=new, says=says, seen_at=seen_at, counts=counts, bulk_action=made)
 
 
@@ -158,7 +158,7 @@ def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
 
 
 def _fitting(sieve: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about how many of the newest messages the patch fits, and why it does not fit others."""
+    """Yield sentences: how many of the newest messages in the filter `sieve` the patch fits, and why not others."""
     letters = filtered_letters.newest_ids(sieve, limit=_CHECKED)
     wanted, names = BulkEdit.read(arguments), conf.current().marks
     found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from reprocessing.api.messages.message_query import MessageQuery
 from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text, Yes, without_zero
+from reprocessing.api.site.paging import Next
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.json_patch import LONGEST_PATCH
 from reprocessing.store.ordering import lanes
@@ -26,7 +27,7 @@ Ids = Annotated[list[UUID], Field(min_length=1, max_length=MOST, description="re
 
 
 class Decision(Change):
-    """The request to discard or restore the messages with these redrive ids."""
+    """The request to discard, restore or annotate the messages with these redrive ids."""
 
     redrive_ids: Ids
     selection: str | None = Field(
@@ -39,7 +40,7 @@ class Release(Decision):
     """The request to release the messages with these redrive ids."""
 
     at: Moment | None = Field(
-        None, description="earliest time of the send; later messages of the same ordering keys also wait"
+        None, description="do not send before this time; later messages of the same ordering keys also wait"
     )
     target: Text | None = Field(
         None, description="send the messages to this target, regardless of rules: name, ARN or URL"
@@ -47,13 +48,13 @@ class Release(Decision):
 
 
 class Assignment(Decision):
-    """The assignment of some messages to a person."""
+    """The request to assign the messages with these redrive ids to a person, or to nobody."""
 
     to: Assignee
 
 
 class RefusedMessage(Answer):
-    """A message that was not changed (or in a dry run, would not be changed), and why."""
+    """A message that was not changed (in a dry run: would not be changed), and why."""
 
     redrive_id: UUID
     why: str
@@ -73,8 +74,8 @@ class BulkRequest(Change):
 
     action: Literal["release", "discard", "restore", "assign", "note", "edit"]
     filter: MessageQuery
-    at: Moment | None = Field(None, description="of a release: send not before this time")
-    target: Text | None = Field(None, description="of a release: send to this target, whatever rules say")
+    at: Moment | None = Field(None, description="of a release: do not send before this time")
+    target: Text | None = Field(None, description="of a release: send to this target, regardless of rules")
     to: Assignee | None = Field(None, description=f"of an assignment: {_WHOM}")
     patch: str | None = Field(
         None, min_length=1, max_length=LONGEST_PATCH,
@@ -85,7 +86,7 @@ class BulkRequest(Change):
         default=False, description="of an edit: also change values from which the service reads keys"
     )
     seen_at: Moment | None = Field(
-        None, description="`seen_at` of the dry run's answer: messages that first matched after it are not changed"
+        None, description="`seen_at` of the dry run's answer: messages that first matched later are not changed"
     )
 
 
@@ -115,7 +116,7 @@ class BulkActionView(Answer):
     id: int
     action: str
     state: str = Field(description="running, done or aborted")
-    filter: dict[str, Any] = Field(description="the filter, with ids; a searched text is not shown")
+    filter: dict[str, Any] = Field(description="the filter, with ids instead of names; a searched text is not shown")
     by: str
     reason: str
     asked_at: datetime
@@ -132,13 +133,13 @@ class BulkActionPage(Answer):
     """A page of bulk actions, the newest first."""
 
     items: list[BulkActionView]
-    next: str | None
+    next: Next
 
 
 class BulkAnswer(ChangeAnswer):
     """The result of the request to start a bulk action, or of its dry run."""
 
-    seen_at: datetime
+    seen_at: datetime = Field(description="when messages were counted; send it to change no messages that match later")
     counts: list[CountView] = Field(description="number of messages that match, counted up to 10,001")
     bulk_action: BulkActionView | None
 

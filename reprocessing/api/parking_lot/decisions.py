@@ -125,7 +125,8 @@ def _decide(  # noqa: PLR0913  # each of another kind
 ) -> DecisionAnswer:  # fmt: skip
     """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
-    `is_guarded`: whether the decision may need a second person.
+    `act`: changes the letters with these ids. `done`: what happened to them, such as "discarded". `target`: where the
+    messages are sent regardless of rules. `is_guarded`: whether the decision may need a second person.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)
@@ -148,11 +149,11 @@ def _decide(  # noqa: PLR0913  # each of another kind
     refused = [RefusedMessage(redrive_id=known[letter], why=why) for letter, why in reviewed.refused.items()]
     refused += [RefusedMessage(redrive_id=key, why=_MISSING) for key in asked if key not in set(known.values())]
     n = len(reviewed.done)
-    told = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
+    sentences = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
     if is_guarded and not confirmed:
         about = Letter.objects.filter(pk__in=reviewed.done).values_list("dlq_id", flat=True)
-        told += caller_of(request).approval_notice(Counter(about))
-    says = [*_stopped(reviewed.done, done), *told]
+        sentences += caller_of(request).approval_notice(Counter(about))
+    says = [*_stopped(reviewed.done, done), *sentences]
     return DecisionAnswer(
         dry_run=not confirmed, changed=changed, says=says, selection=mark, messages=n,
         done=[known[letter] for letter in reviewed.done] if confirmed else [], refused=refused,

@@ -16,7 +16,7 @@ from reprocessing.api.site.caller import caller_of
 from reprocessing.api.site.document import changes, reads
 from reprocessing.api.site.fields import Answer, Change, ChangeAnswer
 from reprocessing.api.site.guard import acts
-from reprocessing.api.site.paging import After, Limit
+from reprocessing.api.site.paging import After, Limit, Next
 from reprocessing.api.site.problems import Problem, conflict
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.configuration.keys import Kind
@@ -30,7 +30,10 @@ _TAG: Final = "Rules"
 
 
 class RuleView(Answer):
-    """A rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides."""
+    """A rule. Rules are tried in the order of `position`; the first rule whose conditions all match decides.
+
+    `errors`: number of messages that the rule could not evaluate. `trouble`: why.
+    """
 
     name: str
     position: int
@@ -38,9 +41,9 @@ class RuleView(Answer):
     dlq: str | None = Field(description="name of the DLQ whose messages the rule applies to; null: all DLQs")
     conditions: list[str]
     action: str
-    target: str | None = Field(description="ARN of the target to which the rule sends")
-    rate_class: str | None
-    delay: float | None = Field(description="seconds")
+    target: str | None = Field(description="ARN of the target to which the rule sends; null: the DLQ's own target")
+    rate_class: str | None = Field(description="name of the rate class that limits the messages; null: none")
+    delay: float | None = Field(description="of the action delay: seconds that a message waits")
     valid_from: datetime | None
     valid_until: datetime | None
     messages_matched: int
@@ -53,7 +56,7 @@ class RulePage(Answer):
     """A page of rules, by name."""
 
     items: list[RuleView]
-    next: str | None
+    next: Next
 
 
 class RuleAnswer(ChangeAnswer):

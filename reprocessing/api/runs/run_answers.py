@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Count, Key, Moment, Name, Text, Yes
+from reprocessing.api.site.paging import Next
 from reprocessing.models import Run
 from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs.run_status import RunStatus
@@ -15,7 +16,7 @@ from reprocessing.store.runs import run_transitions
 
 
 class PlanRequest(Change):
-    """The request to plan a run. Without any condition that selects messages, the run has all messages of the DLQ."""
+    """The request to plan a run. If no field selects messages, the run has all messages of the DLQ."""
 
     dlq: Name
     run: Name | None = Field(None, description="id of the new run (default: generated)")
@@ -25,18 +26,19 @@ class PlanRequest(Change):
     sent_before: Moment | None = Field(None, description="first sent before this time")
     key: Key | None = Field(None, description="ordering key")
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
-    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as the DLQ)")
+    waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: as in the DLQ)")
     rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = Field(
         None, description="max messages/s of this run to each target (default: the targets' rates)"
     )
     advance: Literal["accepted"] | None = Field(
         None,
-        description="accepted: send a key's next message when the target accepted the one before, without waiting for "
-        "its outcome, so a message that fails again is sent after later ones (default: as set for the targets)",
+        description="accepted: send a key's next message when the target accepted the message before, without waiting "
+        "for the outcome. A message that fails again is then sent after later messages of its key (default: as set for "
+        "the targets)",
     )
     capture: Yes = Field(
         default=True,
-        description="let workers receive the DLQ's messages first; until they have done so, the run has no messages",
+        description="let workers receive the DLQ's messages first; until this is done, the run has no messages",
     )
 
 
@@ -63,17 +65,17 @@ class RunView(Answer):
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="changes with every change of the state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
-    selection: dict[str, Any]
+    selection: dict[str, Any] = Field(description="conditions that select the messages; empty: all")
     waves: bool
     rate: float | None = Field(description="max messages/s of this run to each target; null: the targets' rates")
     waits_for_outcomes: bool = Field(
-        description="whether the targets' settings decide when a key's next message is sent; if not: as soon as the "
-        "target accepted the one before"
+        description="when a key's next message is sent. true: as the targets' settings say; false: as soon as the "
+        "target accepted the message before"
     )
     asked_by: str
     reason: str
     stopped_by: str | None = Field(description="who paused or aborted the run; `why` is the reason")
-    why: str | None
+    why: str | None = Field(description="why the run was paused or aborted; null: it was not")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -94,11 +96,15 @@ class RunPage(Answer):
     """A page of runs, the newest first."""
 
     items: list[RunView]
-    next: str | None
+    next: Next
 
 
 class ProgressView(Answer):
-    """Number of messages of the run by state. `held`: queued messages whose key waits for the decision of a person."""
+    """Number of messages of the run by state, and number of failed attempts.
+
+    `presumed`: presumed delivered; `waiting`: queued; `awaiting`: awaiting outcome; `held`: queued messages whose key
+    waits for the decision of a person.
+    """
 
     messages: int
     delivered: int
@@ -115,7 +121,11 @@ class ProgressView(Answer):
 
 
 class WaveView(Answer):
-    """A wave of a run. `size`: max messages; null: all that remain. `settled_at`: the wave's end; null: in progress."""
+    """A wave of a run. `no`: its number. `size`: max messages; null: all that remain.
+
+    `sent`: how many messages were first sent in the wave; `failed`: how many of these failed. `settled_at`: when the
+    wave ended; null: it has not.
+    """
 
     no: int
     size: int | None
@@ -129,7 +139,7 @@ class RunTargetView(Answer):
 
     target: str
     messages: int
-    longest_key_queue: int
+    longest_key_queue: int = Field(description="number of messages of the ordering key with the most messages")
     rate: float | None = Field(description="rate limit in messages/s; null: no limit")
     rate_now: float | None = Field(description="messages/s that the ramp-up allows now; null: no limit")
     circuit_breaker: str
@@ -146,11 +156,11 @@ class RunDetail(RunView):
     arrived_since: int | None = Field(description="messages captured since the start; the run does not send them")
 
     @classmethod
-    def read(cls, seen: RunStatus) -> RunDetail:
+    def read(cls, status: RunStatus) -> RunDetail:
         """Return the JSON answer for a run and its progress."""
-        tally = seen.tally
+        tally = status.tally
         return cls(
-            **RunView.of(seen.run).model_dump(),
+            **RunView.of(status.run).model_dump(),
             progress=ProgressView(
                 messages=tally.letters, delivered=tally.delivered, presumed=tally.presumed,
                 duplicate=tally.closed_as_duplicate, parked=tally.parked, discarded=tally.discarded,
@@ -159,17 +169,17 @@ class RunDetail(RunView):
             ),
             wave_history=[
                 WaveView(no=wave.no, size=wave.size, sent=wave.touched, failed=wave.failed, settled_at=wave.settled_at)
-                for wave in seen.waves
+                for wave in status.waves
             ],
             targets=[
                 RunTargetView(
                     target=left.name, messages=left.letters, longest_key_queue=left.longest, rate=left.rate,
                     rate_now=None if left.rate is None else left.rate * left.ramp, circuit_breaker=left.breaker,
                 )
-                for left in seen.left
+                for left in status.left
             ],
-            seconds_left=seen.seconds, failing=seen.failing.answer if seen.failing else None,
-            arrived_since=seen.arrived,
+            seconds_left=status.seconds, failing=status.failing.answer if status.failing else None,
+            arrived_since=status.arrived,
         )  # fmt: skip
 
 

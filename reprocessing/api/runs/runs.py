@@ -115,7 +115,7 @@ def start_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
 def pause_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Pause a run.
 
-    The run sends nothing until it is resumed. Sends that have started finish, and their results are recorded.
+    The run sends nothing until it is resumed. Sends in progress finish, and their results are recorded.
     """
     return _move(request, run, RUN_ACTIONS["pause"], change)
 

@@ -25,8 +25,8 @@ _TAG: Final = "Stops"
 def stop_everything(request: HttpRequest, change: Change) -> StopAnswer:
     """Stop all sends.
 
-    After two seconds at most, no worker sends messages of any DLQ. Sends that have started finish, and their results
-    are recorded. Messages are still captured. Send the token of a user who sees all DLQs.
+    After two seconds at most, no worker sends messages of any DLQ. Sends in progress finish, and their results are
+    recorded. Messages are still captured. Send the token of a user who sees all DLQs.
     """
     caller_of(request).require_all_dlqs()
     return _stop(request, None, "Everything", change)
@@ -84,13 +84,13 @@ def _resume(request: HttpRequest, dlq: int | None, name: str, change: Change) ->
     if was is None:
         acts(request, confirm=change.confirm)
         return StopAnswer(dry_run=not change.confirm, changed=False, says=[f"{name} is not stopped."], stopped=None)
-    told = f'It was stopped by {was.by} ("{was.reason}").'
+    stopped_by = f'It was stopped by {was.by} ("{was.reason}").'
     if not acts(request, confirm=change.confirm):
-        says = [f"{name} would be resumed. {told}", *_still(dlq)]
+        says = [f"{name} would be resumed. {stopped_by}", *_still(dlq)]
         return StopAnswer(dry_run=True, changed=False, says=says, stopped=StopView.of(was))
     follow_redrives.check_before_resuming(dlq)
     gone = stops.resume(dlq, by=caller_of(request).by, reason=change.reason, seen=was.since)
-    says = [f"{name} is resumed. {told}"] if gone else [f"Somebody else resumed or stopped {name} meanwhile."]
+    says = [f"{name} is resumed. {stopped_by}"] if gone else [f"Somebody else resumed or stopped {name} meanwhile."]
     now = StopView.of(stops.stop_of(dlq))
     return StopAnswer(dry_run=False, changed=gone is not None, says=[*says, *_still(dlq)], stopped=now)
 

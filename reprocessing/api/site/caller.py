@@ -89,11 +89,11 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, why)
 
     def rows(self, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-        """Return the rows that belong to DLQs that the token sees."""
+        """Return those of the rows `every` that belong to DLQs that the token sees."""
         return self.seen.rows(every.all())
 
     def row(self, every: Manager[Row] | QuerySet[Row], what: str, **named: object) -> Row:
-        """Return the row with this name or id. `what` names the kind of row in the error, such as "run".
+        """Return the row in `every` with this name or id. `what` names the kind of row in the error, such as "run".
 
         Raises:
             Problem: there is no such row, or the token does not see it.

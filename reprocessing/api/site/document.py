@@ -41,14 +41,17 @@ _WAITS: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 def reads(router: Router, path: str, scope: Scope, response: object, *, tag: str) -> Callable[[View], View]:
     """Return a decorator that registers a function as a GET operation, which changes nothing.
 
-    The first line of the function's docstring is the operation's summary in the OpenAPI document, the rest its
-    description.
+    `scope`: the scope that the token needs. `response`: the type of the answer. The first line of the function's
+    docstring is the operation's summary in the OpenAPI document, the other lines are its description.
     """
     return _operation(router.get, path, scope, response, tag, changes=False)
 
 
 def changes(router: Router, path: str, scope: Scope, response: object, *, tag: str) -> Callable[[View], View]:
-    """Return a decorator that registers a function as a POST operation, which changes something if confirm is true."""
+    """Return a decorator that registers a function as a POST operation, which changes something if confirm is true.
+
+    The parameters are those of `reads`.
+    """
     return _operation(router.post, path, scope, response, tag, changes=True)
 
 

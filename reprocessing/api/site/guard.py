@@ -86,7 +86,7 @@ def _query_names(run: Run) -> frozenset[str]:
 
 
 def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Check that the operation has each query parameter of the request. A mistyped condition must not be ignored.
+    """Check that each query parameter of the request is `known`, because a mistyped condition must not be ignored.
 
     Raises:
         Problem: the query has an unknown parameter.
@@ -100,7 +100,7 @@ def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
 def _key(request: HttpRequest) -> str | None:
     key = request.headers.get(KEY_HEADER)
     if key is not None and not _KEY.fullmatch(key):
-        why = f"Nothing was done: {KEY_HEADER} is not 1 to 255 printable ASCII characters without spaces. Send a UUID."
+        why = f"Nothing was done: {KEY_HEADER} must be 1 to 255 printable ASCII characters without spaces. Send a UUID."
         raise Problem(HTTPStatus.BAD_REQUEST, why)
     return key
 

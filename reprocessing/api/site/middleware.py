@@ -33,11 +33,11 @@ class ApiMiddleware:
         given = self._get_response(request)
         if not request.path_info.startswith(_PREFIX):
             return given
-        told = given
+        answer = given
         if given.status_code >= HTTPStatus.BAD_REQUEST and given.headers.get("Content-Type") != problems.MEDIA_TYPE:
             detail = _DETAILS.get(HTTPStatus(given.status_code), HTTPStatus(given.status_code).phrase)
             kept = {name: given.headers[name] for name in _KEPT if name in given.headers}
-            told = problems.answer(given.status_code, detail, headers=kept)
-            told.headers["Content-Length"] = str(len(told.content))
-        told.headers["Cache-Control"] = "no-store"
-        return told
+            answer = problems.answer(given.status_code, detail, headers=kept)
+            answer.headers["Content-Length"] = str(len(answer.content))
+        answer.headers["Cache-Control"] = "no-store"
+        return answer

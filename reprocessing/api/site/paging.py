@@ -20,7 +20,7 @@ After = Annotated[
     str, Field(pattern="^[-a-zA-Z0-9_]*$", max_length=100, description="`next` of the page before; empty: first page")
 ]
 Next = Annotated[str | None, Field(description="`after` of the next page; null: this is the last page")]
-DEFAULT: Final = 50
+DEFAULT: Final = 50  #: items of a page, if `limit` is not given
 
 _PLACE: Final = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,8 +53,8 @@ def page_by_id(rows: QuerySet[Row], *, after: str, limit: int) -> tuple[list[Row
     return found[:limit], str(found[limit - 1].pk) if len(found) > limit else None
 
 
-def read_place(after: str) -> tuple[datetime, int] | None:
-    """Return the time and the letter id that `write_place` wrote into `after`; None if `after` is empty (first page).
+def read_cursor(after: str) -> tuple[datetime, int] | None:
+    """Return the time and the letter id that `write_cursor` wrote into `after`; None if `after` is empty (first page).
 
     Raises:
         Problem: `after` is not valid.
@@ -67,7 +67,7 @@ def read_place(after: str) -> tuple[datetime, int] | None:
     return _EPOCH + int(found[1]) * _MICROSECOND, int(found[2])
 
 
-def write_place(at: datetime, key: int) -> str:
+def write_cursor(at: datetime, key: int) -> str:
     """Return the `after` of the next page: the time and the letter id of this page's last message, as text."""
     return f"{(at - _EPOCH) // _MICROSECOND}-{key}"
 

@@ -27,8 +27,7 @@ from reprocessing.domain.errors import (
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
-#: Errors that mean that PostgreSQL cannot be used now. A change was made completely or not at all: it is one
-#: transaction.
+#: Errors that mean that PostgreSQL cannot be used now. A change is one transaction: it was made fully or not at all.
 OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
 _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Type: application/json."
 
@@ -61,11 +60,11 @@ class Problem(Exception):
 def answer(
     status: int, detail: str, *, errors: Iterable[FieldProblem] = (), headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return the HTTP answer of an error, as application/problem+json."""
-    told = ProblemAnswer(
+    """Return the HTTP answer of an error, as application/problem+json. `detail`: what happened, why, what to send."""
+    problem = ProblemAnswer(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )
-    body = json.dumps(told.model_dump())
+    body = json.dumps(problem.model_dump())
     return HttpResponse(body, status=status, content_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 

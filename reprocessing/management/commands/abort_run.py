@@ -18,10 +18,10 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """End a run for good.
 
-    Sends that have started finish, and their results are recorded. Unsent messages wait for the DLQ's next run. The
-    command also stops all sends of the DLQ, because its other messages would probably fail, too. resume_redrive ends
-    the stop. If the run is only planned, its plan is deleted, the DLQ is not stopped, and its messages can be planned
-    again.
+    Sends in progress finish, and their results are recorded. Unsent messages wait for the DLQ's next run. The
+    command also stops all sends of the DLQ, because its other messages would probably fail, too. To end the stop, run
+    resume_redrive. If the run is only planned, its plan is deleted, the DLQ is not stopped, and its messages can be
+    planned again.
 
     Examples:
         abort_run orders-1a2b3c4d --reason "wrong selection"

@@ -120,23 +120,23 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
     depth = found.observed.depth
     yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
     yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"
-    for seen in found.observed.sources.values():
-        policy = seen.facts.redrive
-        visibility = f"visibility timeout {seen.facts.visibility.total_seconds():g} s"
+    for source in found.observed.sources.values():
+        policy = source.facts.redrive
+        visibility = f"visibility timeout {source.facts.visibility.total_seconds():g} s"
         receives = f"maxReceiveCount {policy.max_receives}, {visibility}" if policy else "none"
-        yield f"  source queue {seen.address.name} (redrive policy: {receives})"
+        yield f"  source queue {source.address.name} (redrive policy: {receives})"
     yield ""
     yield from findings_output.lines(done.differences, found.findings, new=done.new)
 
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
     """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
-    told = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
+    result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
     if not acted or not any(one.field == "mode" for one in done.differences):
-        return told
+        return result
     nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
-    return f"{told} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
+    return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 
 
 def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, Any]:

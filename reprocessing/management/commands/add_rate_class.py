@@ -44,8 +44,8 @@ class Command(Console):
         if options["confirm"]:
             rule_changes.save_rate_class(name, fields, by=options["by"], reason=options["reason"])
         if options["json"]:
-            told = {"rate_class": name, "dry_run": not options["confirm"], "new": new}
-            self.report({**told, "changes": fields_in_json(found)})
+            result = {"rate_class": name, "dry_run": not options["confirm"], "new": new}
+            self.report({**result, "changes": fields_in_json(found)})
             return
-        last = outcome(name, new=new, changed=bool(found), acted=options["confirm"], verb="made")
+        last = outcome(name, new=new, changed=bool(found), acted=options["confirm"], verb="added")
         self.say("\n".join([f"{name}:", *rule_output.changes(found), last]))

@@ -40,7 +40,7 @@ class Command(Console):
         targets = reporters.resolve_targets(options["target"] or ())
         there = Reporter.objects.filter(name=who).first()
         reporters.check_reporter(there, who, targets, anew=anew)
-        told: dict[str, Any] = {
+        result: dict[str, Any] = {
             "reporter": who,
             "dry_run": not options["confirm"],
             "new": there is None,
@@ -48,11 +48,11 @@ class Command(Console):
         }
         if options["confirm"]:
             done = reporters.save_reporter(who, targets, anew=anew, by=options["by"], reason=options["reason"])
-            told |= {"new": done.new, "token": done.token}
+            result |= {"new": done.new, "token": done.token}
         if options["json"]:
-            self.report(told)
+            self.report(result)
             return
-        self.say(f"{who} may report outcomes of messages sent to: {', '.join(told['targets'])}")
-        self.say(outcome(who, new=told["new"], changed=True, acted=options["confirm"]))
-        if told.get("token"):
-            self.say(f"Its token, which is not shown again:\n{told['token']}")
+        self.say(f"{who} may report outcomes of messages sent to: {', '.join(result['targets'])}")
+        self.say(outcome(who, new=result["new"], changed=True, acted=options["confirm"]))
+        if result.get("token"):
+            self.say(f"Its token, which is not shown again:\n{result['token']}")

@@ -37,8 +37,7 @@ class Command(Console):
             "--position",
             type=whole_number(0),
             metavar="N",
-            help="place of the rule in the order of evaluation: rules with lower positions are evaluated first "
-            "(default: 100)",
+            help="position of the rule: rules with lower positions are evaluated first (default: 100)",
         )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
@@ -57,17 +56,17 @@ class Command(Console):
         fields = rule_command.rule_fields(options, known)
         row = rule_changes.draft_rule(options["name"], fields)
         found = rule_changes.differences(options["name"], fields)
-        told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"], "new": known is None}
+        result: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"], "new": known is None}
         lines = [f"{row.name}:", *rule_output.changes(found)]
         if options["confirm"]:
             rule_changes.save_rule(row.name, fields, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.reroute_held()
+            result["asked_anew"] = rule_command.reroute_held()
         else:
             preview, shares = rule_command.preview_of(row, days=options["days"])
-            told |= preview
+            result |= preview
             lines += ["", *shares]
         if options["json"]:
-            self.report({**told, "enabled": row.enabled, "changes": fields_in_json(found)})
+            self.report({**result, "enabled": row.enabled, "changes": fields_in_json(found)})
         else:
             last = last_line(row, new=known is None, acted=options["confirm"], changed=bool(found))
             self.say("\n".join([*lines, "", last]))
@@ -77,12 +76,12 @@ def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
     """Return a sentence about what was done with the rule or, in a dry run, would be done, and about the next step."""
     where = row.dlq.name if row.dlq else "every DLQ"
     name = row.name if acted or not (new or changed) else f"{row.name}, for messages of {where},"
-    told = outcome(name, new=new, changed=changed, acted=acted, verb="made")
+    result = outcome(name, new=new, changed=changed, acted=acted, verb="added")
     if not acted or not (new or changed):
-        return told
+        return result
     if row.enabled:
-        return f"{told} It is enabled, and decides about messages of {where}."
-    return f"{told} It is disabled. To enable it: manage.py enable_rule {row.name} --reason WHY --confirm"
+        return f"{result} It is enabled, and decides about messages of {where}."
+    return f"{result} It is disabled. To enable it: manage.py enable_rule {row.name} --reason WHY --confirm"
 
 
 def _add_conditions(parser: CommandParser) -> None:
@@ -106,8 +105,8 @@ def _add_conditions(parser: CommandParser) -> None:
 def _add_action(parser: CommandParser) -> None:
     parser.add_argument(
         "--then", choices=[action.value for action in Action], metavar="ACTION",
-        help="what to do with matching messages: replay, send them; delay, send them after --delay; divert, send them "
-        "to --to; quarantine, park them; discard, never send them; hold, do not send them until the rule is changed, "
+        help="what to do with matching messages. replay: send them; delay: send them after --delay; divert: send them "
+        "to --to; quarantine: park them; discard: never send them; hold: do not send them until the rule is changed, "
         "disabled or has ended",
     )  # fmt: skip
     parser.add_argument(

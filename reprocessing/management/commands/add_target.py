@@ -55,8 +55,8 @@ class Command(Console):
         if acted:
             changes = targets.save_target(found.arn, found.fields, by=options["by"], reason=options["reason"])
         if options["json"]:
-            told = {"target": found.arn, "kind": found.kind.value, "new": found.row is None, "dry_run": not acted}
-            self.report({**told, "refused": found.is_refused, **findings_output.in_json(changes, found.findings)})
+            result = {"target": found.arn, "kind": found.kind.value, "new": found.row is None, "dry_run": not acted}
+            self.report({**result, "refused": found.is_refused, **findings_output.in_json(changes, found.findings)})
         else:
             self.say("\n".join(screen(found, changes)))
         if found.is_refused:
@@ -73,7 +73,7 @@ def screen(found: TargetCase, changes: list[Difference]) -> Iterable[str]:
 
 
 def _last_line(found: TargetCase, changes: list[Difference], *, acted: bool) -> str:
-    told = outcome(found.arn, new=found.row is None, changed=bool(changes), acted=acted)
+    result = outcome(found.arn, new=found.row is None, changed=bool(changes), acted=acted)
     if not acted or found.row:
-        return told
-    return f"{told} No messages go there yet. Use it in a rule, or: manage.py add_dlq NAME --to {found.arn} --confirm"
+        return result
+    return f"{result} No messages go there yet. Use it in a rule, or: manage.py add_dlq NAME --to {found.arn} --confirm"

@@ -32,9 +32,9 @@ class Command(Console):
 
     Messages that were unfinished in the backup may have been sent since. Run "hold" before workers start, to stop all
     sends. Then start workers: they capture, but send nothing. "report" counts these messages in three classes:
-    finished, the message is no longer in the DLQ, so it was probably delivered, parked or discarded since; unfinished,
-    the message is still in the DLQ; unknown, there is no evidence. "resolve" decides for each class: delivered, the
-    messages count as delivered; parked, park them; replay, send them. "release" lets workers send again.
+    finished (no longer in the DLQ, so probably delivered, parked or discarded since), unfinished (still in the DLQ),
+    and unknown (no evidence). "resolve" decides for each class: the messages count as delivered (decision delivered),
+    are parked (parked), or are sent (replay). "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -44,23 +44,23 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(
-            dest="deed", required=True, metavar="hold|report|resolve|release", help=_STEPS, parser_class=StrictParser
+        steps = parser.add_subparsers(
+            dest="step", required=True, metavar="hold|report|resolve|release", help=_STEPS, parser_class=StrictParser
         )
-        begin = deeds.add_parser("hold", help="stop all sends until after_restore release")
+        begin = steps.add_parser("hold", help="stop all sends until after_restore release")
         begin.add_argument(
             "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"
         )
         begin.add_argument(
             "--again",
             action="store_true",
-            help="PostgreSQL was restored once more: forget the decisions made since the last hold",
+            help="PostgreSQL was restored once more: delete the decisions made since the last hold",
         )
-        telling = deeds.add_parser(
+        reporting = steps.add_parser(
             "report", help="show how many messages were unfinished in the backup, and what is known about them"
         )
-        add_json(telling)
-        deciding = deeds.add_parser(
+        add_json(reporting)
+        deciding = steps.add_parser(
             "resolve", help="decide what to do with finished, unfinished and unknown messages (see report)"
         )
         deciding.add_argument(
@@ -72,7 +72,7 @@ class Command(Console):
                 choices=[one.value for one in may_be],
                 help=f"decision about the messages that after_restore report lists as {kind}",
             )
-        release = deeds.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
+        release = steps.add_parser("release", help="resume sending; refused while messages are undecided (see report)")
         release.add_argument(
             "--early",
             action="store_true",
@@ -82,7 +82,7 @@ class Command(Console):
             add_change_options(one)
 
     def answer(self, options: dict[str, Any]) -> None:
-        match options["deed"]:
+        match options["step"]:
             case "hold":
                 self.hold(options)
             case "report":
@@ -106,9 +106,9 @@ class Command(Console):
         if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_output.already_held(found, since))
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
+            result = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
             said = restore_output.in_json(found, [], [])
-            self.report({**told, **said, "unfinished": restore_hold.count_unfinished()})
+            self.report({**result, **said, "unfinished": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
@@ -121,7 +121,7 @@ class Command(Console):
             return
         self.say(restore_output.hold_text(found))
         if options["again"] and not options["confirm"]:
-            self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are forgotten.")
+            self.say("This was a dry run: with --confirm, a new hold begins, and earlier decisions are deleted.")
             return
         self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report shows more.")
 
@@ -131,9 +131,9 @@ class Command(Console):
             restore_hold.doubt_newly_captured()
         counts, undrained = (restore_doubts.count_findings(), restore_hold.undrained_dlqs()) if found else ([], [])
         if options["json"]:
-            told = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
+            result = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
             letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.undecided_groups())
-            self.report_in_pieces(told, chain([[]], letters))
+            self.report_in_pieces(result, chain([[]], letters))
         elif found is None:
             self.say("Nothing is held after a restore.")
         else:
@@ -150,10 +150,10 @@ class Command(Console):
         dlq = find_dlq(options["name"]) if options["name"] else None
         done = 0
         if options["confirm"]:
-            telling, pace = ProgressLog(self.stderr), Pace()
+            log, pace = ProgressLog(self.stderr), Pace()
             done = reconcile.decide(
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
-                on_progress=lambda n: telling.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
+                on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages decided{pace.add(n)}"),
             )  # fmt: skip
         left = restore_doubts.count_findings()
         if options["json"]:
@@ -177,8 +177,8 @@ class Command(Console):
         elif found:
             restore_hold.refuse_release(early=options["early"])
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
-            self.report({**told, "undecided": restore_hold.count_undecided()})
+            result = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
+            self.report({**result, "undecided": restore_hold.count_undecided()})
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:

@@ -70,7 +70,7 @@ class Command(Console):
     def _planned(
         self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
     ) -> Plan:  # fmt: skip
-        """Return the plan that applies the file.
+        """Return the plan that applies the file: `found`, its parsed text; `given`, its settings; `problems` in it.
 
         Raises:
             CommandError: the file or its plan has problems; the error lists them.

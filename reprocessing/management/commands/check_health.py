@@ -109,7 +109,7 @@ class Command(Console):
 
 
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Add or remove a check as the options say, and return the change. In a dry run, save nothing.
+    """Add or remove a check of a target as the options say, and return the change. In a dry run, save nothing.
 
     Raises:
         CommandError: the options are not valid, or a confirmed change has no reason. Nothing was changed.
@@ -224,7 +224,7 @@ def _finding_in_json(found: HealthResult) -> dict[str, str]:
 def _removed(targets: Sequence[Target], options: dict[str, Any]) -> Change:
     ids, check = [target.pk for target in targets], options["remove"]
     if check not in {known.check_id for known in health_checks.checks_of(ids)}:
-        raise CommandError(f"Nothing was changed: no check has the id {check}. Without --remove, all are listed.")
+        raise CommandError(f"Nothing was changed: no check has the id {check}. To list all checks, leave out --remove.")
     if not options["confirm"]:
         return Change(would_remove=check)
     health_checks.remove_check(check, ids, by=options["by"], reason=options["reason"])

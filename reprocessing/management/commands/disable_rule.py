@@ -44,13 +44,13 @@ class Command(SwitchCommand):
         if not options["confirm"]:
             return {"quarantined": len(ids), "released": 0}, [f"To be released: {messages}."]
         act_on_parked.check_whole(AuditAct.RELEASED, ids, by=options["by"])
-        done, refused, pace, telling = 0, 0, Pace(), ProgressLog(self.stderr)
+        done, refused, pace, log = 0, 0, Pace(), ProgressLog(self.stderr)
         for first in range(0, len(ids), GROUP_SIZE):
             reviewed = act_on_parked.release(
                 ids[first : first + GROUP_SIZE], by=options["by"], reason=options["reason"]
             )
             done, refused = done + len(reviewed.done), refused + len(reviewed.refused)
             left = len(ids) - done - refused
-            telling.line_if_due(lambda: f"{done:,} of {len(ids):,} messages released{pace.add(done, left)}")  # noqa: B023
+            log.line_if_due(lambda: f"{done:,} of {len(ids):,} messages released{pace.add(done, left)}")  # noqa: B023
         last = f"Released: {counted(done, 'message')}." + (f" Left parked: {refused:,}." if refused else "")
         return {"quarantined": refused, "released": done}, [last]

@@ -20,4 +20,4 @@ class Command(ParkingCommand):
 
     done_word = "discarded"
     act = staticmethod(act_on_parked.discard)
-    deed = AuditAct.DISCARDED
+    audit_act = AuditAct.DISCARDED

@@ -39,8 +39,8 @@ class Command(Console):
     """List every DLQ of AWS accounts and regions; with --adopt, add DLQs that are not registered.
 
     Reads redrive policies, and the DLQs of Lambda functions, SNS subscriptions and EventBridge rules. Receives and
-    sends no messages. Without --role, --region, --prefix and --tag, searches what was searched before. If the command
-    is interrupted, run it again: it continues where it ended.
+    sends no messages. Without --role, --region, --prefix and --tag, repeats all earlier searches. If the command is
+    interrupted, run it again: it continues where it ended.
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive

@@ -83,16 +83,16 @@ class Command(DrainCommand):
         dlq = find_dlq(options["name"])
         wish = read_selection(options, dlq)
         known = drain.find_run(dlq, name=options["run"], selection=wish) if options["run"] else None
-        telling = ProgressLog(self.stderr)
+        log = ProgressLog(self.stderr)
         if stopped := refuse_stopped(dlq, acts=options["confirm"]):
-            telling.line(f"{stopped}\nUntil then --confirm is refused. A plan sends nothing.")
+            log.line(f"{stopped}\nUntil then --confirm is refused. A plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
                 f"{dlq.name} is in mode automatic: beat and workers redrive it. To watch: "
                 f"{command('redrive_status', dlq.name, '--watch')} To redrive it by hand: "
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
-        refuse_native_redrive(dlq, telling)
+        refuse_native_redrive(dlq, log)
         if known is not None:
             refuse_run_limits(options, dlq)
         limits = read_run_limits(options, dlq)
@@ -135,7 +135,10 @@ class Command(DrainCommand):
         self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption,
         limits: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan."""
+        """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan.
+
+        `wish`: which messages the run gets. `limits`: the run's own waves, rate and order.
+        """
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
@@ -156,8 +159,8 @@ class Command(DrainCommand):
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
         if options["json"]:
-            told = drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]}
-            self.report(told | {"run": None} if outlook.is_empty and options["confirm"] else told)
+            result = drain_output.plan_in_json(outlook, new, refused) | {"dry_run": not options["confirm"]}
+            self.report(result | {"run": None} if outlook.is_empty and options["confirm"] else result)
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. Captured messages are kept. To continue, run this command again.",
@@ -173,7 +176,9 @@ class Command(DrainCommand):
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
     def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
-        """Show that no captured message fulfils the conditions of the selection.
+        """Show that no captured message fulfils the conditions of the selection (`wish`).
+
+        `new`: how many messages this command has captured.
 
         Raises:
             CommandError: the selection names a key or message ids.
@@ -190,26 +195,26 @@ class Command(DrainCommand):
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the DLQ is empty. Return the number of new messages, and the newest letter's id.
+        """Capture until the DLQ is empty. Return the number of new messages, and the id of the newest letter.
 
         The id is None if the DLQ was not emptied.
 
         Args:
-            dlq: the DLQ.
-            interruption: tells whether the user asked to end.
+            dlq: the DLQ to capture.
+            interruption: when called, returns whether the user asked the command to end.
             patient: also wait for messages that an interrupted capture received but did not store, to keep the order.
 
         Raises:
             QueueUnreachable: receiving failed.
         """
-        telling, pace, new, told = ProgressLog(self.stderr), Pace(), 0, False
-        telling.line(drain_output.capture_notice(dlq))
+        log, pace, new, is_wait_shown = ProgressLog(self.stderr), Pace(), 0, False
+        log.line(drain_output.capture_notice(dlq))
         while True:
             found = drain.capture_dlq(
                 dlq,
                 drain_context(interruption),
                 seconds=_CAPTURE,
-                on_progress=lambda now: show_capture(telling, now, pace),
+                on_progress=lambda now: show_capture(log, now, pace),
             )
             new += found.letters
             if found.trouble:
@@ -218,12 +223,12 @@ class Command(DrainCommand):
                 )
             if found.drained or interruption() or not (found.busy or patient):
                 return new, found.newest_letter if found.drained else None
-            refuse_native_redrive(dlq, telling)
-            if told:
-                telling.line_if_due(lambda: waits_for_another(dlq))
+            refuse_native_redrive(dlq, log)
+            if is_wait_shown:
+                log.line_if_due(lambda: waits_for_another(dlq))
             else:
-                telling.line(waits_for_another(dlq))
-                told = True
+                log.line(waits_for_another(dlq))
+                is_wait_shown = True
             interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
@@ -238,10 +243,10 @@ def _why(options: dict[str, Any]) -> dict[str, str]:
     return {"reason": options["reason"]} if options["reason"] else {}
 
 
-def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
+def show_capture(log: ProgressLog, now: Captured, pace: Pace) -> None:
     """Show the progress of a capture, once it has received messages."""
     if now.received:
-        telling.line_if_due(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.add(now.received)}")
+        log.line_if_due(lambda: f"{now.received:,} messages received, {now.letters:,} new{pace.add(now.received)}")
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:

@@ -34,7 +34,7 @@ from reprocessing.store.parking_lot import bulk_actions
 
 #: Namespace of the ids of bulk actions: the same command gets the same id, so it continues the same bulk action.
 _TOKENS: Final = UUID("0c9e2a52-5d34-4f4a-8d5c-7f9f5f2c9a11")
-_WITHOUT_END: Final = 10**9  #: seconds that a dry run may take, so that it checks all messages
+_WITHOUT_END: Final = 10**9  #: max seconds of a dry run: in effect no limit, so that it checks all messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class _Chosen:
 class Command(ParkingCommand):
     """Edit the JSON bodies of parked messages by a JSON Patch (RFC 6902).
 
-    Everything that the patch does not name stays as it is, byte for byte. The captured messages are kept. A message
-    that the patch does not fit is not changed. --confirm needs the --selection that a dry run prints. If the command is
+    Everything that the patch does not name stays as it is, byte for byte. The captured originals are kept. Only
+    messages that the patch fits are changed. --confirm needs the --selection that a dry run prints. If the command is
     killed, run it again: each message is edited once.
 
     Examples:
@@ -118,10 +118,10 @@ class Command(ParkingCommand):
     def _show(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], wanted: BulkEdit, options: dict[str, Any], mark: str
     ) -> None:
-        pace, telling, total = Pace(), ProgressLog(self.stderr), len(chosen)
+        pace, log, total = Pace(), ProgressLog(self.stderr), len(chosen)
         found = preview_edit.preview(
             [one.id for one in chosen], wanted, conf.current().marks, seconds=_WITHOUT_END, samples=0,
-            progress=lambda n: telling.line_if_due(lambda: f"{n:,} of {total:,} checked{pace.add(n, total - n)}"),
+            progress=lambda n: log.line_if_due(lambda: f"{n:,} of {total:,} checked{pace.add(n, total - n)}"),
         )  # fmt: skip
         if options["json"]:
             self.report({"dlq": dlq.name, **_in_json(found, None, wanted), "selection": mark})
@@ -138,17 +138,17 @@ class Command(ParkingCommand):
 
     def _finish(self, row: BulkAction, wanted: BulkEdit, options: dict[str, Any]) -> None:
         """Work on a bulk edit until it has ended, and show the result."""
-        pace, telling = Pace(), ProgressLog(self.stderr)
+        pace, log = Pace(), ProgressLog(self.stderr)
         try:
             while row.state == BulkActionState.RUNNING:
                 run_bulk_actions.run_bulk_action(row.pk, seconds=1.0)
                 row.refresh_from_db()
                 past, left = row.done + row.letters_skipped, row.asked - row.done - row.letters_skipped
-                telling.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
+                log.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
         except KeyboardInterrupt:
             raise CommandError(
-                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. Its page in the "
-                "admin aborts it.",
+                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. To abort it, open "
+                "its page in the admin.",
                 returncode=130,
             ) from None
         if options["json"]:
@@ -186,7 +186,7 @@ def _wanted(options: dict[str, Any]) -> BulkEdit:
 
 
 def _token(dlq: DeadLetterQueue, mark: str | None, wanted: BulkEdit) -> UUID:
-    """Return the id of the bulk action that this command starts or continues."""
+    """Return the id of the bulk action that this command starts or continues. `mark`: identifies its messages."""
     return uuid5(_TOKENS, json.dumps([dlq.pk, mark, wanted.arguments()]))
 
 
@@ -203,7 +203,7 @@ def _sieve(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str, An
         letters = tuple(one.id for one in chosen)
         if len(letters) > MOST_SELECTED:
             raise CommandError(f"Nothing was done: --limit and --message-id select at most {MOST_SELECTED:,} messages.")
-    newest = max(one.since for one in chosen)  # messages that became old enough meanwhile were not shown
+    newest = max(one.since for one in chosen)  # exclude messages that reached --older-than after the dry run
     return MessageFilter(
         dlq=dlq.pk, reasons=tuple(options["parked_for"] or ()), key=options["key"], letters=letters,
         finished_before=None if options["older_than"] is None else newest + MICROSECOND,
@@ -217,7 +217,7 @@ def _preview_lines(found: EditPreview, wanted: BulkEdit, ids: Mapping[int, str])
     """
     yield from (f"  {operation}" for operation in operations_of(wanted.patch))
     after = "are released" if wanted.release else "stay parked"
-    yield f"The patch fits {found.fits:,} of {found.checked:,}. After it, they {after}."
+    yield f"The patch fits {found.fits:,} of {found.checked:,} messages. Edited messages {after}."
     for why, n, letter in found.unfit:
         yield f"  {n:,} not changed, since {why}: {ids.get(letter, letter)}{' …' if n > 1 else ''}"
     for sentence, n in found.touched:
@@ -229,26 +229,26 @@ def _result_lines(row: BulkAction) -> Iterable[str]:
     yield f"{row.done:,} of {row.asked:,} {'is' if row.asked == 1 else 'are'} edited."
     if row.state == BulkActionState.ABORTED:
         yield f"{row.aborted_by} aborted it: {row.why}"
-    told = Counter(row.refusals.values())
-    yield from (f"{n:,} skipped, since {why}" for why, n in told.most_common())
-    if row.letters_skipped > sum(told.values()):
-        more = row.letters_skipped - sum(told.values())
-        yield f"{more:,} more were skipped; only the first reasons are kept."
+    reasons = Counter(row.refusals.values())
+    yield from (f"{n:,} skipped, since {why}" for why, n in reasons.most_common())
+    if row.letters_skipped > sum(reasons.values()):
+        more = row.letters_skipped - sum(reasons.values())
+        yield f"{more:,} more were skipped; their reasons were not stored."
     if row.state == BulkActionState.DONE and (gone := row.asked - row.done - row.letters_skipped) > 0:
         yield f"{gone:,} changed after the dry run, and were left as they are."
 
 
 def _in_json(found: EditPreview | None, row: BulkAction | None, wanted: BulkEdit) -> dict[str, Any]:
     """Return a dry run, or an ended bulk edit, as a JSON object."""
-    told: dict[str, Any] = {"dry_run": row is None, "operations": operations_of(wanted.patch)}
+    result: dict[str, Any] = {"dry_run": row is None, "operations": operations_of(wanted.patch)}
     if found is not None:
-        told |= {
+        result |= {
             "checked": found.checked, "fits": found.fits, "unfit": {why: n for why, n, _ in found.unfit},
             "changes_keys": dict(found.touched),
         }  # fmt: skip
     if row is not None:
-        told |= {
+        result |= {
             "bulk_action": row.pk, "state": row.state, "messages": row.asked, "edited": row.done,
             "skipped": row.letters_skipped, "skipped_because": dict(Counter(row.refusals.values())),
         }  # fmt: skip
-    return told
+    return result

@@ -69,8 +69,8 @@ class Command(Console):
 
     def tell_plan(self, found: Found, options: dict[str, Any]) -> None:
         if options["json"]:
-            told = {"dry_run": True, "messages": found.letters, "in_progress": found.busy, "history": found.history}
-            self.report(told)
+            result = {"dry_run": True, "messages": found.letters, "in_progress": found.busy, "history": found.history}
+            self.report(result)
             return
         self.say(f"{found.letters:,} messages match, {found.busy:,} of them in progress.")
         for table, n in found.history.items():
@@ -80,8 +80,8 @@ class Command(Console):
     def tell_result(self, done: Erased, options: dict[str, Any]) -> None:
         finished = not done.busy
         if options["json"]:
-            told = {"dry_run": False, "erasure": done.erasure, "finished": finished, "in_progress": done.busy}
-            self.report(told | {"counts": done.counts})
+            result = {"dry_run": False, "erasure": done.erasure, "finished": finished, "in_progress": done.busy}
+            self.report(result | {"counts": done.counts})
         else:
             self.say(f"Erasure {done.erasure}: " + ", ".join(f"{n:,} {name}" for name, n in done.counts.items() if n))
             if finished:

@@ -32,7 +32,7 @@ _LONGEST: Final = 6_144  #: max characters of a managed policy, without white sp
 #: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: For each purpose of a queue: the right that is needed on the queue's KMS key, and whether mode observe lacks it.
+#: For each purpose of a queue: the right that is needed on the queue's KMS key, and whether mode observe omits it.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -40,8 +40,7 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Queues of these purposes have alarms. `_ALARMS` is the regular expression's replacement that makes the ARN of a queue
-#: the ARN of its alarms.
+#: Queues of these purposes have alarms. With `_ALARMS`, `re.sub` turns the ARN of a queue into the ARN of its alarms.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
@@ -113,8 +112,8 @@ class Command(Console):
                     "several policies, each with the NAMEs of some DLQs."
                 )
         if options["json"]:
-            told = {one: trust_policy(options["service_role"] or _SERVICE) for one in roles}
-            self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": told})
+            trust = {one: trust_policy(options["service_role"] or _SERVICE) for one in roles}
+            self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": trust})
         elif options["whose"]:
             if options["whose"] not in found:
                 raise CommandError(f"The role {options['whose']} is not used. Roles: {', '.join(roles) or 'none'}.")
@@ -142,12 +141,12 @@ class PolicyResources:
 
     def uses(self) -> Iterator[ResourceUse]:
         """Yield each AWS resource that the service uses, with the purpose. A resource can occur several times."""
-        said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
+        said = [*self._configured(), *self._of_options(), *self._parking(), *self._own(), *self._topics()]
         said += self._payload_keys()
         yield from said
         yield from self._buckets(said)
         yield from self._keys(said)
-        yield from self._also(said)
+        yield from self._of_features(said)
 
     def _configured(self) -> Iterator[ResourceUse]:
         if not self._dlqs:
@@ -168,7 +167,7 @@ class PolicyResources:
             if isinstance(key, KmsKeyName):
                 yield ResourceUse(Purpose.UNWRAP if number else Purpose.WRAP, key.arn)
 
-    def _as_if(self) -> Iterator[ResourceUse]:
+    def _of_options(self) -> Iterator[ResourceUse]:
         for arn in self._options["dlq"]:
             yield from aws_resources.uses_of_dlq(arn.text)
         for arn in self._options["source"]:
@@ -209,7 +208,7 @@ class PolicyResources:
             self._warn(f"It is not known whether a KMS key encrypts {one.arn} and needs further rights: {error}")
             return None
 
-    def _also(self, said: list[ResourceUse]) -> Iterator[ResourceUse]:
+    def _of_features(self, said: list[ResourceUse]) -> Iterator[ResourceUse]:
         also = self._options["also"]
         if "provision" in also:
             yield from (ResourceUse(Purpose.PROVISION, one.arn, one.role) for one in said if one.purpose in _QUEUES)

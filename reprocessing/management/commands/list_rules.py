@@ -66,7 +66,7 @@ def _rule_in_json(rule: Rule, *, holds: bool) -> dict[str, Any]:
 
 
 def _cells(rule: Rule, *, holds: bool) -> list[str]:
-    state = "in force" if holds else ("enabled, but not now" if rule.enabled else "disabled")
+    state = "in force" if holds else ("enabled, not in force now" if rule.enabled else "disabled")
     begins = f" from {format_time(rule.valid_from)}" if rule.valid_from else ""
     ends = f" until {format_time(rule.valid_until)}" if rule.valid_until else ""
     conditions = " and ".join(map(str, rule.conditions)) or "every message"

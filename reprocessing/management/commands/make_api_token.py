@@ -47,7 +47,7 @@ class Command(Console):
         user, teams = tokens.find_owner(options["user"], options["team"] or ())
         asked = TokenRequest(options["name"], read_scopes(options["scope"]), user, teams, options["expires"])
         tokens.check_request(asked)
-        told: dict[str, Any] = {
+        result: dict[str, Any] = {
             "api_token": asked.name,
             "dry_run": not options["confirm"],
             "scopes": list(asked.scopes),
@@ -56,16 +56,16 @@ class Command(Console):
             "expires_at": asked.expires_at,
         }
         if options["confirm"]:
-            told["secret"] = tokens.make_token(asked, by=options["by"], reason=options["reason"]).secret
+            result["secret"] = tokens.make_token(asked, by=options["by"], reason=options["reason"]).secret
         if options["json"]:
-            self.report(told)
+            self.report(result)
             return
         ends = f" It expires at {format_time(asked.expires_at)}." if asked.expires_at else ""
-        owner = f"the user {options['user']}" if user else f"the teams {', '.join(told['teams'])}"
+        owner = f"the user {options['user']}" if user else f"the teams {', '.join(result['teams'])}"
         self.say(f"{asked.name} belongs to {owner}.{ends} It may:")
         for scope in asked.scopes:
             self.say(f"  {scope:18} {scope.sentence}")
         if options["confirm"]:
-            self.say(f"Its secret, which is not shown again:\n{told['secret']}")
+            self.say(f"Its secret, which is not shown again:\n{result['secret']}")
         else:
             self.say(f"This was a dry run: {asked.name} is made with --confirm.")

@@ -34,7 +34,7 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         found = roles.update_groups() if options["confirm"] else roles.role_differences()
         if options["json"]:
-            self.report({"dry_run": not options["confirm"], "roles": [_told(one) for one in found]})
+            self.report({"dry_run": not options["confirm"], "roles": [_in_json(one) for one in found]})
             return
         for one in found:
             self.say(f"{one.role.group}: {one.role.sentence}")
@@ -52,5 +52,5 @@ def _lines(one: RoleDifference) -> list[str]:
     return [*said, *added, *(f"- {name}" for name in one.exceeds)]
 
 
-def _told(one: RoleDifference) -> dict[str, Any]:
+def _in_json(one: RoleDifference) -> dict[str, Any]:
     return {"group": one.role.group, "new": one.new, "added": list(one.lacks), "removed": list(one.exceeds)}

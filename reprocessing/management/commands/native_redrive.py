@@ -22,9 +22,9 @@ from reprocessing.pipeline.aws.native_redrive import Cancelling, NothingToCancel
 from reprocessing.store.aws import aws_redrive_handover, aws_redrives
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
-_DEEDS = (
+_ACTIONS = (
     "start: let AWS move the messages. list: show what AWS has moved. cancel: let AWS stop. To list the options, add "
     "--help after start, list or cancel"
 )
@@ -43,10 +43,10 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        deeds = parser.add_subparsers(
-            dest="deed", required=True, metavar="start|list|cancel", help=_DEEDS, parser_class=StrictParser
+        actions = parser.add_subparsers(
+            dest="action", required=True, metavar="start|list|cancel", help=_ACTIONS, parser_class=StrictParser
         )
-        start = deeds.add_parser("start", help="start a native redrive")
+        start = actions.add_parser("start", help="start a native redrive")
         add_name(start)
         start.add_argument(
             "--to", metavar="ARN", default="", help="ARN of the queue to move to (default: each message's source queue)"
@@ -54,17 +54,17 @@ class Command(Console):
         start.add_argument(
             "--per-second", type=whole_number(1, FASTEST), metavar="N", help="max messages/s (default: AWS chooses)"
         )
-        cancel = deeds.add_parser("cancel", help="cancel the native redrive; moved messages stay moved")
+        cancel = actions.add_parser("cancel", help="cancel the native redrive; moved messages stay moved")
         add_name(cancel)
         for one in (start, cancel):
             add_change_options(one)
-        listing = deeds.add_parser("list", help="show the last ten native redrives")
+        listing = actions.add_parser("list", help="show the last ten native redrives")
         add_name(listing)
         add_json(listing)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find_dlq(options["name"])
-        match options["deed"]:
+        match options["action"]:
             case "start":
                 self.start(dlq, options)
             case "cancel":
@@ -77,18 +77,20 @@ class Command(Console):
         refuse_destination(dlq, to)
         follow_redrives.read_redrives(dlq)  # also records the end of an earlier native redrive
         found = aws_redrive_handover.handover_blockers(dlq.pk)
-        seen = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
+        counts = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
         if not options["json"]:
             each = conf.current().prices.of(fifo=dlq.fifo)
-            price = pricing.in_words(pricing.cost_of_native_redrive(seen.visible, each=each))
-            self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
-        told: Told = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
+            price = pricing.in_words(pricing.cost_of_native_redrive(counts.visible, each=each))
+            self.say(
+                "\n".join(native_redrive_output.plan(dlq, found, counts, to=to, per_second=per_second, cost=price))
+            )
+        result: Json = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": counts.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)
         if options["json"]:
             plan = {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
-            self.report(told | plan)
+            self.report(result | plan)
         elif not options["confirm"]:
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 

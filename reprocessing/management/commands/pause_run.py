@@ -14,7 +14,7 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """Pause a run on all workers.
 
-    Sends that have started finish, and their results are recorded. The run's other messages wait until resume_run.
+    Sends in progress finish, and their results are recorded. The run's other messages wait until resume_run.
 
     Examples:
         pause_run orders-1a2b3c4d --reason "consumer is down"

@@ -24,7 +24,7 @@ from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.payloads import viewed_content
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 #: Max characters of a body that are shown.
 _SHOWN = 400
 
@@ -91,7 +91,7 @@ def _masked(dlq: DeadLetterQueue, one: PeekedMessage) -> PeekedMessage:
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:
-    """Yield the lines to print: the number of messages in the DLQ, then the received messages (None: dry run)."""
+    """Yield the lines to print: the number of messages in the DLQ, then received messages (`peeked` None: dry run)."""
     others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
     yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
     if peeked is None:
@@ -136,8 +136,8 @@ def _where(where: LetterPlace | Park) -> str:
 
 def _task(found: TaskMessage) -> str:
     said = {"id": found.id, "eta": found.eta, "expires": found.expires, "group": found.group}
-    told = [f"retried {found.retries} times", *(f"{name} {text}" for name, text in said.items() if text)]
-    return shown(f"task {found.task or f'not shown ({found.opaque})'}, {', '.join(told)}".encode())
+    details = [f"retried {found.retries} times", *(f"{name} {text}" for name, text in said.items() if text)]
+    return shown(f"task {found.task or f'not shown ({found.opaque})'}, {', '.join(details)}".encode())
 
 
 def shown(body: bytes) -> str:
@@ -153,13 +153,13 @@ def shown(body: bytes) -> str:
     return plain + ("…" if len(text) > _SHOWN else "")
 
 
-def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Told:
+def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Json:
     depths = {"visible": found.visible, "in_flight": found.in_flight, "delayed": found.delayed}
-    seen = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
-    return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": seen}
+    messages = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
+    return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": messages}
 
 
-def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
+def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Json:
     place = one.where if isinstance(one.where, LetterPlace) else None
     park = one.where if isinstance(one.where, Park) else None
     return {
@@ -179,7 +179,7 @@ def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
     }
 
 
-def _task_in_json(found: TaskMessage, *, bodies: bool) -> Told:
+def _task_in_json(found: TaskMessage, *, bodies: bool) -> Json:
     return {
         "name": found.task or None,
         "id": found.id or None,

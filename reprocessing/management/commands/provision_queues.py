@@ -38,7 +38,7 @@ _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
 #: Words that mean yes or no, and are not accepted as names of queues.
 _YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
-_LONGEST_VISIBILITY: Final = 43_200
+_LONGEST_VISIBILITY: Final = 43_200  # seconds: 12 h; source: AWS, CreateQueue, VisibilityTimeout
 
 
 key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alias/orders")
@@ -105,32 +105,32 @@ class Command(Console):
                 raise CommandError("--as prints a template, --confirm changes queues. Leave out one of them.")
             self.say(json.dumps(_FORMS[options["form"]]([one for _, one in wanted]), indent=2))
             return
-        looks = provision.compare_queues(wanted)
+        comparisons = provision.compare_queues(wanted)
         if not options["json"]:
-            self.say("\n".join(words.lines(looks)))
-        if refused := [one.wanted.name for one in looks if one.is_contradicted]:
+            self.say("\n".join(words.lines(comparisons)))
+        if refused := [one.wanted.name for one in comparisons if one.is_contradicted]:
             if options["json"]:
-                self.report({"dry_run": True, "refused": True, "queues": words.in_json(looks)})
+                self.report({"dry_run": True, "refused": True, "queues": words.in_json(comparisons)})
             raise CommandError(f"Nothing was done. Fix what is REFUSED above first: {', '.join(refused)}.")
-        steps = self.act(looks, options) if options["confirm"] else []
+        steps = self.act(comparisons, options) if options["confirm"] else []
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "refused": False, "queues": words.in_json(looks)}
-            self.report({**told, "done": steps})
+            result = {"dry_run": not options["confirm"], "refused": False, "queues": words.in_json(comparisons)}
+            self.report({**result, "done": steps})
         else:
-            self.say(last_line(looks, acted=options["confirm"]))
+            self.say(last_line(comparisons, acted=options["confirm"]))
 
-    def act(self, looks: list[QueueComparison], options: dict[str, Any]) -> list[str]:
+    def act(self, comparisons: list[QueueComparison], options: dict[str, Any]) -> list[str]:
         """Create and change the queues, show each step, and return the steps as lines of text.
 
         Raises:
             CommandError: SQS does not show all changes yet, or something else changes the queues.
         """
         steps = []
-        for step in provision.apply_steps(looks, pause=time.sleep):
+        for step in provision.apply_steps(comparisons, pause=time.sleep):
             steps.append(words.done(step))
             if not options["json"]:
                 self.say(f"  {steps[-1]}")
-        left = provision.compare_queues([(one.place, one.wanted) for one in looks])
+        left = provision.compare_queues([(one.place, one.wanted) for one in comparisons])
         if names := ", ".join(one.wanted.name for one in left if one.is_to_be_changed or one.is_contradicted):
             raise CommandError(
                 f"SQS does not show all changes of {names} yet: this takes up to 60 s, or something else changes them. "
@@ -212,9 +212,9 @@ def _family(options: dict[str, Any]) -> list[WantedQueue]:
     return list(queues)
 
 
-def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
+def last_line(comparisons: list[QueueComparison], *, acted: bool) -> str:
     """Return a sentence about what was done with the queues, or what --confirm would do."""
-    if not any(one.is_to_be_changed for one in looks):
+    if not any(one.is_to_be_changed for one in comparisons):
         return "All queues are as wanted: nothing to change."
     if not acted:
         return "This was a dry run: nothing was changed. Add --confirm to create and change these."

@@ -64,26 +64,28 @@ class Command(Console):
         region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
         if not region:
             raise CommandError("No region is configured. Set AWS_DEFAULT_REGION.")
-        looks = put_alarms.compare_alarms(region, namespace, names=options["names"], actions=actions)
-        if actions and (mute := put_alarms.regions_without_action(looks, actions)):
+        comparisons = put_alarms.compare_alarms(region, namespace, names=options["names"], actions=actions)
+        if actions and (mute := put_alarms.regions_without_action(comparisons, actions)):
             raise CommandError(
                 f"The alarms{_of(', '.join(mute))} have no --action of their region, and CloudWatch refuses actions of "
                 f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
             )
         if not options["json"]:
-            self.tell(looks, namespace, options)
+            self.tell(comparisons, namespace, options)
         done = []
-        for one in put_alarms.put_differing(looks, actions) if options["confirm"] else ():
+        for one in put_alarms.put_differing(comparisons, actions) if options["confirm"] else ():
             done.append(one.wanted.name)
             if not options["json"]:
                 self.say(f"  {one.wanted.name}: done")
         if options["json"]:
-            self.report({"dry_run": not options["confirm"], "alarms": [_object(one) for one in looks], "put": done})
+            self.report(
+                {"dry_run": not options["confirm"], "alarms": [_object(one) for one in comparisons], "put": done}
+            )
         else:
-            self.say(_last_line(looks, acted=options["confirm"]))
+            self.say(_last_line(comparisons, acted=options["confirm"]))
 
-    def tell(self, looks: list[AlarmComparison], namespace: str, options: dict[str, Any]) -> None:
-        for one in looks:
+    def tell(self, comparisons: list[AlarmComparison], namespace: str, options: dict[str, Any]) -> None:
+        for one in comparisons:
             self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
             for each in one.differences:
                 self.say(f"  {_line(each)}")
@@ -91,7 +93,7 @@ class Command(Console):
             self.say(f"{name}: its queues are in another account. Create their alarms there.")
         if not namespace:
             self.say(
-                "Alarms on the service's own metrics are omitted, because it publishes none to CloudWatch. "
+                "Alarms on the service's own metrics are omitted, because the service publishes none. "
                 "Set REDRIVE_CLOUDWATCH to a namespace, such as Redrive/Production."
             )
 
@@ -123,12 +125,12 @@ def _line(one: AlarmMissing | ParameterDiffers) -> str:
         case AlarmMissing():
             return "to be created"
         case ParameterDiffers():
-            return f"{one.what}: is {_said(one.found)}, wanted {_said(one.wanted)}"
+            return f"{one.what}: is {_in_words(one.found)}, wanted {_in_words(one.wanted)}"
         case _:
             assert_never(one)
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if value in (None, []):
         return "nothing"
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
@@ -146,10 +148,10 @@ def _object(one: AlarmComparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _last_line(looks: list[AlarmComparison], *, acted: bool) -> str:
-    n = sum(bool(one.differences) for one in looks)
+def _last_line(comparisons: list[AlarmComparison], *, acted: bool) -> str:
+    n = sum(bool(one.differences) for one in comparisons)
     if not n:
         return "All alarms are as wanted: nothing to change."
     if not acted:
-        return f"This was a dry run: nothing was changed. Add --confirm to create or update {n} of {len(looks)}."
-    return f"Done: {n} of {len(looks)} created or updated."
+        return f"This was a dry run: nothing was changed. Add --confirm to create or update {n} of {len(comparisons)}."
+    return f"Done: {n} of {len(comparisons)} created or updated."

@@ -39,14 +39,14 @@ class Command(Console):
         patient = CheckContext(
             names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now
         )
-        looks: list[CheckResult] = []
-        for look in doctor.run_all_checks(patient, lambda title: self.tell(title, options)):
-            looks.append(look)
+        results: list[CheckResult] = []
+        for result in doctor.run_all_checks(patient, lambda title: self.tell(title, options)):
+            results.append(result)
             if not options["json"]:
-                self.say("\n".join(words.check_lines(look)))
+                self.say("\n".join(words.check_lines(result)))
         if options["json"]:
-            self.report(words.in_json(looks))
-        counts = words.count_grades(looks)
+            self.report(words.in_json(results))
+        counts = words.count_grades(results)
         if counts["error"]:
             raise CommandError(f"{words.summary(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:

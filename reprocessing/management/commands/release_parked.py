@@ -30,7 +30,7 @@ class Command(ParkingCommand):
 
     done_word = "released"
     act = staticmethod(act_on_parked.release)
-    deed = AuditAct.RELEASED
+    audit_act = AuditAct.RELEASED
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

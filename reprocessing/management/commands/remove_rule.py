@@ -31,13 +31,13 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         row = rule_command.find_rule(options["name"])
         key = row.pk
-        told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
+        result: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
         if options["confirm"]:
             rule_changes.remove(key, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.reroute_held()
+            result["asked_anew"] = rule_command.reroute_held()
             rule_changes.erase(key)
         if options["json"]:
-            self.report(told)
+            self.report(result)
         elif options["confirm"]:
             self.say(f"{row.name} is removed.")
         else:

@@ -18,8 +18,8 @@ class Command(Console):
     """Remove a source queue that no longer uses a DLQ.
 
     The command is refused while messages from the source queue are unfinished or parked, or while the source queue's
-    redrive policy names the DLQ. The history of messages from this source queue is kept. To add it again, use add_dlq
-    --source.
+    redrive policy names the DLQ. The history of messages from this source queue is kept. To add the queue again, use
+    add_dlq --source.
 
     Examples:
         remove_source orders orders-v1 --reason "queue was deleted"
@@ -39,8 +39,8 @@ class Command(Console):
         if options["confirm"]:
             source_queues.remove_source(source, by=options["by"], reason=options["reason"])
         if options["json"]:
-            told = {"dlq": dlq.name, "source": source.arn, "dry_run": not options["confirm"], "sqs": silence or None}
-            self.report(told)
+            result = {"dlq": dlq.name, "source": source.arn, "dry_run": not options["confirm"], "sqs": silence or None}
+            self.report(result)
             return
         if silence:
             self.say(f"It is not known whether the redrive policy of {source} still names {dlq.name}: {silence}")

@@ -50,5 +50,5 @@ class Command(Console):
 
 def _text(above: int | None) -> str:
     if above is None:
-        return "only where a DLQ says so"
+        return "only for DLQs with a limit of their own"
     return f"above {above:,} message{'' if above == 1 else 's'}" if above else "for every action"

@@ -71,8 +71,8 @@ class Command(Console):
         breakers = [safety_output.breaker_in_json(one, now) for one in found]
         if options["json"]:
             to = "open" if options["open"] else "closed"
-            told = {"dlq": dlq.name, "dry_run": not options["confirm"], "to": to}
-            self.report({**told, "shared_with": names, "breakers": breakers})
+            result = {"dlq": dlq.name, "dry_run": not options["confirm"], "to": to}
+            self.report({**result, "shared_with": names, "breakers": breakers})
             return
         for breaker in breakers:
             self.say(

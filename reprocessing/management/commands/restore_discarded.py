@@ -13,8 +13,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(ParkingCommand):
     """Return discarded messages to the parking lot, each with the reason for which it was parked before.
 
-    This is possible until the service deletes the messages at the end of their retention. If later messages with the
-    same idempotency keys were parked because of the discard, they stay parked.
+    This is possible until the service deletes the messages at the end of their retention. Later messages with the
+    same idempotency keys, which were parked because of the discard, stay parked.
 
     Examples:
         restore_discarded orders --message-id 2f1c --reason "discarded by mistake"
@@ -23,7 +23,7 @@ class Command(ParkingCommand):
 
     done_word = "restored"
     act = staticmethod(act_on_parked.restore)
-    deed = AuditAct.RESTORED
+    audit_act = AuditAct.RESTORED
     state = LetterState.DISCARDED
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:

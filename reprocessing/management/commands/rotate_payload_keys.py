@@ -49,12 +49,12 @@ class Command(Console):
             return
         log = ProgressLog(self.stderr)
 
-        def told(done: Rotated) -> None:
+        def show_progress(done: Rotated) -> None:
             log.line_if_due(lambda: f"{done.keys:,} data keys, {done.payloads:,} payloads, {done.edits:,} edits")
 
-        done = rotate.rewrap_keys(told)
+        done = rotate.rewrap_keys(show_progress)
         if options["seal_readable"]:
-            sealed = rotate.seal_readable(lanes.database_now().date(), told)
+            sealed = rotate.seal_readable(lanes.database_now().date(), show_progress)
             done.payloads, done.edits, done.texts = sealed.payloads, sealed.edits, sealed.texts
         counts = {"keys": done.keys, "payloads": done.payloads, "edits": done.edits, "texts": done.texts}
         AuditEntry.objects.create(
@@ -65,8 +65,8 @@ class Command(Console):
     def tell(self, options: dict[str, Any], first: str, counts: dict[str, int], text: str) -> None:
         used = payload_keys.used_wrapping_keys()
         if options["json"]:
-            told = {"dry_run": not options["confirm"], "to": first, **counts, "keys_in_use": used}
-            self.report(told)
+            result = {"dry_run": not options["confirm"], "to": first, **counts, "keys_in_use": used}
+            self.report(result)
             return
         self.say(text)
         if "payloads" in counts and options["seal_readable"]:

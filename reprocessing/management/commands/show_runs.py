@@ -47,11 +47,11 @@ class Command(Console):
         ended = runs.filter(state__in=_ENDED).order_by(F("finished_at").desc(nulls_last=True), "-pk")[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda run: run.pk)
         view = conf.current()
-        seen = [RunStatus.read(run, count_lag=view.count_lag.total_seconds(), prices=view.prices) for run in chosen]
+        statuses = [RunStatus.read(run, count_lag=view.count_lag.total_seconds(), prices=view.prices) for run in chosen]
         if options["json"]:
-            self.report({"runs": [run_output.in_json(one) for one in seen]})
+            self.report({"runs": [run_output.in_json(one) for one in statuses]})
         else:
             self.say(
-                "\n\n".join("\n".join(run_output.run_lines(one)) for one in seen)
+                "\n\n".join("\n".join(run_output.run_lines(one)) for one in statuses)
                 or "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run."
             )

@@ -75,8 +75,8 @@ class Command(Console):
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any], letters: int, keys: int) -> None:
         if options["json"]:
-            told = {"dlq": dlq.name, "dry_run": not options["confirm"], "messages": letters, "payload_keys": keys}
-            self.report(told)
+            result = {"dlq": dlq.name, "dry_run": not options["confirm"], "messages": letters, "payload_keys": keys}
+            self.report(result)
         elif options["confirm"]:
             self.say(f"{letters:,} payloads of {dlq.name} and {keys:,} data keys were destroyed.")
         else:

@@ -17,8 +17,8 @@ from reprocessing.store.safety import stops
 class Command(Console):
     """Stop sending messages of one DLQ, or of all DLQs.
 
-    Takes effect on all workers within two seconds, and lasts until resume_redrive. Sends that have started finish, and
-    their results are recorded. Other messages keep their state.
+    Takes effect on all workers within two seconds, and lasts until resume_redrive. Sends in progress finish, and their
+    results are recorded. Other messages keep their state.
 
     Examples:
         stop_redrive orders --reason "consumer is down" --confirm

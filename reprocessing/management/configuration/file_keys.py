@@ -30,7 +30,7 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.NOTIFICATION: ("set_notification",),
     Kind.APPROVAL: ("require_approvals",),
 }
-#: For keys whose option has another name: the option.
+#: For each key whose option has another name: the name of the option.
 _OPTIONS: Final = {
     "public_fields": "--public-field", "masked_fields": "--masked-field", "search_fields": "--search-field",
     "enabled": "--enable",

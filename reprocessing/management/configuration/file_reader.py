@@ -32,7 +32,7 @@ _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the content of a file, cut after 2 MiB (`MAX_BYTES`) and one byte: a longer result means "too large".
+    """Return the content of a file, at most 2 MiB (`MAX_BYTES`) and one byte. A result of that length is too large.
 
     Raises:
         CommandError: the file cannot be read.
@@ -49,7 +49,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
-    """Return the parsed file, its settings by field name, and every problem with its line.
+    """Return the parsed file (`data`: its bytes), its settings by field name, and every problem with its line.
 
     If the file is not valid YAML, the document and the settings are empty.
     """
@@ -169,7 +169,7 @@ class _Reader:
 
     def _sources(self, path: Path, value: object) -> Settings:
         if not isinstance(value, dict):
-            self.refuse(path, "It must be a mapping from the ARN of each source to its target, or to: itself.")
+            self.refuse(path, "It must be a mapping from the ARN of each source to its target, or to the word itself.")
             return {}
         return {arn: self._value(str, (*path, arn), to) or "" for arn, to in value.items()}
 

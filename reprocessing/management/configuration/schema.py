@@ -58,7 +58,7 @@ def _section(kind: Kind) -> dict[str, Any]:
 def _structured(key: str) -> dict[str, Any] | None:
     match key:
         case "sources":
-            what = "target of each source, by the source's ARN: an ARN, the URL of an endpoint, or: itself"
+            what = "target of each source, by the source's ARN: an ARN, the URL of an endpoint, or the word itself"
             return {"type": "object", "additionalProperties": _TEXT, "description": what}
         case "default_source":
             return {**_TEXT, "description": "ARN of the source that is assumed for messages without source information"}

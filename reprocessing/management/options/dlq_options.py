@@ -44,8 +44,8 @@ def add_queues(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--delete-when", choices=DeleteWhen.values,
-        help="when to delete a message from the DLQ: terminal, when the message is delivered, parked, duplicate or "
-        "discarded; captured, as soon as the message is captured (default: terminal, FIFO DLQs: captured)",
+        help="when to delete a message from the DLQ. terminal: when the message is delivered, parked, duplicate or "
+        "discarded; captured: as soon as the message is captured (default: terminal, FIFO DLQs: captured)",
     )  # fmt: skip
     parser.add_argument(
         "--policy", type=or_off(slug), metavar="NAME",
@@ -109,7 +109,7 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
-        help="what to do with a message that has no ordering key: park, park the message; lane, send the message in a "
+        help="what to do with a message that has no ordering key. park: park the message; lane: send the message in a "
         "key queue of its own, so in no order with other messages (default: park)",
     )  # fmt: skip
     parser.add_argument(
@@ -129,13 +129,13 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message if a later message of its ordering key was delivered already: park, park the "
-        "message; deliver, send the message although it is late (default: park)",
+        help="what to do with a message if a later message of its ordering key was delivered already. park: park the "
+        "message; deliver: send the message although it is late (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,
-        help="when a message is parked: aside, send the key's next message; hold, send no message of the key until a "
-        "person decides about the parked message (default: aside)",
+        help="what to do when a message is parked. aside: send the key's next message; hold: send no message of the "
+        "key until a person decides about the parked message (default: aside)",
     )  # fmt: skip
 
 
@@ -238,5 +238,5 @@ def crontab(text: str) -> str:
     try:
         _ = schedule.schedule
     except ValueError as error:  # Celery refuses a day that none of the given months has
-        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day") from error
+        raise ArgumentTypeError(f"{text!r} never occurs, because none of its months has that day") from error
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Refuse to make a new run whose id may be a mistyped id of a plan: the new run would send what nobody has seen."""
+"""Refuse a new run whose id may be a mistyped id of a plan: the run would send messages that no plan has shown."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
 from reprocessing.store.runs.plans import UNNAMED_KEY
 
-_SIMILAR: Final = 0.7  #: least ratio of difflib at which one id may be the other one, mistyped
+_SIMILAR: Final = 0.7  #: two ids with at least this similarity (difflib's ratio, 0 to 1) may be the same id, mistyped
 _GENERATED: Final = re.compile(r"[0-9a-f]{8}")  #: how `drain_dlq` ends the id of a run that nobody named
 
 
 def refuse_mistyped(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse the id of a new run that is to be started at once, while a plan of the DLQ waits that may be meant.
+    """Refuse the id of a new run (`name`) if it may be a mistyped id of a plan of the DLQ.
 
-    If a person named the plan, every new id is refused. Else only an id that looks like the id of the plan is, so that
-    a script with ids of its own works although somebody made a dry run.
+    If a person named a plan, every new id is refused. Else only ids that are similar to a plan's id are refused, so
+    that scripts with ids of their own work although somebody made a dry run.
 
     Raises:
-        CommandError: a plan waits. The text says how to start the plan.
+        CommandError: the id is refused. The text says how to start the plan.
     """
     plans = list(Run.objects.filter(dlq=dlq, state=RunState.PLANNED).order_by("pk"))
     delete = command("abort_run", plans[0].name, "--reason", "WHY", "--confirm") if plans else ""
@@ -42,7 +42,7 @@ def refuse_mistyped(dlq: DeadLetterQueue, name: str) -> None:
 
 
 def _may_mean(typed: str, plan: str, *, begin: str) -> bool:
-    """Return whether an id may be the id of this plan, mistyped. `begin`: how ids that were made begin."""
+    """Return whether `typed` may be a mistyped id of this plan. `begin`: the beginning of generated ids."""
     if not (typed.startswith(begin) and plan.startswith(begin)):
         return SequenceMatcher(None, typed, plan).ratio() >= _SIMILAR
     end, known = typed.removeprefix(begin), plan.removeprefix(begin)

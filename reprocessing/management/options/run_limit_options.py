@@ -27,8 +27,9 @@ def add_run_limits(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=[Advance.ACCEPTED.value],
-        help="accepted: send a key's next message when the target accepted the one before, without waiting for its "
-        "outcome, so a message that fails again is sent after later ones (default: as set for the targets)",
+        help="accepted: send a key's next message when the target accepted the message before, without waiting for the "
+        "outcome. A message that fails again is then sent after later messages of its key (default: as set for the "
+        "targets)",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ OFF_VALUES = {
     "secret": "", "role_arn": "",
 }  # fmt: skip
 
-_SHORTEST_ANSWER = 0.1
+_SHORTEST_ANSWER = 0.1  #: seconds, the min of --timeout
 
 
 content_type = matching(is_media_type, "a content type", "application/json")
@@ -54,13 +54,13 @@ def add_outcome(parser: CommandParser) -> None:
     """Add the options that say when a message counts as delivered, and at which rate messages are sent."""
     parser.add_argument(
         "--outcome", dest="proof", choices=Proof.values,
-        help="what proves delivery: accepted, the target accepted the message; absence, the message did not come back "
-        "to the DLQ; acknowledged, the consumer reported success (default: absence if the target has a "
+        help="what proves delivery. accepted: the target accepted the message; absence: the message did not come back "
+        "to the DLQ; acknowledged: the consumer reported success (default: absence if the target has a "
         "registered DLQ, else accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=Advance.values,
-        help="when to send a key's next message: accepted, when the target has accepted the message before; settled, "
+        help="when to send a key's next message. accepted: when the target has accepted the message before; settled: "
         "when the outcome of the message before is known (default: settled for standard queues with a key, else "
         "accepted)",
     )  # fmt: skip
@@ -94,8 +94,8 @@ def add_connection(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
-        help="what HTTP statuses mean, such as '409=success 4xx=retry': success, delivered; retry, a failed attempt, "
-        "sent again after the backoff; wait, sent again, and the attempt does not count; poison, parked at once. Or "
+        help="what HTTP statuses mean, such as '409=success 4xx=retry'. success: delivered; retry: a failed attempt, "
+        "sent again after the backoff; wait: sent again, and the attempt does not count; poison: parked at once. Or "
         "off for the defaults",
     )  # fmt: skip
     parser.add_argument(

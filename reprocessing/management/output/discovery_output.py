@@ -14,7 +14,7 @@ from reprocessing.pipeline.dlqs.adopt import Adoption
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 
 HEADER: Final = ("queue", "account", "region", "messages", "oldest", "retention", "risk", "sources", "status")
-_SHOWN_SOURCES: Final = 3
+_SHOWN_SOURCES: Final = 3  #: max sources that a row of the table names
 
 
 def cells(dlq: DiscoveredDlq, risk: Risk) -> list[str]:

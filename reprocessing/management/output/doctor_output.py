@@ -10,7 +10,7 @@ from typing import Any, Final
 from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSeverity
 from reprocessing.pipeline.maintenance.doctor import CheckResult
 
-_WIDTH: Final = 116
+_WIDTH: Final = 116  #: columns of text
 _MARKS: Final = {
     FindingSeverity.ERROR: "ERROR",
     FindingSeverity.WARN: "warning",
@@ -21,12 +21,12 @@ _MARKS: Final = {
 _INDENT: Final = " " * 10
 
 
-def check_lines(look: CheckResult) -> Iterator[str]:
+def check_lines(result: CheckResult) -> Iterator[str]:
     """Yield lines with the results of one check, the worst result first."""
-    yield look.title
+    yield result.title
     order = list(FindingSeverity)
-    for one in sorted(look.remarks, key=lambda remark: order.index(remark.grade)):
-        yield from _remark(look.title, one)
+    for one in sorted(result.remarks, key=lambda remark: order.index(remark.grade)):
+        yield from _remark(result.title, one)
 
 
 def _remark(title: str, one: DoctorFinding) -> Iterator[str]:
@@ -43,9 +43,9 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
-def count_grades(looks: Iterable[CheckResult]) -> dict[str, int]:
+def count_grades(results: Iterable[CheckResult]) -> dict[str, int]:
     """Return the number of findings of each severity (error, warn, unknown, …)."""
-    found = Counter(one.grade for look in looks for one in look.remarks)
+    found = Counter(one.grade for result in results for one in result.remarks)
     return {grade.value: found[grade] for grade in FindingSeverity}
 
 
@@ -58,22 +58,22 @@ def summary(counts: dict[str, int]) -> str:
     return f"{', '.join(found)}, {counts['unknown']} unknown."
 
 
-def in_json(looks: Sequence[CheckResult]) -> dict[str, Any]:
+def in_json(results: Sequence[CheckResult]) -> dict[str, Any]:
     """Return the results of the checks as JSON."""
-    counts = count_grades(looks)
+    counts = count_grades(results)
     return {
         "well": not counts["error"],
         "counts": counts,
         "remarks": [
             {
-                "look": look.title,
+                "look": result.title,
                 "grade": one.grade.value,
                 "where": one.where,
                 "what": one.what,
                 "why": one.why,
                 "cure": one.cure,
             }
-            for look in looks
-            for one in look.remarks
+            for result in results
+            for one in result.remarks
         ],
     }

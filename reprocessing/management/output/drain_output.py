@@ -67,7 +67,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
-    """Return a text: no captured message fulfils the conditions of the selection; and what shows the messages."""
+    """Return a text: no captured message fulfils the conditions in `asked`; and which commands show the messages."""
     shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
     return (
         f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
@@ -137,7 +137,7 @@ def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """Yield a line for each setting that would make the run faster, after a line with the command that sets them."""
+    """Yield a line with the command that makes the run faster, and a line for each of its options (`ways`)."""
     if ways:
         said = f"Faster (options of manage.py add_dlq {dlq}):"
         yield f"      Most of that time is waiting for outcomes, one after another. {said}"
@@ -160,14 +160,14 @@ def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
 
 def expiry_refusal(outlook: PlanForecast) -> str:
     """Return an error text: SQS would delete messages of the plan before they are sent, and what to do about it."""
-    told = "; ".join(
+    messages = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
         for one in outlook.late_targets
     )
     name = outlook.dlq.name
     return (
         f"{name}: some keys have so many messages, sent one after another, that time is too short. "
-        f"SQS would delete {told} before they are sent; "
+        f"SQS would delete {messages} before they are sent; "
         f"it deletes the oldest message {_until(outlook.prospect)}. Send a key's next message as soon as the target "
         f"accepted the one before (manage.py add_dlq {name} --advance accepted --confirm), have consumers report "
         f"outcomes (--outcome acknowledged), or keep messages in PostgreSQL only (--delete-when captured)."
@@ -237,5 +237,5 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def counted(count: int, what: str) -> str:
-    """Return a number with its noun, such as "1 message" or "1,200 messages"."""
+    """Return a number with its noun `what`, such as "1 message" or "1,200 messages"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

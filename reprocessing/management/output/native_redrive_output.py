@@ -69,7 +69,8 @@ def plan(  # noqa: PLR0913  # each by its name
 ) -> Iterator[str]:
     """Yield lines about what AWS would do, its cost, and what this service does that AWS does not.
 
-    `to`: the ARN of the queue to which AWS would move the messages; empty: to their source queues.
+    `to`: the ARN of the queue to which AWS would move the messages; empty: to their source queues. `per_second`: max
+    messages/s; None: AWS chooses.
     """
     where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"

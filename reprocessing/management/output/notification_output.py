@@ -28,7 +28,7 @@ def as_json(route: Route) -> dict[str, Any]:
 
 
 def without_url(destination: str, known: Mapping[str, Destination]) -> str:
-    """Return a warning if this process has no URL for a destination, else an empty text."""
+    """Return a warning if the destination is not among the `known` URLs of this process, else an empty text."""
     if destination in known:
         return ""
     there_are = f"It has: {', '.join(sorted(known))}." if known else "It has none."

@@ -23,7 +23,7 @@ def problem_lines(file: str, problems: Iterable[Problem]) -> Iterable[str]:
 
 
 def plan_lines(plan: Plan, shown: Shown) -> Iterable[str]:
-    """Yield the lines of a plan: each changed object, with its settings before and after."""
+    """Yield the lines of a plan: each changed object, with its settings before and after, as `shown` returns them."""
     for change in plan.changes:
         yield f"{change.action} {change.kind.singular} {change.name}"
         yield from (_field(change, one, shown) for one in change.fields)

@@ -29,9 +29,9 @@ _ATTRIBUTES: Final = {
 }
 
 
-def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
+def lines(comparisons: Iterable[QueueComparison]) -> Iterable[str]:
     """Yield a line for each queue, followed by a line for each attribute that differs from the wanted queue."""
-    for one in looks:
+    for one in comparisons:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
         if one.found is None and one.wanted.dlq:
@@ -68,7 +68,7 @@ def done(step: Step) -> str:
     )
 
 
-def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
+def in_json(comparisons: Iterable[QueueComparison]) -> list[dict[str, Any]]:
     """Return the differences between queues and wanted queues as JSON. Values of attributes are as in SQS."""
     return [
         {
@@ -76,7 +76,7 @@ def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
             "arn": one.found.arn if one.found else None,
             "differences": [_object(each) for each in one.differences],
         }
-        for one in looks
+        for one in comparisons
     ]
 
 

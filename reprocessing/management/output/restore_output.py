@@ -85,11 +85,11 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
         "restored_to": found.restored_to,
         "in_sight_at": found.in_sight_at,
     }
-    told = [
+    groups = [
         {"dlq": count.dlq, "class": Finding(count.finding).kind, "finding": count.finding, "messages": count.n}
         for count in counts
     ]
-    return {"held": said, "undecided": sum(one.n for one in counts), "counts": told, "not_in_sight": list(undrained)}
+    return {"held": said, "undecided": sum(one.n for one in counts), "counts": groups, "not_in_sight": list(undrained)}
 
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:

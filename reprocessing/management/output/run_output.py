@@ -18,9 +18,9 @@ from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.outcomes import pending_outcomes
 
 
-def run_lines(seen: RunStatus) -> Iterable[str]:
+def run_lines(status: RunStatus) -> Iterable[str]:
     """Yield the lines that show_runs prints about a run."""
-    run, tally = seen.run, seen.tally
+    run, tally = status.run, status.tally
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
         yield f"  {run.state:9} at {format_time(run.changed_at)} by {run.stopped_by}: {run.why}"
@@ -39,17 +39,17 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
         yield f"  limits    {limits}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {run_result_output.progress_text(tally)}{ended}"
-    if seen.in_other_runs:
-        yield f"            {counted(seen.in_other_runs, 'message')} that it sent, now in other runs"
-    if seen.failing:
-        yield f"  failing   {seen.failing.answer}, {counted(seen.failing.attempts, 'attempt')} recently"
-    if seen.waves:
-        yield "  waves     " + "; ".join(map(_wave, seen.waves))
-    yield from _forecast(seen)
-    if seen.cost.most:
-        yield f"  cost      so far {cost_in_words(seen.cost)}, for sends and deletes, without captures"
-    if seen.arrived:
-        yield f"  since     {counted(seen.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
+    if status.in_other_runs:
+        yield f"            {counted(status.in_other_runs, 'message')} that it sent, now in other runs"
+    if status.failing:
+        yield f"  failing   {status.failing.answer}, {counted(status.failing.attempts, 'attempt')} recently"
+    if status.waves:
+        yield "  waves     " + "; ".join(map(_wave, status.waves))
+    yield from _forecast(status)
+    if status.cost.most:
+        yield f"  cost      so far {cost_in_words(status.cost)}, for sends and deletes, without captures"
+    if status.arrived:
+        yield f"  since     {counted(status.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
 
 
 def _limits(run: Run) -> str:
@@ -64,28 +64,28 @@ def _wave(one: Wave) -> str:
     return f"{size} ({one.touched or 0:,} sent, {one.failed or 0:,} failed)"
 
 
-def _forecast(seen: RunStatus) -> Iterable[str]:
-    for one in seen.left:
+def _forecast(status: RunStatus) -> Iterable[str]:
+    for one in status.left:
         if not one.letters:
             continue
         rate = "no rate limit" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} messages/s now"
         shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
         yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'message')} to be sent, {rate}{shut}"
-    for sent in seen.awaited:
+    for sent in status.awaited:
         messages = f"{counted(sent.unsettled, 'message')} sent to {resource_name(sent.target)}"
         yield f"  awaits    {messages}: {pending_outcomes.describe(sent)}"
-    if seen.seconds is None or not seen.tally.under_way:
+    if status.seconds is None or not status.tally.under_way:
         return
-    if seen.tally.waiting:
-        yield f"  ends      in {duration_in_words(seen.seconds)}, if nothing fails and the rate keeps ramping up"
+    if status.tally.waiting:
+        yield f"  ends      in {duration_in_words(status.seconds)}, if nothing fails and the rate keeps ramping up"
     else:
-        left = duration_in_words(seen.seconds)
+        left = duration_in_words(status.seconds)
         yield f"  ends      all are sent; the last outcome is known in {left} at the earliest"
 
 
-def in_json(seen: RunStatus) -> dict[str, Any]:
+def in_json(status: RunStatus) -> dict[str, Any]:
     """Return a run with its progress and forecast as JSON."""
-    run, tally = seen.run, seen.tally
+    run, tally = status.run, status.tally
     return {
         "run": run.name,
         "dlq": run.dlq.name,
@@ -93,8 +93,8 @@ def in_json(seen: RunStatus) -> dict[str, Any]:
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,
-        "failing": seen.failing and asdict(seen.failing),
-        "in_other_runs": seen.in_other_runs,
+        "failing": status.failing and asdict(status.failing),
+        "in_other_runs": status.in_other_runs,
         "kind": run.kind,
         "state": run.state,
         "asked_by": run.asked_by,
@@ -108,18 +108,18 @@ def in_json(seen: RunStatus) -> dict[str, Any]:
         "waits_for_outcomes": run.waits_for_outcomes,
         "selected": run.selected,
         "behind": run.behind,
-        "done": seen.done,
+        "done": status.done,
         "waves": [
             {"no": one.no, "size": one.size, "touched": one.touched, "failed": one.failed, "settled": one.settled_at}
-            for one in seen.waves
+            for one in status.waves
         ],
-        "forecast_seconds": seen.seconds,
+        "forecast_seconds": status.seconds,
         "targets": [
             {"target": one.name, "messages": one.letters, "longest_lane": one.longest, "rate": one.rate,
              "rate_now": None if one.rate is None else one.rate * one.ramp, "breaker": one.breaker,
              "known_in": one.known_in}
-            for one in seen.left
+            for one in status.left
         ],
-        "aws_requests": asdict(seen.cost),
-        "arrived": seen.arrived,
+        "aws_requests": asdict(status.cost),
+        "arrived": status.arrived,
     }  # fmt: skip

@@ -12,7 +12,7 @@ from reprocessing.store.runs.progress import RunCounts
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result of a run as JSON.
+    """Return the result of a run as JSON. `tally`: its messages by state.
 
     `captured` is the number of all messages: the sum of all final states and `waiting`. `held`: the part of
     `waiting` that a rule, or a parked message of the same key, keeps from being sent.
@@ -50,7 +50,7 @@ def progress_text(tally: RunCounts) -> str:
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield a line with the result of the run and each run `along`, then hints about held and parked messages."""
+    """Yield lines with the result of the run (`own`) and of runs `along`, then hints about held and parked messages."""
     yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
         yield f"Sent with it: {name}: {progress_text(other)}."
@@ -72,5 +72,5 @@ def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
 def unfinished_text(tally: RunCounts) -> str:
     """Return the number of unfinished messages, by state, as text."""
     parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
-    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"{counted(tally.open, 'message')} unfinished ({told})"
+    states = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{counted(tally.open, 'message')} unfinished ({states})"

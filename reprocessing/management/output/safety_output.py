@@ -10,10 +10,10 @@ from reprocessing.models.safety import BreakerState, HealthStatus
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
-def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
+def breaker_in_json(one: BreakerStatus, now: datetime) -> Json:
     """Return a circuit breaker as JSON.
 
     `rate` is the rate limit, and `allowed_rate` the rate that the ramp-up allows now, without canaries. Both are in
@@ -33,7 +33,7 @@ def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
     }
 
 
-def breaker_text(breaker: Told, now: datetime) -> str:
+def breaker_text(breaker: Json, now: datetime) -> str:
     """Return a text with a circuit breaker's state, since when and why, and the time of the next canary.
 
     `breaker`: the result of `breaker_in_json`.
@@ -47,7 +47,7 @@ def breaker_text(breaker: Told, now: datetime) -> str:
     return f"{state} since {format_time(breaker['since'])}{why}{following}"
 
 
-def rate_text(breaker: Told) -> str:
+def rate_text(breaker: Json) -> str:
     """Return a text with the rate that a circuit breaker allows now, and why. `breaker`: from `breaker_in_json`."""
     rate, most = breaker["allowed_rate"], breaker["rate"]
     if breaker["state"] != BreakerState.CLOSED:
@@ -58,7 +58,7 @@ def rate_text(breaker: Told) -> str:
     return f"{rate:g}{of} messages/s allowed now ({breaker['ramp_reason']})"
 
 
-def check_in_json(one: health_checks.CheckStatus) -> Told:
+def check_in_json(one: health_checks.CheckStatus) -> Json:
     """Return a health check as JSON. `lets_go`: whether its last result is healthy and recent, so messages are sent."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
@@ -71,7 +71,7 @@ def check_in_json(one: health_checks.CheckStatus) -> Told:
     }
 
 
-def check_text(check: Told) -> str:
+def check_text(check: Json) -> str:
     """Return a text with a health check's last result, its age, and whether it prevents sends.
 
     `check`: the result of `check_in_json`.

@@ -28,11 +28,11 @@ from reprocessing.store.runs.open_runs import OpenRun
 from reprocessing.store.safety import breaker_status, failed_answers, health_checks, stops
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 _PRESUMED = "presumed"
 
 
-def status(key: int | None = None) -> Told:
+def status(key: int | None = None) -> Json:
     """Return the status of the DLQ with this primary key as JSON; None: of all DLQs."""
     now = lanes_of.database_now()
     halt = stops.stop_of(None)
@@ -67,7 +67,7 @@ def status(key: int | None = None) -> Told:
     }
 
 
-def _polling() -> Told:
+def _polling() -> Json:
     """Return the AWS requests per second, and their cost of a day, when no messages arrive.
 
     These requests come from polls of all DLQs by their schedules, from beat, and from one worker.
@@ -77,7 +77,7 @@ def _polling() -> Told:
     return {"requests_a_second": polling.requests, "a_day": asdict(polling.cost_of_day(each=each))}
 
 
-def letter_in_json(one: Letter) -> Told:
+def letter_in_json(one: Letter) -> Json:
     """Return a message and its newest consumer reports, 20 at most, as JSON. Texts of reports are left out."""
     found = delivery_status.status_of(one)
     return {
@@ -99,11 +99,11 @@ def letter_in_json(one: Letter) -> Told:
     }  # fmt: skip
 
 
-def _stop(since: datetime, by: str, reason: str) -> Told:
+def _stop(since: datetime, by: str, reason: str) -> Json:
     return {"since": since, "by": by, "reason": reason}
 
 
-def _of_dlq(watch: DlqStatus) -> Told:
+def _of_dlq(watch: DlqStatus) -> Json:
     return {
         "name": watch.name,
         "mode": watch.mode,
@@ -122,7 +122,7 @@ def _of_dlq(watch: DlqStatus) -> Told:
     }
 
 
-def _of_letters(found: list[CountByState]) -> Told:
+def _of_letters(found: list[CountByState]) -> Json:
     counts = dict.fromkeys([*(state.value for state in LetterState), _PRESUMED], 0)
     for one in found:
         counts[_PRESUMED if one.presumed else one.state] += one.n
@@ -133,36 +133,36 @@ def _of_letters(found: list[CountByState]) -> Told:
     }
 
 
-def _age(found: list[OldestLetter], now: datetime) -> Told:
+def _age(found: list[OldestLetter], now: datetime) -> Json:
     oldest = min((one.first_sent_at for one in found if one.state not in FINISHED_STATES), default=None)
     return {"oldest": oldest, "oldest_age_seconds": oldest and (now - oldest).total_seconds()}
 
 
-def _until(expiry: datetime | None, now: datetime) -> Told:
+def _until(expiry: datetime | None, now: datetime) -> Json:
     return {"expires": expiry, "expires_in_seconds": expiry and (expiry - now).total_seconds()}
 
 
-def _of_lanes(found: list[LaneCount]) -> Told:
+def _of_lanes(found: list[LaneCount]) -> Json:
     phases: dict[str, int] = {}
     for one in found:
         phases[one.phase] = phases.get(one.phase, 0) + one.n
     return {"lanes": phases, "waiting": _waiting([one for one in found if one.phase != "leased"])}
 
 
-def _waiting(found: list[LaneCount]) -> list[Told]:
+def _waiting(found: list[LaneCount]) -> list[Json]:
     """Return the reasons why key queues wait, each with the number of key queues and the first due time (or null)."""
-    reasons: dict[str, Told] = {}
+    reasons: dict[str, Json] = {}
     for one in found:
         why = lane_counts.describe_lanes(one)
-        told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
-        told["lanes"] += one.n
-        told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)
+        reason = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
+        reason["lanes"] += one.n
+        reason["due_at"] = min(filter(None, (reason["due_at"], one.due_at)), default=None)
     return list(reasons.values())
 
 
 def _of_target(
     one: PendingOutcome, brakes: list[BreakerStatus], health: list[health_checks.CheckStatus], now: datetime
-) -> Told:
+) -> Json:
     return {
         "source": one.source,
         "target": one.target,
@@ -181,7 +181,7 @@ def _of_target(
     }
 
 
-def _of_run(one: OpenRun) -> Told:
+def _of_run(one: OpenRun) -> Json:
     asked = run_cost.cost_of_run(one.id, conf.current().prices, most=run_cost.MAX_COUNTED)
     return {
         "name": one.name,

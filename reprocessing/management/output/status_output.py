@@ -19,10 +19,10 @@ from reprocessing.management.output.drain_output import counted, refire_notice
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
-def status_lines(found: Told) -> Iterable[str]:
+def status_lines(found: Json) -> Iterable[str]:
     """Yield the lines that redrive_status prints about DLQs. `found`: the result of `status_json.status`."""
     yield f"{format_time(found['now'])}"
     if found["held_after_restore"]:
@@ -45,7 +45,7 @@ def status_lines(found: Told) -> Iterable[str]:
         yield from rule_output.rule_lines(rule)
 
 
-def _dlq(dlq: Told, found: Told) -> Iterable[str]:
+def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     now = found["now"]
     schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
     following = f", next poll {format_time(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
@@ -53,7 +53,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
         yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To resume: {resume}"
-    yield from _ailments(dlq, found)
+    yield from _problems(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  messages  {_counts(dlq['messages'])}"
     if dlq["known"]:
@@ -73,7 +73,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
         which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
-        yield f"  run       {which} is {_stands(run)}"
+        yield f"  run       {which} is {_run_state(run)}"
         if run["why"]:
             yield f"            {run['why']}"
         if (asked := run["aws_requests"]) and asked["most"]:  # costs of large runs are only in show_runs
@@ -81,7 +81,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
-def _ailments(dlq: Told, found: Told) -> Iterable[str]:
+def _problems(dlq: Json, found: Json) -> Iterable[str]:
     """Yield lines about problems of a DLQ: processes that mode automatic lacks, a native redrive, failed attempts."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
@@ -90,7 +90,7 @@ def _ailments(dlq: Told, found: Told) -> Iterable[str]:
         yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} recently"
 
 
-def _target(target: Told, now: datetime) -> Iterable[str]:
+def _target(target: Json, now: datetime) -> Iterable[str]:
     rate = "no rate limit" if target["rate"] is None else f"{target['rate']:g} messages/s"
     unsettled = f", {target['unsettled']:,} sent without outcome yet" if target["unsettled"] else ""
     source, to = resource_name(target["source"]), resource_name(target["target"])
@@ -108,34 +108,34 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
         yield f"            {safety_output.rate_text(breaker)}"
 
 
-def _stands(run: Told) -> str:
+def _run_state(run: Json) -> str:
     """Return a text with the state of a run, and its number of unfinished messages.
 
-    If all messages of a running run are finished, the text says that the run is done: beat has only not ended it yet.
+    If all messages of a running run are finished, the text says that the run is done, and that beat will end it.
     """
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
         return "done: beat ends it"
     return f"{run['state']}: {counted(run['unfinished'], 'message')} unfinished{_wave(run['wave'])}"
 
 
-def _wave(wave: Told | None) -> str:
+def _wave(wave: Json | None) -> str:
     if wave is None:
         return ""
     size = "the last wave" if wave["size"] is None else f"a wave of {wave['size']:,}"
     return f"; in {size}, {counted(wave['touched'], 'message')} sent"
 
 
-def _waiting(polling: Told) -> str:
+def _waiting(polling: Json) -> str:
     day = polling["a_day"]
     price = f"${day['least_price']:,.2f}"
     return f"{polling['requests_a_second']:.1f} AWS requests/s, {day['least']:,} a day, {price}."
 
 
-def _stopped(stop: Told) -> str:
+def _stopped(stop: Json) -> str:
     return f'since {format_time(stop["since"])} by {stop["by"]} ("{stop["reason"]}")'
 
 
-def _depth(dlq: Told) -> str:
+def _depth(dlq: Json) -> str:
     depth, copies = dlq["depth"], dlq["copies"]
     said = "not read yet"
     if depth["at"]:
@@ -151,17 +151,17 @@ def _in(seconds: float) -> str:
     return f"in {duration_in_words(seconds)}" if seconds > 0 else "now"
 
 
-def _capture(capture: Told) -> str:
-    said = f"the last one that received every message began {format_time(capture['last_clean'])}"
+def _capture(capture: Json) -> str:
+    said = f"the last complete capture began {format_time(capture['last_clean'])}"
     if capture["under_way_until"]:
         return f"running; {said}"
     if capture["orphans_hidden_until"]:
         until = format_time(capture["orphans_hidden_until"])
-        return f"{said}; one was interrupted: messages may be invisible until {until}"
+        return f"{said}; a capture was interrupted: messages may be invisible until {until}"
     return said
 
 
-def message_lines(found: Told) -> Iterable[str]:
+def message_lines(found: Json) -> Iterable[str]:
     """Yield the lines about one message. `found`: from `status_json.letter_in_json`.
 
     Texts that consumers reported are left out, because they may quote payloads.

@@ -36,17 +36,17 @@ class ApprovalCommand(Console):
             raise CommandError(
                 f"Nothing was done: {row.by} made the request, so somebody else must approve it: --by NAME"
             )
-        told = ""
+        summary = ""
         if options["confirm"]:
             done = self.decide(row.pk, options)
             if isinstance(done, NotDone):
                 raise CommandError(done.why)
-            told = done.summary
+            summary = done.summary
             row.refresh_from_db()
         if options["json"]:
-            self.report({**in_json(row), "dry_run": not options["confirm"], "told": told})
+            self.report({**in_json(row), "dry_run": not options["confirm"], "told": summary})
         elif options["confirm"]:
-            self.say(told)
+            self.say(summary)
         else:
             self.say("\n".join([*request_lines(row), f"This was a dry run: it is {self.done_word} with --confirm."]))
 

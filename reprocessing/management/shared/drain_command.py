@@ -111,10 +111,10 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
     return stopped
 
 
-def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
+def refuse_native_redrive(dlq: DeadLetterQueue, log: ProgressLog) -> None:
     """Refuse to redrive a DLQ while AWS itself moves its messages (native redrive).
 
-    If AWS does not answer, print this to `telling`, and decide by what AWS answered last.
+    If AWS does not answer, print this to `log`, and decide by what AWS answered last.
 
     Raises:
         CommandError: a native redrive is running.
@@ -122,7 +122,7 @@ def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
     try:
         follow_redrives.read_redrives(dlq)
     except QueueUnreachable as error:
-        telling.line(f"It is not known whether a native redrive is running: {error}")
+        log.line(f"It is not known whether a native redrive is running: {error}")
     if moved := aws_redrives.current(dlq.pk):
         cancel = command("native_redrive", "cancel", dlq.name, "--reason", "WHY", "--confirm")
         raise CommandError(f"{dlq.name}: {aws_redrives.describe(moved)} Wait until it ends, or cancel it: {cancel}")
@@ -144,17 +144,17 @@ class DrainCommand(Console):
         refuse_unreachable(run.dlq)
         detect_restore.is_database_current(TickWatermark.at(settings.REDIS_URL))
         stops.refuse_while_held()
-        telling, pace = ProgressLog(self.stderr), Pace()
+        log, pace = ProgressLog(self.stderr), Pace()
         go_on = _going_on(run, along)
         try:
             tally = drain.replay_run(
                 run, drain_context(interruption), along=[one.pk for one in along],
-                on_progress=lambda own: telling.line_if_due(
+                on_progress=lambda own: log.line_if_due(
                     lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)
                 ),
             )  # fmt: skip
         except DatabaseError:
-            telling.line(f"Nothing is lost. To continue the run: {go_on}")
+            log.line(f"Nothing is lost. To continue the run: {go_on}")
             raise
         self.show_result(run, options, tally, tallies(along))
         fail_if_stopped([run, *along])
@@ -170,7 +170,7 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Print a line for each other running run of the DLQ: its unfinished messages, and how to continue it."""
+        """Print a line for each further running run, not in `along`: its unfinished messages, how to continue it."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
@@ -194,7 +194,10 @@ class DrainCommand(Console):
         along: Mapping[str, RunCounts] | None = None,
         **more: object,
     ) -> None:
-        """Show the result of the run and of the runs `along`, as text or JSON. `more`: further members of the JSON."""
+        """Show the result of the run and of the runs `along`, as text or JSON.
+
+        `tally`: the run's messages by state. `along`: those of other runs. `more`: further members of the JSON.
+        """
         if options["json"]:
             self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:

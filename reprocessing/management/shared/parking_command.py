@@ -52,8 +52,8 @@ class ParkingCommand(Console):
     """A command that releases, discards or restores selected messages of a DLQ."""
 
     done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
-    act: ClassVar[Callable[..., Reviewed]]
-    deed: ClassVar[AuditAct]
+    act: ClassVar[Callable[..., Reviewed]]  #: the function that changes the messages
+    audit_act: ClassVar[AuditAct]  #: how the audit log and requests for approval name the change
     state: ClassVar[LetterState] = LetterState.PARKED  #: only messages in this state can be selected
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
@@ -113,7 +113,7 @@ class ParkingCommand(Console):
         return {}
 
     def frozen(self, how: dict[str, Any]) -> dict[str, Any]:
-        """Return the keyword arguments for `act` as JSON values, which a request for approval stores."""
+        """Return the keyword arguments for `act` (`how`) as JSON values, which a request for approval stores."""
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in how.items()}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
@@ -121,20 +121,20 @@ class ParkingCommand(Console):
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, at most 500 in a transaction, and return the result.
+        """Call `act` with these messages, at most 500 a transaction, and with the arguments `how`. Return the result.
 
         Raises:
             ApprovalNeeded: a second person is needed; nothing was done.
         """
-        act_on_parked.check_whole(self.deed, [one.id for one in chosen], by=options["by"], **self.frozen(how))
-        decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
+        act_on_parked.check_whole(self.audit_act, [one.id for one in chosen], by=options["by"], **self.frozen(how))
+        decided, pace, log = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}
             reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"], **how)
             decided.done += reviewed.done
             decided.refused |= {ids[letter]: why for letter, why in reviewed.refused.items()}
             past = first + len(ids)
-            telling.line_if_due(lambda: f"{past:,} of {len(chosen):,} messages{pace.add(past, len(chosen) - past)}")  # noqa: B023
+            log.line_if_due(lambda: f"{past:,} of {len(chosen):,} messages{pace.add(past, len(chosen) - past)}")  # noqa: B023
         return decided
 
     def result_lines(
@@ -156,7 +156,7 @@ class ParkingCommand(Console):
         return ()
 
     def acting_command(self, options: dict[str, Any], mark: str) -> str:
-        """Return the command line that acts on exactly these messages."""
+        """Return the command line that acts on exactly the messages that `mark` identifies."""
         given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filter_options(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]

@@ -23,8 +23,8 @@ from reprocessing.store.ordering import lanes
 SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_LONGEST = 36_500 * 86_400
-_LONGEST_KEY_SHOWN = 60
+_LONGEST = 36_500 * 86_400  #: seconds: 100 years, the max duration
+_LONGEST_KEY_SHOWN = 60  #: characters
 _MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
 
 

@@ -25,7 +25,7 @@ class Pace:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
 
     def add(self, done: int, left: int | None = None) -> str:
-        """Note how many items are done in all, and return a text such as ", 12.5/s, about 2 minutes left".
+        """Record how many items are done in all, and return a text such as ", 12.5/s, about 2 minutes left".
 
         `left`: number of items that are left; None: not known. The text is empty until the rate is known.
         """

@@ -24,11 +24,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rules
 from reprocessing.store.routing.rules import BoundRule
 
-DAYS = 7
-_MOST_DAYS = 3_650
+DAYS = 7  #: default of --days
+_MOST_DAYS = 3_650  #: max of --days: ten years
 _BACKOFF = ("backoff_base", "backoff_cap", "backoff_jitter")
-_LONGEST_BACKOFF = 21_600.0
-_TOLD_EVERY = 10_000
+_LONGEST_BACKOFF = 21_600.0  #: seconds: 6 h, the default max backoff
+_SHOWN_FROM = 10_000  #: min messages for which a preview shows progress
 
 
 def add_days(parser: CommandParser) -> None:
@@ -63,7 +63,7 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
         "--jitter",
         dest="backoff_jitter",
         choices=Jitter.values,
-        help="jitter: full, wait a random part of the backoff; none, wait the whole backoff (default: full)",
+        help="jitter. full: wait a random part of the backoff; none: wait the whole backoff (default: full)",
     )
 
 
@@ -112,7 +112,7 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns that the options set; columns that the action does not use are None.
+    """Return the columns that the options set in the rule `known` (None: a new rule); unused columns are None.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
@@ -178,8 +178,8 @@ def rules_with(row: Rule) -> list[BoundRule]:
 
 def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
     """Return what this rule would do to messages captured in the last `days` days, as JSON and as lines of text."""
-    seen = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
-    return {"preview": rule_output.in_json(seen, days=days)}, list(rule_output.preview_lines(seen, days=days))
+    found = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
+    return {"preview": rule_output.in_json(found, days=days)}, list(rule_output.preview_lines(found, days=days))
 
 
 def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
@@ -190,7 +190,7 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
     pace = Pace()
 
     def tell(letters: int) -> None:
-        if sys.stderr.isatty() and letters >= _TOLD_EVERY:
+        if sys.stderr.isatty() and letters >= _SHOWN_FROM:
             sys.stderr.write(f"\r{letters:,} messages evaluated{pace.add(letters)}")
             sys.stderr.flush()
 

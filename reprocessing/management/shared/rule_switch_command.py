@@ -25,18 +25,18 @@ class SwitchCommand(Console):
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
         row = rule_command.find_rule(options["name"])
-        told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
+        result: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
         lines: list[str] = []
         was = row.enabled
         if options["confirm"]:
             rule_changes.set_enabled(row.pk, enabled=self.enables, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = rule_command.reroute_held()
+            result["asked_anew"] = rule_command.reroute_held()
         else:
             preview, lines = rule_command.preview_of(row, days=options["days"])
-            told |= preview
+            result |= preview
         said, more = self.follow_up(row, options)
         if options["json"]:
-            self.report({**told, **said, "enabled": self.enables if options["confirm"] else was})
+            self.report({**result, **said, "enabled": self.enables if options["confirm"] else was})
         else:
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 

@@ -14,7 +14,7 @@ from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import progress
 from reprocessing.store.runs.run_transitions import RunBefore
 
-_NAMED = 5
+_NAMED = 5  #: max runs that the error for an unknown run names
 
 
 class RunCommand(Console):
@@ -39,11 +39,11 @@ class RunCommand(Console):
                 self.refuse(run)
         else:
             moved = RunBefore(run.state, run.stopped_by, run.why)
-        told = self.result_lines(run, moved, options) if moved else []
+        lines = self.result_lines(run, moved, options) if moved else []
         if options["json"]:
-            self.report(self.in_json(run, moved, options, told))
+            self.report(self.in_json(run, moved, options, lines))
         else:
-            self.say("\n".join(told))
+            self.say("\n".join(lines))
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
         """Change the state of the run, and return its former state; None: somebody else changed the run first."""
@@ -66,15 +66,15 @@ class RunCommand(Console):
                 f"{run.name} is {run.state}. Only a run that is {allowed} can be {self.done_word}.{said}"
             )
 
-    def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
-        """Return the run's former and present state, and the number of its unfinished messages (`open`), as JSON."""
+    def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], lines: list[str]) -> dict[str, Any]:
+        """Return as JSON the run's former and present state, the printed lines, and its unfinished messages: `open`."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,
             "dry_run": not options["confirm"],
             "state": run.state,
             "was": was and {"state": was.state, "by": was.by or None, "why": was.why or None},
-            "told": told,
+            "told": lines,
             "open": progress.count_letters(run.pk).open,
         }
 

@@ -75,7 +75,7 @@ def test_an_error_is_not_kept_since_nothing_was_done() -> None:
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "\u00e9"], ids=["empty", "space", "two", "long", "accent"])
 def test_a_key_that_is_none_is_refused(key: str) -> None:
     said = problem(program().raw("POST", "/stop", b'{"reason": "x"}', Idempotency_Key=key), 400)
-    assert said.startswith("Nothing was done: Idempotency-Key is not 1 to 255 printable ASCII characters")
+    assert said.startswith("Nothing was done: Idempotency-Key must be 1 to 255 printable ASCII characters")
 
 
 def test_a_change_without_a_key_is_refused_and_a_dry_run_is_not() -> None:

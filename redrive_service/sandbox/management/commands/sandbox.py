@@ -170,7 +170,7 @@ class Command(StrictCommand):
             silence(sys.stdout)
             raise CommandError(
                 f"Standard output cannot be written to ({error.strerror}). "
-                f"The environment is in {file} too: standard output may as well be /dev/null."
+                f"Redirect it to /dev/null: the environment is also in {file}."
             ) from error
         self.say(f"The same lines are in a file:  . {file}")
 

@@ -27,8 +27,8 @@ from redrive_service.sandbox.sqs.queues.queue import Queue
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 _LONGEST_NAME: Final = 80
 _FIFO_SUFFIX: Final = ".fifo"
-_LARGEST_PAGE: Final = 1000
-_PURGE_REST: Final = 60.0
+_LARGEST_PAGE: Final = 1000  # max queues in an answer (AWS, ListQueues, MaxResults)
+_PURGE_INTERVAL: Final = 60.0  # min seconds between two purges of a queue (AWS, PurgeQueue)
 
 
 def create_queue(account: Account, request: Request) -> Answer:
@@ -120,7 +120,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 def purge_queue(account: Account, request: Request) -> Answer:
     """Delete all messages of a queue, without delay. Raises SqsError if it was purged less than 60 seconds ago."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
-    if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
+    if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_INTERVAL:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
         raise SqsError("PurgeQueueInProgress", sentence)
     queue.purge()
@@ -184,7 +184,10 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """Return one page of queue URLs. It has a NextToken only if MaxResults was given and another page follows."""
+    """Return one page of the URLs of these queues, as the list `key` of an answer.
+
+    It has a NextToken only if MaxResults was given and another page follows.
+    """
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")
     after = _read_token(token) if token else ""

@@ -11,7 +11,7 @@ from redrive_service.sandbox.sqs.queues.account import Account
 from redrive_service.sandbox.sqs.queues.move_task import FASTEST, MoveTask
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
-MOST_LISTED: Final = 10
+MOST_LISTED: Final = 10  # max tasks in an answer (AWS, ListMessageMoveTasks)
 
 
 def start_move_task(account: Account, request: Request) -> Answer:

@@ -24,7 +24,7 @@ from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 # The server adds this parameter for a fault: seconds after which messages are visible again, too early.
 HIDDEN_FOR: Final = "SandboxHiddenFor"
 _MOST_MESSAGES: Final = 10
-_LONGEST_WAIT: Final = 20
+_LONGEST_WAIT: Final = 20  # seconds (AWS, ReceiveMessage, WaitTimeSeconds)
 _SENDER_ID: Final = "AIDASANDBOXSANDBOX000"
 _ALL: Final = "All"
 _EVERYTHING: Final = (_ALL,)

@@ -13,7 +13,7 @@ from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
 from redrive_service.sandbox.sqs.queues.message import Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
-_LONGEST_DELAY: Final = 900
+_LONGEST_DELAY: Final = 900  # seconds (AWS, SendMessage, DelaySeconds)
 # Max bytes of the bodies and attributes of all entries together (AWS, SendMessageBatch).
 LARGEST_BATCH: Final = 1_048_576
 _OPTIONAL: Final = frozenset({"DelaySeconds", "MessageGroupId", "MessageDeduplicationId"})

@@ -7,7 +7,7 @@ from typing import Final
 from redrive_service.sandbox.sqs.api.errors import SqsError, missing_parameter, wrong_type
 from redrive_service.sandbox.sqs.api.parameters import Answer, Request
 
-MOST_ENTRIES: Final = 10
+MOST_ENTRIES: Final = 10  # max entries of a batch call (AWS)
 _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 

@@ -8,8 +8,8 @@ class Sent(NamedTuple):
     """One message that a client sent, or tried to send.
 
     `md5`: digest of the body. `attributes`: the text and number attributes. `duplicate`: whether a FIFO queue dropped
-    the message as a duplicate; then it has id and sequence number of the first message. A message that was not
-    `accepted` has no id; then `code` is the error in the answer (None: the call got no answer).
+    the message as a duplicate; its id and sequence number are then those of the first message. `accepted`: if False,
+    the message has no id, and `code` is the error in the answer (None: the call got no answer).
     """
 
     message_id: str | None

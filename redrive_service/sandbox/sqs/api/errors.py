@@ -84,7 +84,7 @@ def missing_parameter(parameter: str) -> SqsError:
 
 
 def wrong_type(parameter: str, expected: str) -> SqsError:
-    """Return the error for a parameter whose JSON type is wrong."""
+    """Return the error for a parameter whose JSON type is wrong. `expected`: the right type, such as "a string"."""
     return SqsError("SerializationException", f"The parameter {parameter} must be {expected}.")
 
 

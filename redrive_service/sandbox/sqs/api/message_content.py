@@ -17,7 +17,7 @@ from redrive_service.sandbox.sqs.api.errors import (
 )
 from redrive_service.sandbox.sqs.api.parameters import Request
 
-MOST_ATTRIBUTES: Final = 10
+MOST_ATTRIBUTES: Final = 10  # max attributes of a message (AWS)
 _LONGEST_NAME: Final = 256
 # Characters that XML 1.0 does not allow (AWS, SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -244,7 +244,7 @@ def _read_trace(entry: Request) -> tuple[str, str]:
 
 
 def too_large(most: int, *, in_batch: bool) -> SqsError:
-    """Return the error for content of more than `most` bytes."""
+    """Return the error for content of more than `most` bytes. `in_batch`: AWS words it differently for a batch."""
     verb = "cannot be validated" if in_batch else "are invalid"
     return invalid_parameter(f"One or more parameters {verb}. Reason: Message must be shorter than {most} bytes.")
 

@@ -8,7 +8,7 @@ import orjson
 
 from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_value
 
-MOST_RECEIVES: Final = 1000
+MOST_RECEIVES: Final = 1000  # max of maxReceiveCount (AWS)
 _MOST_SOURCES: Final = 10
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}(\.fifo)?")
 

@@ -10,7 +10,7 @@ import orjson
 from redrive_service.sandbox.sqs.api.call_record import Record, Sent
 from redrive_service.sandbox.sqs.call_log.call_file import CallFile
 
-# Limits of a temporary file. When the second temporary file is full, the first is deleted.
+# Max calls and bytes of a temporary file. When the second temporary file is full, the first is deleted.
 MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
 # Bytes after which calls in memory are written to a temporary file.
@@ -24,7 +24,8 @@ PAGE_BYTES: Final = 32 * 1024 * 1024
 class Call:
     """One call. `at`: seconds since 1970 on the server's clock. `status` None: the call was not executed.
 
-    `answered`: whether the client got an answer.
+    `answered`: whether the client got an answer. `code`: of an error. `fault`: kind of the fault that affected it. `n`:
+    the call's number.
     """
 
     at: float
@@ -125,7 +126,7 @@ class CallLog:
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
         for kept in self._lines(begin):
-            line = self._told(kept, action, queue)
+            line = self._matching_line(kept, action, queue)
             if line is not None:
                 calls.append(orjson.Fragment(line))
             seen += 1
@@ -134,15 +135,15 @@ class CallLog:
                 break
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
-    def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
+    def _matching_line(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
         """Return a stored call as the JSON line of docs/local_sqs.md; None: it does not match the filters."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
         if action is queue is None:
             return kept
-        told = orjson.loads(kept)
-        return kept if action in (None, told["action"]) and queue in (None, told["queue"]) else None
+        call = orjson.loads(kept)
+        return kept if action in (None, call["action"]) and queue in (None, call["queue"]) else None
 
     def _lines(self, since: int) -> Iterator[bytes]:
         for stretch in self._stretches:

@@ -15,7 +15,10 @@ _DELETE: Final = "DeleteMessage"
 
 
 def note_undone(record: Record, action: str, asked: Request, code: str | None) -> None:
-    """Record the sends or deletes of a call that was not executed. `code`: the error in the answer; None: no answer."""
+    """Record the sends or deletes of a call that was not executed.
+
+    `asked`: the call's parameters. `code`: the error in the answer; None: no answer.
+    """
     for entry in _entries(action, asked):
         _note(record, action, entry, code)
 
@@ -60,7 +63,7 @@ def _text(entry: Request, name: str) -> str | None:
 
 def _attributes(entry: Request) -> dict[str, str]:
     """Return the text and number attributes of an entry; attributes that cannot be read are left out."""
-    told = entry.get("MessageAttributes")
-    attributes = told.items() if isinstance(told, dict) else ()
+    found = entry.get("MessageAttributes")
+    attributes = found.items() if isinstance(found, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))
     return {printable(name): value for name, value in values if value is not None}

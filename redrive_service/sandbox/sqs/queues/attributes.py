@@ -63,7 +63,8 @@ def unknown_attribute(name: str) -> SqsError:
 class Settings:
     """The attributes of one queue: in `shown` as texts, for answers, and as typed values.
 
-    Times are in seconds, sizes in bytes. `redrive` None: the queue has no dead-letter queue.
+    Times are in seconds, sizes in bytes. `wait`: seconds of a long poll. `content_based`: deduplication by content.
+    `scoped_by_group`: deduplication within a message group. `redrive` None: the queue has no dead-letter queue.
     """
 
     fifo: bool

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Final
 
-WINDOW: Final = 300.0
+WINDOW: Final = 300.0  # seconds
 
 Key = str | tuple[str, str]
 

@@ -13,7 +13,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 ACCOUNT_ID: Final = "000000000000"
 # Seconds after which the name of a deleted queue can be used again (AWS, DeleteQueue).
-_NAME_REST: Final = 60.0
+_NAME_BLOCKED: Final = 60.0
 # The first sequence number: 20 digits, as on AWS. All queues share the numbers, which only rise.
 _FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
 _SEQUENCE_STEP: Final = 256
@@ -63,7 +63,7 @@ class Directory:
     def open_queue(self, name: str, settings: Settings) -> Queue:
         """Create and return a queue. Raises SqsError if a queue of this name was deleted less than 60 s ago."""
         deleted_at = self.deleted_at.pop(name, None)
-        if deleted_at is not None and self.now < deleted_at + _NAME_REST:
+        if deleted_at is not None and self.now < deleted_at + _NAME_BLOCKED:
             self.deleted_at[name] = deleted_at
             sentence = (
                 "You must wait 60 seconds after deleting a queue before you can create another with the same name."

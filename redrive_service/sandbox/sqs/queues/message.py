@@ -25,7 +25,7 @@ class Message:
 
     Times are in seconds of the clock that callers pass. Retention counts from `sent_at`: a standard dead-letter queue
     keeps the original time, a FIFO queue sets a new time. `promised_until`: end of the visibility timeout, if a fault
-    makes the message visible before; else 0.
+    makes the message visible before; else 0. `handle`: the latest receipt handle.
     """
 
     queue: MessageHolder

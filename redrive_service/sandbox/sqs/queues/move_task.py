@@ -11,7 +11,7 @@ from redrive_service.sandbox.sqs.queues.directory import Directory
 from redrive_service.sandbox.sqs.queues.message import READY, Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
-FASTEST: Final = 500
+FASTEST: Final = 500  # messages/s (AWS, StartMessageMoveTask)
 # Seconds between two portions of messages. A task with less than 20 messages/s moves one message at a time.
 _PORTION: Final = 0.1
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive_service.sandbox.sqs.queues.message import Message
 
-WINDOW: Final = 300.0
+WINDOW: Final = 300.0  # seconds
 
 
 class ReceiveAttempts:

@@ -22,7 +22,7 @@ class RetainingQueue(Protocol):
 
 
 class Retention:
-    """Deletes messages of one queue when they are older than its retention period. Their age counts from their send.
+    """Deletes messages of one queue when they were sent longer ago than its retention period.
 
     Only the oldest message has a timer, so a change of the retention period changes one timer.
     """

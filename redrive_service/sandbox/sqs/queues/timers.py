@@ -7,7 +7,7 @@ on calls that changed something, not on when other calls read the state.
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-# The heap is rebuilt when cancelled timers outnumber the others by this. Few, because cancelled timers hold messages.
+# The heap is rebuilt when it has this many more cancelled timers than others. Few, because each keeps its message.
 _SLACK: Final = 64
 
 

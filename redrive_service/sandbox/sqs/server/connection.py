@@ -15,15 +15,15 @@ from redrive_service.sandbox.sqs.server.http_head import (
     unreadable,
 )
 
-LARGEST_HEAD: Final = 64 * 1024
+LARGEST_HEAD: Final = 64 * 1024  # bytes of a request line with its headers
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 # Bytes of the read buffer. Without it, asyncio would allocate 256 KiB for every read.
 _INBOX: Final = 64 * 1024
 # If the server closed a connection while the client still sends, the client could lose the answer. So after the last
-# answer, the server reads up to this many bytes for this many seconds.
+# answer, the server reads on, up to this many bytes, for this many seconds.
 LARGEST_REST: Final = LARGEST_BODY
-LONGEST_REST: Final = 5.0
+LONGEST_REST: Final = 5.0  # seconds
 _PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS sets POLLHUP
 
 
@@ -114,7 +114,7 @@ class Connection(asyncio.BufferedProtocol):
             self._stuffed = False
             transport.resume_reading()
         if not keep_alive:
-            self._say_goodbye(transport)
+            self._end_connection(transport)
         elif not self._looping:
             self._work()
 
@@ -131,7 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         poll.register(self._transport.get_extra_info("socket").fileno(), _PEER_LEFT)
         return bool(poll.poll(0))
 
-    def _say_goodbye(self, transport: asyncio.Transport) -> None:
+    def _end_connection(self, transport: asyncio.Transport) -> None:
         """Send nothing more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
         self._rest = LARGEST_REST
         self._buffer.clear()
@@ -178,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
                 return None
             self._missing = head.length
             if b"expect" in head.headers:
-                self._encourage(head)
+                self._send_continue(head)
         if head.status == TOO_LARGE:
             return self._skip_body(head)
         if len(self._buffer) < head.length:
@@ -208,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
         del self._buffer[:skipped]
         return None if self._missing else HttpRequest(head, b"")
 
-    def _encourage(self, head: Head) -> None:
+    def _send_continue(self, head: Head) -> None:
         expected = head.headers[b"expect"].lower() == b"100-continue"
         if expected and len(self._buffer) < head.length and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -24,7 +24,7 @@ class Exchange:
 
     `asked`: the parameters that the client sent. `parameters`: the parameters that are executed, which a fault may have
     changed. `fault`: the kind of the fault that affected the call. `refused`: the batch entries that the fault let
-    fail. `silent`: whether the call gets no answer.
+    fail. `silent`: whether the call gets no answer. `address`: the beginning of queue URLs in the answer.
     """
 
     connection: Connection

@@ -22,8 +22,8 @@ _OWN_FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
 }
 _LOWEST_STATUS: Final = 400
 _HIGHEST_STATUS: Final = 599
-_LONGEST_VISIBILITY: Final = 43_200
-_LONGEST_DELAY: Final = 60_000
+_LONGEST_VISIBILITY: Final = 43_200  # seconds
+_LONGEST_DELAY: Final = 60_000  # milliseconds
 
 
 class FaultIsUnusable(Exception):
@@ -34,7 +34,8 @@ class FaultIsUnusable(Exception):
 class Fault:
     """One fault of the plan. The first `after` matching calls succeed, the next `times` calls fail (None: all).
 
-    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`.
+    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`. `matched`, `fired`: how
+    many calls matched, and failed, so far. `given`: the fault as the test sent it.
     """
 
     kind: str
@@ -49,9 +50,9 @@ class Fault:
     milliseconds: int = 0
     jitter: int = 0
     positions: tuple[int, ...] = ()
-    seen: int = 0
+    matched: int = 0
     fired: int = 0
-    told: Mapping[str, object] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
 
     def matches(self, action: str, queue: str | None) -> bool:
         """Return whether this fault applies to a call of this action on this queue."""
@@ -65,8 +66,8 @@ class Fault:
         """Count a matching call. Return whether the fault affects the call."""
         if self.times is not None and self.fired >= self.times:
             return False
-        self.seen += 1
-        if self.seen <= self.after:
+        self.matched += 1
+        if self.matched <= self.after:
             return False
         self.fired += 1
         return True
@@ -97,7 +98,7 @@ class FaultPlan:
 
     def shown(self) -> list[dict[str, object]]:
         """Return the faults as they were given, each with `fired`, the number of calls that failed."""
-        return [{**fault.told, "fired": fault.fired} for fault in self._faults]
+        return [{**fault.given, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
         """Return the fault that affects a call that has just arrived; None: no fault does."""
@@ -114,24 +115,24 @@ class FaultPlan:
         return None
 
 
-def read_fault(position: int, told: object) -> Fault:
+def read_fault(position: int, given: object) -> Fault:
     """Return the fault at `position` of a plan, from its JSON value. Raises FaultIsUnusable if it is invalid."""
     where = f"Fault {position}"
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")
-    kind = told.get("kind")
+    kind = given.get("kind")
     if not isinstance(kind, str) or kind not in ON_ARRIVAL | ON_HAND_OUT:
         raise FaultIsUnusable(f"{where}: kind must be one of {', '.join(sorted(ON_ARRIVAL | ON_HAND_OUT))}.")
     own = _OWN_FIELDS.get(kind, {})
     known = {"kind", "action", "queue", "times", "after", *own}
-    unknown = sorted(set(told) - known)
+    unknown = sorted(set(given) - known)
     if unknown:
         raise FaultIsUnusable(f"{where}: {kind} has no field {unknown[0]!r}; it has {', '.join(sorted(known))}.")
-    values = {name: value for name, value in {**own, **told}.items() if value is not None}
+    values = {name: value for name, value in {**own, **given}.items() if value is not None}
     _check_numbers(where, values)
     _check_texts(where, values)
     values["positions"] = _read_positions(where, values.get("positions", ()))
-    return Fault(**values, told=told)
+    return Fault(**values, given=given)
 
 
 def _check_numbers(where: str, values: Mapping[str, object]) -> None:

@@ -15,7 +15,10 @@ _REQUEST_LINE_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Request line and headers; names are in lower case. `trouble`: why the request cannot be served, or empty."""
+    """Request line and headers; names are in lower case. `trouble`: why the request cannot be served, or empty.
+
+    `status`: status of the answer to such a request. `length`: bytes of the body.
+    """
 
     method: bytes = b""
     target: bytes = b""

@@ -76,9 +76,9 @@ class LongPolling:
         dues = [due for due in (self._room.next_deadline(), self._server.core.next_due()) if due is not None]
         if self._room and dues:
             delay = max(min(dues) - self._server.clock.now(), _SHORTEST_SLEEP)
-            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+            self._alarm = asyncio.get_running_loop().call_later(delay, self._on_alarm)
 
-    def _ring(self) -> None:
+    def _on_alarm(self) -> None:
         self._alarm = None
         now = self._server.clock.now()
         self._server.core.advance(now)

@@ -15,7 +15,7 @@ from redrive_service.sandbox.sqs.server.server import SqsServer
 
 _PREFIX: Final = b"/_sandbox/"
 _MOST_DIGITS: Final = 18
-_LONGEST_ADVANCE: Final = 100 * 365 * 86_400
+_LONGEST_ADVANCE: Final = 100 * 365 * 86_400  # seconds: 100 years
 
 
 class _Unusable(Exception):

@@ -50,12 +50,12 @@ class SqsServer:
             exchange.asked = exchange.parameters = read_parameters(exchange.body)
             exchange.queue = queue_named_in(exchange.parameters)
             fault = self.faults.on_arrival(exchange.action, exchange.queue) if self.faults else None
-            wanted = fault is None or self._let_through(exchange, fault)
+            wanted = fault is None or self._apply_fault(exchange, fault)
         except SqsError as error:
             self._refuse(exchange, error, Record())
         else:
             if wanted:
-                self._go_on(exchange)
+                self._perform_or_wait(exchange)
 
     # -- for the control routes
 
@@ -70,7 +70,7 @@ class SqsServer:
                 exchange.connection.drop()
             else:
                 exchange.fault = None
-                self._go_on(exchange)
+                self._perform_or_wait(exchange)
 
     def advance_clock(self, seconds: float) -> float:
         """Move the clock forward, execute the timed events that are due, and return the clock's time."""
@@ -92,11 +92,11 @@ class SqsServer:
 
     # -- one call
 
-    def _go_on(self, exchange: Exchange) -> None:
+    def _perform_or_wait(self, exchange: Exchange) -> None:
         if not self.perform(exchange):
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
-    def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
+    def _apply_fault(self, exchange: Exchange, fault: Fault) -> bool:
         """Apply a fault to a call that has just arrived. Return whether the call must still be executed.
 
         Raises:
@@ -106,10 +106,10 @@ class SqsServer:
         if fault.kind == "error":
             raise SqsError.from_code(fault.code, fault.message, fault.status)
         if fault.kind == "partial":
-            return self._strike_entries(exchange, fault)
+            return self._fail_entries(exchange, fault)
         if fault.kind == "delay":
             late = max(0.0, fault.milliseconds + self._dice.uniform(-fault.jitter, fault.jitter)) / 1000
-            asyncio.get_running_loop().call_later(late, self._go_on, exchange)
+            asyncio.get_running_loop().call_later(late, self._perform_or_wait, exchange)
             return False
         if fault.kind == "accept_then_timeout":
             exchange.silent = True
@@ -123,7 +123,7 @@ class SqsServer:
             self._hang(exchange)
         return False
 
-    def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
+    def _fail_entries(self, exchange: Exchange, fault: Fault) -> bool:
         """Remove from a batch request the entries that a partial fault lets fail. Return whether entries are left."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
@@ -138,12 +138,12 @@ class SqsServer:
     def perform(self, exchange: Exchange) -> bool:
         """Execute a call and answer it. Return False if it is a receive that found no message and may wait."""
         now = self.clock.now()
-        if self.faults and exchange.action == RECEIVE and self._comes_back_empty(exchange, now):
+        if self.faults and exchange.action == RECEIVE and self._apply_receive_fault(exchange, now):
             return True
         try:
             answer = self.core.handle(exchange.action, exchange.parameters, now=now, address=exchange.address)
         except SqsError as refusal:
-            self._keep(exchange, now)
+            self._write_to_journal(exchange, now)
             self._refuse(exchange, refusal, self.core.record)
             return True
         except Exception:  # noqa: BLE001 - a bug here is an InternalError for the client, never a closed connection
@@ -152,7 +152,7 @@ class SqsServer:
             self._refuse(exchange, SqsError("InternalError", sentence, 500), self.core.record)
             return True
         record = self.core.record
-        self._keep(exchange, now)
+        self._write_to_journal(exchange, now)
         if record.wait and not answer:
             if record.dead_lettered:
                 self._log(exchange, None, None, record)
@@ -160,7 +160,7 @@ class SqsServer:
         self._reply(exchange, answer, record)
         return True
 
-    def _comes_back_empty(self, exchange: Exchange, now: float) -> bool:
+    def _apply_receive_fault(self, exchange: Exchange, now: float) -> bool:
         """Apply a fault to a receive that has messages to return. Return whether it was answered without messages."""
         if not self.core.could_hand_out(exchange.queue or "", now=now):
             return False
@@ -205,7 +205,7 @@ class SqsServer:
         self._hanging = [hanging for hanging in self._hanging if not hanging.connection.gone]
         self._hanging.append(exchange)
 
-    def _keep(self, exchange: Exchange, now: float) -> None:
+    def _write_to_journal(self, exchange: Exchange, now: float) -> None:
         if self._journal is not None and self.core.record.changed:
             self._journal.keep(now, exchange.action, exchange.body)
             if self._journal.has_grown():

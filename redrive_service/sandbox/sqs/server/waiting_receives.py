@@ -30,7 +30,7 @@ class WaitingReceives:
         return self._present > 0
 
     def enter(self, exchange: Exchange, queue: str, deadline: float) -> None:
-        """Add a receive that begins to wait."""
+        """Add a receive that waits until `deadline`, in seconds of the server's clock."""
         waiter = WaitingReceive(exchange, queue, deadline)
         self._entered += 1
         self._present += 1

@@ -18,7 +18,7 @@ from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.storage.frames import FrameIsDamaged, frame_of, read_frames
 from redrive_service.sandbox.sqs.storage.snapshot import SnapshotIsUnusable, read_snapshot, write_snapshot
 
-_SMALLEST_BOUND: Final = 64 * 1024 * 1024
+_SMALLEST_BOUND: Final = 64 * 1024 * 1024  # bytes of a journal, below which it is not replaced by a snapshot
 _FILE: Final = re.compile(r"(snapshot|journal)-(\d{8})")
 
 

@@ -11,7 +11,7 @@ from redrive_service.sandbox.sqs.core import LocalSqs
 HEADLINE: Final = b"local SQS snapshot 2\n"
 _CHECKSUM_FORM: Final = b"%08x\n"
 _CHECKSUM_WIDTH: Final = 9
-_PIECE: Final = 1024 * 1024
+_PIECE: Final = 1024 * 1024  # bytes that are read at once
 _UNREADABLE: Final = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError)
 _OURS: Final = "redrive_service.sandbox.sqs."
 _THEIRS: Final = frozenset({("collections", "deque"), ("random", "Random")})

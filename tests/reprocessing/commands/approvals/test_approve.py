@@ -73,7 +73,7 @@ def test_a_run_is_started_by_rerun_only_with_an_approval(ask: Ask) -> None:
 
 def test_the_limit_for_all_is_set_by_one_and_lifted_by_two(ask: Ask) -> None:
     said = ask("require_approvals", "--above", "100", "--reason", "policy", "--confirm")
-    assert said == "Second person needed: above 100 messages. Before: only where a DLQ says so.\n"
+    assert said == "Second person needed: above 100 messages. Before: only for DLQs with a limit of their own.\n"
     assert "needs a second person" in refusal("require_approvals", "--off", *ANN, "--confirm")
     assert ApprovalDefault.objects.get().above == 100
     ask("approve", str(Approval.objects.get().pk), *BOB, "--confirm")

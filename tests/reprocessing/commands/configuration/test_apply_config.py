@@ -324,7 +324,10 @@ def test_values_of_the_wrong_shape_are_refused_where_they_are(write: Write) -> N
     target = 'targets."https://shop.example.com/orders"'
     assert [line.removeprefix(path) for line in refusal("apply_config", path).splitlines()] == [
         ":3: dlqs.orders.url: It must be one value, not a list or mapping.",
-        ":4: dlqs.orders.sources: It must be a mapping from the ARN of each source to its target, or to: itself.",
+        (
+            ":4: dlqs.orders.sources: It must be a mapping from the ARN of each source to its target, or to the word "
+            "itself."
+        ),
         ":5: dlqs.empty: It needs the key url.",
         ":6: rules: It must be a mapping from the name of each rule to its settings.",
         f":9: {target}.health_checks.0: It must be a mapping with one of the keys http, alarm, max_depth, max_age.",

@@ -312,7 +312,7 @@ WHOLE, NUMBER = "is not a whole number", "is not a number"
             ("--breaker-cooldown", "on"), ("--give-up-after", "0"),
         )),
         (("--crontab", "* * * *"), "is not a schedule"),
-        (("--crontab", "0 0 31 2,4 *"), "has no next time, because no such month has that day"),
+        (("--crontab", "0 0 31 2,4 *"), "never occurs, because none of its months has that day"),
         (("--crontab", "61 * * * *"), "is not a schedule"),
         (("--every", "5", "--crontab", "* * * * *"), "not allowed with argument"),
         (("--mode", "auto"), "invalid choice"),

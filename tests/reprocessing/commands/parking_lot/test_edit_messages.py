@@ -50,7 +50,7 @@ def _acting(said: str) -> list[str]:
 def test_a_dry_run_says_what_fits_and_what_does_not_and_edits_nothing(lot: list[Letter], ask: Ask) -> None:
     said = ask("edit_messages", "orders", *WHY)
     assert "add /notes/-" in said
-    assert "The patch fits 2 of 3. After it, they stay parked." in said
+    assert "The patch fits 2 of 3 messages. Edited messages stay parked." in said
     assert f"  1 not changed, since it is not JSON: {lot[2].message_id}" in said
     assert "secret" not in said
     assert (Revision.objects.count(), BulkAction.objects.count(), AuditEntry.objects.count()) == (0, 0, 0)
@@ -122,7 +122,7 @@ def test_a_file_is_read_and_edited_messages_are_released(lot: list[Letter], ask:
     file = tmp_path / "patch.json"
     file.write_text(PATCH)
     said = ask("edit_messages", "orders", "--key", "a", "--patch", str(file), "--release", "--reason", "mended")
-    assert "After it, they are released." in said
+    assert "Edited messages are released." in said
     ask(*_acting(said))
     assert set(Letter.objects.filter(ordering_key="a").values_list("state", flat=True)) == {"waiting"}
 

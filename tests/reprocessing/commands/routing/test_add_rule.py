@@ -29,7 +29,7 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
     assert "  bad (quarantine) would act on 1 message (1 queued)" in said
     assert "    matching, but already finished: 1 message (1 delivered)" in said
     assert f"    such as {waiting.message_id}" in said
-    assert said.endswith("This was a dry run: bad, for messages of every DLQ, is made with --confirm.\n")
+    assert said.endswith("This was a dry run: bad, for messages of every DLQ, is added with --confirm.\n")
     assert not Rule.objects.exists()
     assert not Rulebook.objects.exists()
 
@@ -41,7 +41,7 @@ def test_confirmed_it_is_made_and_decides_nothing_before_it_is_enabled(ask: Ask)
         False, ["body:kind equals bad"], "quarantine", 100, "ann",
     )  # fmt: skip
     assert said.endswith(
-        "bad is made. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n"
+        "bad is added. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n"
     )
     review = AuditEntry.objects.get()
     assert (review.act, review.rule, review.by, review.reason) == ("added", rule, "ann", "bad tenant")
