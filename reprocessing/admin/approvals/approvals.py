@@ -36,7 +36,7 @@ from reprocessing.store.approvals import people, requests
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
-#: A person with this permission, and the permission that the deed needs, may do a requested deed without approval.
+#: A person with this permission, and with the permission for a requested action, may do the action without approval.
 ACT_ALONE: Final = "reprocessing.act_alone"
 
 
@@ -80,7 +80,7 @@ class Approvals(RecordsAdmin):
     list_display = ("id", "state", "title", "messages", "by", "asked_at", "expires_at", "decided_by")
     list_filter = ("state",)
     labels = {  # noqa: RUF012  # Django's own way
-        "title": "Deed", "by": "Requested by", "asked_at": "Requested at", "expires_at": "Expires at",
+        "title": "Action", "by": "Requested by", "asked_at": "Requested at", "expires_at": "Expires at",
         "decided_by": "Decided by", "decision_reason": "Reason of the decision", "messages": "Messages",
         "outcome": "Result",
     }  # fmt: skip
@@ -132,7 +132,7 @@ _SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
 def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """Return whether this person may make this decision about the request.
 
-    The person needs the permission of the requested deed. Whoever made the request may always decline the request.
+    The person needs the permission for the requested action. The person who made the request may always decline it.
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
@@ -157,7 +157,7 @@ def _question(approval: int, choice: _Choice) -> Question:
     return Question(
         title=f"{choice.label}: {row.title}",
         button=choice.label,
-        says=(choice.says, *([f"It is void: {changed}"] if changed else [])),
+        says=(choice.says, *([f"The request is void: {changed}"] if changed else [])),
         seen=str(approval),
         back=reverse("admin:reprocessing_approval_change", args=[approval]),
         about=str(row),
@@ -208,9 +208,9 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
 
 
 def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpResponse:
-    """Show the patch of a requested bulk edit, which messages it fits, and what it changes in some of them.
+    """Show the patch of a requested bulk edit, to which messages it can be applied, and what it changes in some.
 
-    Values in the patch are shown if the person may reveal masked values, or if the messages have none.
+    Values in the patch are shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
     sieve, wanted = MessageFilter.read(deed.arguments["filter"]), BulkEdit.read(deed.arguments)
     found = edit_examples.check(sieve, wanted)

@@ -1,4 +1,4 @@
-"""The line of figures at the top of the dashboard, such as "Needs review". Each figure links to its DLQs."""
+"""The line of figures at the top of the dashboard, such as "Needs review". Each figure links to its DLQs in the table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def _sum(  # noqa: PLR0913  # each by its name
     found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *,
     part: str, mood: str = "",
 ) -> Figure:  # fmt: skip
-    """Return the sum of a count. It links to the DLQs that are counted; of a single DLQ, to the part with the count."""
+    """Return the sum of a count over these DLQs. It links to the table of the DLQs whose count is not 0.
+
+    If only one DLQ has a count, the figure links to the DLQ's page. `part`: HTML id of the count on that page.
+    """
     counted = [row for row in found if count(row)]
     total = sum(count(row) for row in counted)
     address = f"{_page(counted[0])}#{part}" if len(counted) == 1 else _table(state=state, sort=sort)

@@ -88,6 +88,7 @@ class Chart:
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
         now: the time of the counts. The page requests the chart less often than the figures above it.
         is_young: whether the chart covers less than 24 hours, because there were no earlier messages.
+        left, base: coordinates of the axes' crossing point. `label_y`: y coordinate of the hours' labels.
     """
 
     dlq: int | None

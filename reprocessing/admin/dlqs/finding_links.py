@@ -22,8 +22,8 @@ _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: For each command that a page replaces: model, text of the link, pattern of URL names, and the URL name's end for the
-#: page that changes a row.
+#: For each command that a page of the admin replaces: model, text of the link, pattern of the page's URL name, and the
+#: word in the pattern's place for the page that changes a row.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),

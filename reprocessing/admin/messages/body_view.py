@@ -98,7 +98,7 @@ def command(letter: Letter, held: ViewedContent) -> Command | None:
 
 
 def tree(body: bytes) -> Tree | None:
-    """Return a body as a tree; None: it is no JSON object or list."""
+    """Return a body as a tree; None: the body is not a JSON object or list."""
     if body.lstrip()[:1] not in {b"{", b"["} or body.startswith(BOM_UTF8):
         return None
     document = json_view.read(body)
@@ -146,7 +146,7 @@ def _headers(letter: Letter, target: Target, held: ViewedContent) -> tuple[tuple
 
 
 class _Growing:
-    """Collect the rows of a tree until it is full."""
+    """Collect the rows of a tree until the tree has its maximum size."""
 
     def __init__(self) -> None:
         self._tree, self._bytes, self._open = Tree(), 0, list[dict[str, Any]]()

@@ -1,7 +1,7 @@
 """The pages that edit a parked message: first the form, then a preview of the changes, which asks for the reason.
 
-The state that the form showed and the edited message travel in signed hidden fields, not in the session. The form shows
-the payload, so the audit log records who opens the form.
+Signed hidden fields, not the session, carry the edited message and the state that the form showed. The form shows the
+payload, so the audit log records who opens the form.
 """
 
 from __future__ import annotations

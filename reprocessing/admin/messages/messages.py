@@ -135,7 +135,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return template values for a discarded message: `deeds` (its actions) and `letters` (a hidden field)."""
+        """Return the template values `deeds` (actions) and `letters` (a hidden field) if the message is discarded."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}

@@ -101,7 +101,7 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
         yield Event(
             letter.grouped_at, "Assigned to a failure group", note=str(letter.group.shown), address=group_address
         )
-    earlier = f"Other tools had sent it again {letter.earlier} times before." if letter.earlier else ""
+    earlier = f"Other tools had redriven it {letter.earlier} times before." if letter.earlier else ""
     yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
     yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
 
@@ -181,7 +181,10 @@ def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int])
 
 
 def _followed(attempt: Attempt, later: Attempt | None, letter: Letter, ends: Sequence[datetime]) -> str:
-    """Return what followed from an attempt. A later release does not change that the attempt ended in parking."""
+    """Return in words what happened after an attempt, before the next one.
+
+    `later`: the next attempt; None: there is none. `ends`: see `_ends_of_parking`.
+    """
     parts = []
     if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:
         parts.append(f"came back at {attempt.returned_at:%Y-%m-%d %H:%M:%S} UTC")

@@ -36,8 +36,9 @@ def how_attempts_end(letter: Letter) -> str:
         ends = "The DLQ's setting give-up-after is off, so no time ends these attempts."
     else:
         ends = (
-            f"After {duration(dlq.give_up_after)} without a success at the target, and while the run has no message "
-            "for another target, the message is parked if no other message waits for the target; else the run pauses."
+            f"After {duration(dlq.give_up_after)} without a success at the target, the message is parked if no other "
+            "message waits for the target; else the run pauses. Neither happens while the run has messages for another "
+            "target."
         )
     return (
         f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "

@@ -27,7 +27,10 @@ _SAMPLE: Final = 20  #: max messages that the page shows as examples
 
 
 def of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about the form's messages that have the required state: number, reasons, examples."""
+    """Return template values about the form's messages that have the required state: number, reasons, examples.
+
+    `strays`: how many have no ordering key, because the key is missing or cannot be read.
+    """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))

@@ -48,8 +48,8 @@ _VALID: Final = 12 * 3_600
 _OLD: Final = "Nothing was done: this page is too old, or belongs to somebody else. Select the messages again."
 _LOOKED: Final = "Previewed an edit of many messages."
 _MASKED: Final = (
-    "An edit could reveal masked values of these messages. It needs the permission to reveal masked values. Or narrow "
-    "the filter to a DLQ without masked fields."
+    "An edit could reveal masked values of these messages, so it needs the permission to reveal masked values. Or "
+    "filter by a DLQ without masked fields."
 )
 
 
@@ -67,7 +67,7 @@ class _Page:
 
     @property
     def back(self) -> str:
-        """Return the URL of the list."""
+        """Return the URL of the list with this filter, without a selection."""
         return message_list.address_of(replace(self.sieve, letters=None))
 
 

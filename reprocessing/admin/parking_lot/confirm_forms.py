@@ -27,7 +27,7 @@ from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import assignment
 
-_PEOPLE = 500
+_PEOPLE = 500  # max users that the form offers as assignees
 _A_YEAR = timedelta(days=366)
 #: Values of `DecisionForm.how`: a release also asks for a time (`AT`), or for a target and an optional time (`TO`).
 AT, TO = "at", "to"
@@ -137,7 +137,7 @@ class DecisionForm(FilterForm):
 
     @property
     def since(self) -> datetime | None:
-        """Return when the page that is made now was opened; None: it is not known."""
+        """Return the time in the field `opened`, also before the form is checked; None: it has no valid time."""
         try:
             return datetime.fromisoformat(str(self["opened"].value())).astimezone(UTC)
         except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Preview an edit of many messages: which messages its patch fits, and what it changes in some of them."""
+"""Preview an edit of many messages: to which its patch can be applied, and what it changes in some."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES: Final = 3
 
 
 def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
-    """Preview an edit in the newest messages that a filter matches: how many it fits, and examples.
+    """Preview an edit of the newest messages that a filter matches: how many it can change, and examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.
@@ -44,7 +44,8 @@ def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: i
 
     `count`: how many messages match the filter.
     """
-    examples = dict(Letter.objects.filter(pk__in=[one for *_, one in found.unfit]).values_list("pk", "message_id"))
+    ids = [letter for *_, letter in found.unfit]
+    examples = dict(Letter.objects.filter(pk__in=ids).values_list("pk", "message_id"))
     return {
         "operations": operations_of(patch),
         "found": found,

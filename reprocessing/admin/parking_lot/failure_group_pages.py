@@ -1,4 +1,4 @@
-"""The list of failure groups, and the page of a group, on which a person sets its status and note."""
+"""The list of failure groups, and the page of a group, on which a person sets its status, assignee and note."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 #: Max messages and max audit entries on the page of a group.
 LETTERS, REVIEWS = 50, 20
 _LONGEST_NOTE: Final = 4_000
-#: Actions in the audit log that changed the status or the note of a group.
+#: Actions in the audit log that changed the status, assignee or note of a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
@@ -75,7 +75,7 @@ class StatusForm(forms.Form):
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse a form that changes neither status nor note."""
+        """Return the entered values. Refuse a form that changes neither status, assignee nor note."""
         given: dict[str, Any] = self.cleaned_data
         if all(name in given and given[name] == given.get(f"seen_{name}") for name in ("status", "note", "to")):
             raise forms.ValidationError("Nothing was changed: status, assignee and note are the same as before.")
@@ -129,11 +129,11 @@ class Groups(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the page of a group; after its form is submitted, set the group's status and note."""
+        """Show the page of a group; after its form is submitted, set status, assignee and note."""
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may change the status and the note of failure groups."""
+        """Return whether this person may change the status, assignee and note of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _merge(self, request: HttpRequest) -> HttpResponse:

@@ -27,12 +27,15 @@ _COLUMNS: Final = (
     ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
 )  # fmt: skip
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
-_HEIGHT: Final = 20  # of a sparkline: each bar is 3 wide, with a gap of 1
+_HEIGHT: Final = 20  # SVG units: of a sparkline; each bar is 3 units wide, with a gap of 1
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored."""
+    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored.
+
+    `days`: whether the sparklines show 14 days, not 24 hours.
+    """
 
     dlq: int | None = None
     status: str | None = None
@@ -115,7 +118,7 @@ def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
     for step, n in enumerate(counts):
         high = max(2, round(_HEIGHT * n / most)) if n else 0
         bars += [f"M{step * 4} {_HEIGHT}v-{high}h3v{high}z"] if high else []
-    said = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, {most:,} at most in one"
+    said = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, at most {most:,} in one {unit[:-1]}"
     return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": said}
 
 

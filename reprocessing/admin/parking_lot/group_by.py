@@ -39,7 +39,7 @@ _LONGEST_SHOWN: Final = 200
 
 
 class GroupForm(forms.Form):
-    """The form that asks for the field."""
+    """The form that asks for the field by which messages are grouped."""
 
     by = forms.CharField(
         label="Field", max_length=300,

@@ -33,13 +33,14 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.safety import stops
 
-_NAMED: Final = 20  #: max skipped messages that are named after a decision
+_NAMED: Final = 20  #: after a decision, max skipped messages that the page names
 _DONE: Final = {
     DecisionKind.RELEASE: "released", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
 #: Actions that leave a message's state unchanged, so that they never explain why another action skipped the message.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
+#: Actions of `_BESIDE` that do explain why a decision of the same kind skipped the message.
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 

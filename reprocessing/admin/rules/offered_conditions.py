@@ -1,7 +1,8 @@
 """Fields and values of a DLQ's newest messages, offered as conditions of a rule.
 
 Everybody who may see messages is offered names of fields. Values are offered only on request, to people who may see
-payloads. The audit log records the request, and masked values stay masked. Encrypted messages are read only then.
+payloads. The audit log records the request, and masked values stay masked. Without a request, encrypted messages are
+not read.
 """
 
 from __future__ import annotations

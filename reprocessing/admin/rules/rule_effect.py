@@ -57,6 +57,7 @@ def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int
     """Return, as template values, what an incomplete rule would do to recent messages. Nothing is sent to AWS.
 
     `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
+    `sees`: returns whether the person may see all values in the messages of a DLQ (of all DLQs, if its id is None).
     """
     action = Action(given.get("action") or Action.QUARANTINE)
     position = given.get("position", row.position if row else 100)

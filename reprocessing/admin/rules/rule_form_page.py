@@ -62,7 +62,7 @@ class _RulePage:
         self.builder = condition_builder.read(self.sent, otherwise)
 
     def answer(self) -> HttpResponse:
-        """Return the page, only its part with the effect of the conditions, or the redirect after saving."""
+        """Return the page; or only its part with the effect of the conditions; or, after saving, the redirect."""
         do = self.sent.get("do")
         fills = "example" in self.sent or (self.source is not None and do == "fill")
         rearranges = fills or bool(condition_builder.BUTTONS & self.sent.keys())

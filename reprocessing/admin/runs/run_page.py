@@ -35,6 +35,7 @@ from reprocessing.store.safety import stops
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that the page shows.
 _REVIEWS: Final = 20
+#: States in which an open page refreshes itself.
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 #: Kinds of reasons why a run waits that need the attention of a person.
 _GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)

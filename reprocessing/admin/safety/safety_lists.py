@@ -44,9 +44,9 @@ class Breakers(ReadOnlyAdmin):
     ordering = ("id",)
     sortable_by = ()
     field_help: ClassVar[Mapping[str, str]] = {
-        "canary_until": "The next canary is sent as soon as the outcome of this canary is known, and at this time if "
-        "the outcome stays unknown. A canary that the target accepted is awaited for one hour after its outcome is "
-        "due. The max cooldown does not limit this time.",
+        "canary_until": "The next canary is sent as soon as the outcome of this canary is known; if it stays unknown, "
+        "at this time. If the target accepted the canary, this time is one hour after its outcome is due. The max "
+        "cooldown does not limit this time.",
     }
 
     def pages(self) -> Iterable[Page]:

@@ -16,7 +16,7 @@ _PRESUMED_VALUES: Final = {"0": False, "1": True}
 
 
 def named_state(asked: dict[str, str]) -> str:
-    """Return the name of the state that both parameters, state and presumed, select together; empty: only one does."""
+    """Return the state's name if the URL selects delivered messages by `presumed`, too; empty: it does not."""
     presumed = _PRESUMED_VALUES.get(asked.get(PRESUMED, ""))
     if presumed is None or asked.get(STATE) != LetterState.DELIVERED:
         return ""

@@ -130,7 +130,10 @@ class KeysetList(ChangeList):
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
-    """Return the `size` newest rows with ids below `after` (if it is an id), and the next `after`; None: last page."""
+    """Return the `size` newest rows, and the value of `after` for the next page; None: this is the last page.
+
+    `after`: only rows with smaller ids; a text that is not an id: all rows.
+    """
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
     return found[:size], found[size - 1].pk if len(found) > size else None
