@@ -186,19 +186,19 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
         deed = requests.deed_of(row)
         if PATCH in deed.arguments:
             return _bulk_difference(request, row, deed)
-        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
+        current = message_edits.read_letter(row.letters[0]) if row.letters else None
     except PayloadUnreadable as error:
         raise Http404(str(error)) from error
-    if deed.body is None or deed.attributes is None or stand is None:
+    if deed.body is None or deed.attributes is None or current is None:
         raise Http404
     AuditEntry.objects.create(
-        act=AuditAct.REVEALED, letter_id=stand.letter_id, dlq_id=stand.dlq_id, by=request.user.get_username(),
+        act=AuditAct.REVEALED, letter_id=current.letter_id, dlq_id=current.dlq_id, by=request.user.get_username(),
         reason=f"Looked at the edit of approval {approval}.",
     )  # fmt: skip
-    dlq = DeadLetterQueue.objects.get(pk=stand.dlq_id)
+    dlq = DeadLetterQueue.objects.get(pk=current.dlq_id)
     shown = (
         viewed_content.masked(dlq, body, unpack_attributes(attributes))
-        for body, attributes in ((stand.body, stand.attributes), (deed.body, deed.attributes))
+        for body, attributes in ((current.body, current.attributes), (deed.body, deed.attributes))
     )
     before, after = ((found.body, found.attributes) for found in shown)
     context = admin.site.each_context(request) | {

@@ -57,9 +57,9 @@ class DlqCard:
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
-        causes: the open failure groups with the most messages.
-        more_causes: number of open failure groups that are not in `causes`.
-        in_sight: number of captured messages whose copies in SQS are visible again.
+        groups: the open failure groups with the most messages.
+        more_groups: number of open failure groups that are not in `groups`.
+        visible_copies: number of captured messages whose copies in SQS are visible again.
         unplanned: number of captured messages that are not sent until a person starts a run.
     """
 
@@ -74,10 +74,10 @@ class DlqCard:
     parked: tuple[Count, ...]
     finished: tuple[Count, ...]
     runs: tuple[OpenRun, ...]
-    ways: tuple[TargetStatus, ...]
-    causes: tuple[Count, ...]
-    more_causes: int = 0
-    in_sight: int = 0
+    targets: tuple[TargetStatus, ...]
+    groups: tuple[Count, ...]
+    more_groups: int = 0
+    visible_copies: int = 0
     unplanned: int = 0
 
     @property
@@ -86,22 +86,22 @@ class DlqCard:
         return tuple(run for run in self.runs if run.state == RunState.PAUSED and run.unfinished)
 
     @property
-    def at_rest(self) -> int:
+    def waiting_for_run(self) -> int:
         """Return how many messages wait until a person starts or resumes a run, at most 10,000 of each run."""
         return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:
         """Return how many messages need a person: parked, or waiting for a start or resume."""
-        return sum(count.n for count in self.parked) + self.at_rest
+        return sum(count.n for count in self.parked) + self.waiting_for_run
 
     @property
     def uncaptured(self) -> int:
         """Return how many messages in SQS are not captured, in a DLQ that is not captured automatically."""
-        return dlq_status.uncaptured(self.watch, self.in_sight)
+        return dlq_status.uncaptured(self.watch, self.visible_copies)
 
     @property
-    def kept(self) -> str:
+    def deleted_after(self) -> str:
         """Return after what time SQS deletes a message of the DLQ, in words."""
         return f"{duration_in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
@@ -113,5 +113,7 @@ class DlqCard:
     @property
     def is_wary(self) -> bool:
         """Return whether messages are held back, need a person, or are not captured."""
-        is_held_back = any(way.alarming for way in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
+        is_held_back = any(way.alarming for way in self.targets) or any(
+            run.state == RunState.PAUSED for run in self.runs
+        )
         return is_held_back or self.waits_for_people > 0 or self.uncaptured > 0

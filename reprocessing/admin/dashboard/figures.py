@@ -1,4 +1,4 @@
-"""The line of figures at the top of the dashboard, such as "Needs review". Each figure links to its DLQs in the table."""
+"""The line of figures at the top of the dashboard, such as "Needs review". Each figure links to its DLQs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _PAGES: Final = {
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
     "add_rule": (Rule, "add a rule", "admin:reprocessing_rule_{}", "edit"),
 }
-_SAID: Final = re.compile(
+_MENTION: Final = re.compile(
     r"manage\.py (?P<command>add_dlq|add_target|add_rule)(?: (?P<name>(?!--)[^\s,;()]*[^\s,;().…]))?(?: …)?"
     r"|(?P<status>redrive_status)(?! --)"
     r"|--(?P<option>[a-z][a-z-]*[a-z])"
@@ -38,16 +38,16 @@ _SAID: Final = re.compile(
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
     """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands."""
-    told, end = [], 0
-    for found in _SAID.finditer(text):
-        told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
+    parts, end = [], 0
+    for found in _MENTION.finditer(text):
+        parts += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
         end = found.end()
-    return mark_safe("".join([*told, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
+    return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
 
 
 def named_fields(text: str, fields: Mapping[str, Field]) -> set[str]:
     """Return the names of those `fields` whose command-line option is in the text."""
-    options = (found["option"] for found in _SAID.finditer(text) if found["option"])
+    options = (found["option"] for found in _MENTION.finditer(text) if found["option"])
     return {name for name in (_field_of(option) for option in options) if name in fields}
 
 

@@ -109,7 +109,7 @@ def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
 
 
 def _both(request: HttpRequest, other: Letter, letter: Letter) -> tuple[ViewedContent, ViewedContent]:
-    pair = [show_payload.payload_to_send(one, request, show_payload.COMPARED_TWO) for one in (other, letter)]
+    pair = [show_payload.payload_to_send(message, request, show_payload.COMPARED_TWO) for message in (other, letter)]
     if pair[0] is None or pair[1] is None:
         raise NothingToCompare(_NO_BODY)
     return pair[0], pair[1]

@@ -96,11 +96,11 @@ class EditForms:
     """
 
     def __init__(
-        self, stand: EditableLetter, names: MarkNames, keys: SelectorsByPurpose, data: Mapping[str, Any] | None = None,
-        *,
+        self, current: EditableLetter, names: MarkNames, keys: SelectorsByPurpose,
+        data: Mapping[str, Any] | None = None, *,
         written: Alteration | None = None,
     ) -> None:  # fmt: skip
-        self._body, self._own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
+        self._body, self._own = bytes(current.body), unpack_attributes(bytes(current.attributes))
         self._names, self._keys = names, keys
         self.closed = edit_policy.why_not_editable(self._body, self._own)
         to = written or Alteration(self._body, self._own)

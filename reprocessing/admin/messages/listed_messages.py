@@ -75,7 +75,7 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
     except _NO_LIST:
         return ListPosition()
     end = suffix(request)
-    links = (reverse(f"admin:reprocessing_{model}_change", args=[one]) + end if one else "" for one in (before, after))
+    links = (reverse(f"admin:reprocessing_{model}_change", args=[pk]) + end if pk else "" for pk in (before, after))
     back = reverse(f"admin:reprocessing_{model}_changelist") + (f"?{asked.urlencode()}" if asked else "")
     return ListPosition(end, back, *links)
 
@@ -137,7 +137,10 @@ class MessageList(KeysetList):
             return found
         without = self.get_query_string({state_filter.STATE: None, state_filter.PRESUMED: None})
         both = {labels.column("state"), labels.column("presumed")}
-        return [*(one for one in found if one.label not in both), ActiveFilter(labels.column("state"), name, without)]
+        return [
+            *(other for other in found if other.label not in both),
+            ActiveFilter(labels.column("state"), name, without),
+        ]
 
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first."""

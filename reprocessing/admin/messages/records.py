@@ -67,7 +67,7 @@ class Sightings(RecordsAdmin):
 
 @admin.register(ParkingQueueMessage)
 class Notices(RecordsAdmin):
-    """The list of messages to parking queues: copies of parked messages, and notices after these are no longer parked."""
+    """The list of messages to parking queues: copies of parked messages, and notices when these are parked no more."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)

@@ -85,8 +85,11 @@ def history(
     decisions = list(letter.reviews.exclude(act__in=_VIEWS).order_by("-at", "-pk")[:MOST])
     events = [
         *_own_events(letter, decisions, group_address),
-        *(Event(one["attempt"].opened_at, f"Attempt {one['attempt'].no}", one["mood"], tried=one) for one in tries),
-        *(_edited(one["revision"]) for one in edits),
+        *(
+            Event(tried["attempt"].opened_at, f"Attempt {tried['attempt'].no}", tried["mood"], tried=tried)
+            for tried in tries
+        ),
+        *(_edited(edit["revision"]) for edit in edits),
         *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
     ]
     events.sort(key=lambda event: event.at, reverse=True)  # stable: events at equal times keep this order

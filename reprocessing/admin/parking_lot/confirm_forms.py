@@ -71,11 +71,11 @@ class DecisionForm(FilterForm):
         super().__init__(*args, **kwargs)
         self.deed = deed
         if deed is DecisionKind.RELEASE and how in {AT, TO}:
-            self.fields["due"] = _when(required=how == AT)
+            self.fields["due"] = _due_field(required=how == AT)
         if deed is DecisionKind.RELEASE and how == TO:
-            self.fields["target"] = _where(request)
+            self.fields["target"] = _target_field(request)
         if deed is DecisionKind.ASSIGN:
-            self.fields["to"] = _whom()
+            self.fields["to"] = _assignee_field()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
         if deed is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
@@ -144,7 +144,7 @@ class DecisionForm(FilterForm):
             return None
 
     @property
-    def stood(self) -> PageState:
+    def page_state(self) -> PageState:
         """Return the assignees that the page showed, and when the page was made."""
         return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
@@ -199,7 +199,7 @@ def filter_of_query(query: str) -> MessageFilter:
         raise InvalidFilter("The filter has too many parts. Open the list again.") from None
 
 
-def _when(*, required: bool) -> forms.DateTimeField:
+def _due_field(*, required: bool) -> forms.DateTimeField:
     return utc_datetime(
         "Not before (UTC)",
         "Until then, the messages and later messages of the same keys stay queued.",
@@ -208,7 +208,7 @@ def _when(*, required: bool) -> forms.DateTimeField:
     )
 
 
-def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
+def _target_field(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     watched = DeadLetterQueue.objects.values("arn")
     return forms.ModelChoiceField(
         visible_rows.rows(request, Target.objects.exclude(arn__in=watched).order_by("arn")),
@@ -217,7 +217,7 @@ def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     )
 
 
-def _whom() -> forms.ChoiceField:
+def _assignee_field() -> forms.ChoiceField:
     names = list(assignment.assignable_people().values_list("username", flat=True)[:_PEOPLE])
     return forms.ChoiceField(
         required=False, label="Assign to", choices=[("", "nobody"), *((name, name) for name in names)]

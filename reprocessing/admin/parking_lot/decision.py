@@ -122,7 +122,7 @@ def decide(  # noqa: PLR0913  # all are passed by name
     by: str,
     reason: str,
     arguments: Arguments | None = None,
-    stood: PageState | None = None,
+    page_state: PageState | None = None,
 ) -> Reviewed:
     """Act on the messages that a page showed, in one transaction. Skip messages that changed after the page was made.
 
@@ -134,10 +134,10 @@ def decide(  # noqa: PLR0913  # all are passed by name
         # Until the commit, the messages are locked: nobody else can park, edit or release them.
         decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
         left = _changed(seen, deed.state)
-        if deed is DecisionKind.ASSIGN and stood and stood.assigned is not None:
-            left |= _assigned(seen, stood.assigned, said.get("to", ""))
-        if deed is DecisionKind.NOTE and stood and stood.at is not None:
-            left |= _noted(seen, stood.at, by, reason)
+        if deed is DecisionKind.ASSIGN and page_state and page_state.assigned is not None:
+            left |= _assigned(seen, page_state.assigned, said.get("to", ""))
+        if deed is DecisionKind.NOTE and page_state and page_state.at is not None:
+            left |= _noted(seen, page_state.at, by, reason)
         return left, _act(deed, seen.keys() - left.keys(), by, reason, said)
 
     left, reviewed = rows.in_transaction(work)

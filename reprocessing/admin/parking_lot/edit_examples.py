@@ -52,18 +52,18 @@ def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: i
         "is_part": found.checked < count,
         "n_unfit": found.checked - found.fits,
         "unfit": [(why, n, visible(examples.get(letter, ""))) for why, n, letter in found.unfit],
-        "examples": [_example(one, request.user.get_username(), why) for one in found.samples],
+        "examples": [_example(example, request.user.get_username(), why) for example in found.samples],
     }
 
 
-def _example(one: Patched, by: str, why: str) -> dict[str, Any]:
-    viewed_content.record_view(one.stand.letter_id, by=by, why=why)
-    dlq = DeadLetterQueue.objects.get(pk=one.stand.dlq_id)
-    own = unpack_attributes(bytes(one.stand.attributes))
-    before, after = (viewed_content.masked(dlq, body, own) for body in (bytes(one.stand.body), one.to.body))
+def _example(example: Patched, by: str, why: str) -> dict[str, Any]:
+    viewed_content.record_view(example.stand.letter_id, by=by, why=why)
+    dlq = DeadLetterQueue.objects.get(pk=example.stand.dlq_id)
+    own = unpack_attributes(bytes(example.stand.attributes))
+    before, after = (viewed_content.masked(dlq, body, own) for body in (bytes(example.stand.body), example.to.body))
     body, _ = comparison.differences((before.body, {}), (after.body, {}))
     return {
-        "address": reverse("admin:reprocessing_letter_change", args=[one.stand.letter_id]),
-        "message_id": visible(one.stand.message_id), "part": body, "was": one.stand.size, "size": one.to.size,
-        "is_masked": after.is_masked,
+        "address": reverse("admin:reprocessing_letter_change", args=[example.stand.letter_id]),
+        "message_id": visible(example.stand.message_id), "part": body, "was": example.stand.size,
+        "size": example.to.size, "is_masked": after.is_masked,
     }  # fmt: skip

@@ -157,7 +157,7 @@ class Groups(ReadOnlyAdmin):
         if group.id != pk and request.method != "POST":  # the link names a group that was merged into this group
             return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
         if request.method != "POST":
-            begin = _as_it_is(group)
+            begin = _initial(group)
             asked = request.GET.get("status", "")
             begin |= {"status": asked} if asked in set(FailureGroupStatus) else {}
             return self._page(request, group, StatusForm(initial=begin))
@@ -167,9 +167,9 @@ class Groups(ReadOnlyAdmin):
         if _settle(group, form.cleaned_data, by=request.user.get_username()):
             messages.success(request, f"Saved: {form.cleaned_data['status']}.")
             return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
-        return self._overtaken(request, group)
+        return self._show_conflict(request, group)
 
-    def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
+    def _show_conflict(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
         """Show the form again with the entered values, and say how another person changed the group first."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
@@ -236,7 +236,7 @@ def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
     return failure_group_review.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
 
 
-def _as_it_is(group: GroupRow) -> dict[str, str]:
+def _initial(group: GroupRow) -> dict[str, str]:
     now = {"status": group.status, "note": group.note, "to": group.assigned_to}
     return now | {f"seen_{name}": value for name, value in now.items()}
 

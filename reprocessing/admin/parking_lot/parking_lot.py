@@ -133,7 +133,7 @@ class ParkingLot(MessagesAdmin):
         affected_messages.require_visible(request, found["letters"])
         by = request.user.get_username()
         reviewed = decide(
-            deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
+            deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, page_state=form.page_state
         )
         _tell(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
         if deed is DecisionKind.RELEASE:

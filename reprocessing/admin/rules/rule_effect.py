@@ -79,10 +79,10 @@ def _impatient(patience: float) -> Callable[[], bool]:
     return lambda: time.monotonic() >= until
 
 
-def _share(one: RulePreview) -> dict[str, Any]:
+def _share(share: RulePreview) -> dict[str, Any]:
     """Return the preview of one rule as template values.
 
     Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
     """
-    counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
-    return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
+    counts = {"acting": share.would_act_on, "before": share.matched_before, "taken": share.taken_first}
+    return {"is": share, **{name: sorted(counted.items()) for name, counted in counts.items()}}

@@ -56,7 +56,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
     return {
         "choice_form": form,
         "max_rate": "" if run.rate is None else rate_in_words(run.rate),
-        "asked": visible(_asked(run)),
+        "asked": visible(_selection_text(run)),
         **audit_context(run),
         **live_context(run, user, query),
     }
@@ -95,26 +95,26 @@ def is_as_shown(run: Run, shown: str) -> bool:
 
     `shown`: the text that `_shown` wrote into the page: the plan's state, and the time of the figures.
     """
-    stood, _, at = shown.rpartition("@")
+    stamp, _, at = shown.rpartition("@")
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
         return False
-    if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stood != _stands(run):
+    if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stamp != _plan_stamp(run):
         return False
     return lanes.database_now() - moment < _FRESH
 
 
 def _shown(run: Run, now: datetime) -> str:
-    return f"{_stands(run)}@{now.isoformat()}"
+    return f"{_plan_stamp(run)}@{now.isoformat()}"
 
 
-def _stands(run: Run) -> str:
+def _plan_stamp(run: Run) -> str:
     since = (run.changed_at or run.created_at).isoformat()
     return f"{run.selected}@{since}@{'held' if stops.describe_stop(run.dlq) else 'free'}"
 
 
-def _asked(run: Run) -> str:
+def _selection_text(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"all messages of {run.dlq.name}, all the time"
     if run.is_for_released_letters:
@@ -160,7 +160,7 @@ def _plan(run: Run, query: QueryDict) -> dict[str, Any]:
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
         "ways": [
-            _planned_way(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
+            _planned_target(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
         ],
         "faster": [hint for share in outlook.shares for hint in outlook.faster_options(share)],
         "hindrances": list(_hindrances(outlook)),
@@ -204,7 +204,7 @@ def _expiry(outlook: PlanForecast) -> str:
     return f"in {duration_in_words(left)}" if left > 0 else "now"
 
 
-def _planned_way(share: TargetFigures, forecast: Forecast, given_up: str) -> dict[str, Any]:
+def _planned_target(share: TargetFigures, forecast: Forecast, given_up: str) -> dict[str, Any]:
     window = f" within {share.window:g} s" if share.proof == "absence" else ""
     order = f"outcome: {share.proof}{window}; a key's next message is sent when the one before is {share.advance}"
     if given_up:

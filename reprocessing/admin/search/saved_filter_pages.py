@@ -79,10 +79,10 @@ def shown(request: HttpRequest, query: str) -> dict[str, Any]:
     return {
         "saved": [
             {
-                "id": one.id, "name": one.name, "team": one.team, "address": message_list.address_of(one.sieve),
-                "here": message_list.query_of(one.sieve) == query, "deletable": saved_filters.may_delete(user, one),
+                "id": row.id, "name": row.name, "team": row.team, "address": message_list.address_of(row.sieve),
+                "here": message_list.query_of(row.sieve) == query, "deletable": saved_filters.may_delete(user, row),
             }
-            for one in saved_filters.filters_seen_by(user)
+            for row in saved_filters.filters_seen_by(user)
         ],
         "save_form": SaveForm(user, initial={"query": query}),
     }  # fmt: skip

@@ -37,10 +37,10 @@ class StateFilter(ChoicesFieldListFilter):
             "selected": state is None and presumed is None,
             "query_string": changelist.get_query_string({STATE: None, PRESUMED: None}), "display": "All",
         }  # fmt: skip
-        for one in LetterState:
-            for value in ("0", "1") if one is LetterState.DELIVERED else (None,):
+        for kind in LetterState:
+            for value in ("0", "1") if kind is LetterState.DELIVERED else (None,):
                 yield {
-                    "selected": (state or presumed) is not None and state in {one, None} and presumed in {value, None},
-                    "query_string": changelist.get_query_string({STATE: one.value, PRESUMED: value}),
-                    "display": labels.state(one, value == "1"),
+                    "selected": (state or presumed) is not None and state in {kind, None} and presumed in {value, None},
+                    "query_string": changelist.get_query_string({STATE: kind.value, PRESUMED: value}),
+                    "display": labels.state(kind, value == "1"),
                 }  # fmt: skip

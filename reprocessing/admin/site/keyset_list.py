@@ -49,7 +49,7 @@ class FirstPages(Pages):
     def count(self) -> int:
         """The number of rows, counted up to 1,000 (`REACH`)."""
         listed = self.object_list
-        return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
+        return list_admin.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
 
 class KeysetList(ChangeList):
@@ -65,9 +65,11 @@ class KeysetList(ChangeList):
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
-        list_filter, desk = args[3], args[10]
-        plain = [name for name in desk.link_filters if not isinstance(desk.opts.get_field(name), ForeignKey)]
-        request.GET = active_filters.canonical(request.GET, [*list_filter, *plain], desk.opts)  # type: ignore[assignment]
+        list_filter, list_admin = args[3], args[10]
+        plain = [
+            name for name in list_admin.link_filters if not isinstance(list_admin.opts.get_field(name), ForeignKey)
+        ]
+        request.GET = active_filters.canonical(request.GET, [*list_filter, *plain], list_admin.opts)  # type: ignore[assignment]
         super().__init__(request, *args, **options)
         self.title = capfirst(labels.plural(self.opts))
 
