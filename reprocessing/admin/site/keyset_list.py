@@ -49,7 +49,7 @@ class FirstPages(Pages):
     def count(self) -> int:
         """The number of rows, counted up to 1,000 (`REACH`)."""
         listed = self.object_list
-        return list_admin.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
+        return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
 
 class KeysetList(ChangeList):
