@@ -44,6 +44,8 @@ ACT_ALONE: Final = "reprocessing.act_alone"
 class _Choice:
     """A kind of decision about a request: the button's label, a text for the page, and the function that decides.
 
+    `act` takes the request's id, the user's name and the reason.
+
     `alone`: whether the change is made without the second person, for which the permission `ACT_ALONE` is needed.
     """
 
@@ -98,7 +100,7 @@ class Approvals(RecordsAdmin):
 
     @admin.display(description="Changed since")
     def changed(self, row: Approval) -> str:
-        """Return the change since the request was made that makes it void; "no": no change; "-": the request ended."""
+        """Return what changed since the request and makes it void; "no": nothing changed; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:

@@ -29,7 +29,7 @@ def notice(request: HttpRequest, messages: Messages) -> str:
 
 
 def request_approval(request: HttpRequest, needed: ApprovalNeeded, reason: str) -> tuple[str, str]:
-    """Store a request for approval. Return a URL, and a sentence that says so.
+    """Store a request for approval. Return a URL, and a sentence about the request.
 
     The URL leads to the request, or to the dashboard if this person may not see requests.
 

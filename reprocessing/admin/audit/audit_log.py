@@ -129,7 +129,7 @@ class AuditLogAdmin(RecordsAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an audit entry as a line of JSON. Fields have the names of the Elastic Common Schema, if it names them.
+    """Return an audit entry as a line of JSON. Fields that the Elastic Common Schema has get its names.
 
     Characters outside of ASCII are escaped, because some of them break lines or control terminals.
 

@@ -27,6 +27,7 @@ class TargetStatus:
     """A target of a DLQ, with the state of one of its circuit breakers.
 
     Attributes:
+        breaker: the circuit breaker's state, such as "half open".
         address: URL of the circuit breaker's page.
         why: why the circuit breaker has its state.
         allowed: the rate that is allowed now, in words.
@@ -50,6 +51,7 @@ class DlqCard:
     """The values that the page of a DLQ shows.
 
     Attributes:
+        address: URL of the page with the DLQ's settings.
         depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
         left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
@@ -57,6 +59,7 @@ class DlqCard:
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
+        runs: the open runs; not the standing run, if it has nothing to do.
         groups: the open failure groups with the most messages.
         more_groups: number of open failure groups that are not in `groups`.
         visible_copies: number of captured messages whose copies in SQS are visible again.

@@ -100,7 +100,7 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
     """Return how many captured messages are not sent until a person starts a run.
 
-    0 in mode automatic, or if a run of the DLQ is running or paused.
+    The number is 0 in mode automatic, or if a run of the DLQ is running or paused.
     """
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0

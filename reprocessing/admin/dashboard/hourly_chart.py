@@ -84,6 +84,7 @@ class Chart:
     """The values from which the template draws the chart and its table.
 
     Attributes:
+        dlq: id of the DLQ; None: all DLQs.
         hours: the counts of all hours, newest first, for the table.
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
         now: the time of the counts. The page requests the chart less often than the figures above it.

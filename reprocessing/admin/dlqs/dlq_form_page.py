@@ -104,7 +104,7 @@ def _look(form: DlqForm) -> Preview:
 
 
 def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
-    """Return the value that a new DLQ gets, by form field.
+    """Return the values that a new DLQ gets for empty fields, as texts by form field.
 
     If targets get different values, the text has each value with the name of its target.
     """

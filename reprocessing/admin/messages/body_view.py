@@ -47,7 +47,7 @@ class Tree:
         rows: values for the template, in the order of the document.
         values: how many values are shown.
         is_cut: whether the tree leaves out values at the end of the document, because there are too many.
-        is_stopped: whether the rest could not be read, because it is nested too deep.
+        is_stopped: whether the end of the document could not be read, because it is nested too deep.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list, repr=False)

@@ -57,7 +57,7 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
 
 
 def title(letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return the title of the page: the message's type, or else its DLQ, and its ordering key."""
+    """Return the title of the page: the message's type (if unknown, its DLQ), then its ordering key."""
     kind = message_types.type_of(letter, opens=may_see_payloads(user))
     name = visible(kind) or f"Message of {letter.dlq.name}"
     return f"{name} · {short_key(letter.ordering_key)}" if letter.ordering_key else name

@@ -112,7 +112,10 @@ def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_le
 
 
 def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
-    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it."""
+    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it.
+
+    `counts`: of each hour or day, oldest first. `unit`: "hours" or "days".
+    """
     most = max(counts, default=0)
     bars = []
     for step, n in enumerate(counts):

@@ -67,7 +67,7 @@ class SourceMessage:
     def drafted(self) -> list[str]:
         """Return conditions that match the message, on its ordering key, its type and its task.
 
-        The source queue is not among them, because all messages of a queue have the same.
+        The source queue is left out, because many messages have the same.
         """
         conditions = list(self._of_key())
         for kind in _NAMED if self.facts else ():

@@ -173,7 +173,7 @@ def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
 
 
 def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
-    name, fields = form.said()
+    name, fields = form.entered()
     row = rule_changes.draft_rule(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
     if new != (form.row is None):

@@ -136,7 +136,7 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 def _latest(known: Mapping[int, float | None]) -> float | None:
     """Return in how many seconds at the earliest all outcomes are known; None: not predictable, or all are known.
 
-    `known`: in how many seconds at the earliest those of one target are known, by target id.
+    `known`: by target id, in how many seconds at the earliest all outcomes of the target are known.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None

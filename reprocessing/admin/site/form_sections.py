@@ -13,8 +13,8 @@ class SectionedForm(forms.Form):
     """A form whose fields are shown in sections.
 
     Attributes:
-        sections: headings, each with the names of its fields. In brackets: closed at first.
-        folds: whether every section can be closed. A section is opened if an error or a problem is about its fields.
+        sections: headings, each with the names of its fields. A heading in parentheses: the section is closed at first.
+        folds: whether the other sections can be closed, too. A section is opened if one of its fields has a problem.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()

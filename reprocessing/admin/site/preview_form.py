@@ -140,7 +140,7 @@ def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any
 
 
 def _look(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
-    """Return the preview of a form, or None and why there is none; empty: the form marks its errors."""
+    """Return the preview and an empty text; or None and the reason (empty: the form marks its errors)."""
     try:
         return (asked.look(form), "") if form.is_valid() else (None, "")
     except RedriveError as error:
@@ -184,7 +184,7 @@ def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
     """Return the problems that the preview found, each as severity, text, and what to do.
 
-    Where the texts name an option of a command, such as --rate, they get the label of the form's field instead.
+    In the texts, labels of the form's fields replace options of commands, such as --rate.
     """
 
     def shown(text: str) -> str:
