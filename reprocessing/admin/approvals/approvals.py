@@ -98,7 +98,7 @@ class Approvals(RecordsAdmin):
         pairs = ((visible(str(label)), visible(str(text))) for label, text in row.preview)
         return format_html_join("", "<div>{}: <strong>{}</strong></div>", pairs)
 
-    @admin.display(description="Changed since")
+    @admin.display(description="Changed since request")
     def changed(self, row: Approval) -> str:
         """Return what changed since the request and makes it void; "no": nothing changed; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
