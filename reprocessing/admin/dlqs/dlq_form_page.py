@@ -126,11 +126,11 @@ def _write(look: Preview, by: str, reason: str) -> Done:
     registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
     row = DeadLetterQueue.objects.get(name=name)
     capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
-    told = f"{name} is {'added' if look.new else 'changed'}."
+    sentence = f"{name} is {'added' if look.new else 'changed'}."
     if any(change.field == "mode" for change in look.changes):
         nothing = f"Nothing is redriven {'yet' if look.new else 'automatically any more'}: plan a run."
-        told = f"{told} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
-    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
+        sentence = f"{sentence} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
+    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), sentence)
 
 
 def _defaults(begin: dict[str, str]) -> dict[str, Any]:

@@ -140,11 +140,11 @@ def _submit_preview(request: HttpRequest, letter: Letter, current: EditableLette
 
     Show the form again if the person chose to continue editing, and the preview again if something is wrong.
     """
-    said = _signed(request, "written", _WRITTEN, letter)
-    if said is None:
+    signed = _signed(request, "written", _WRITTEN, letter)
+    if signed is None:
         return _refuse(request, letter, _TOO_OLD)
-    at = _Page(request, letter, current, _seen(said))
-    to = Alteration(said["body"].encode(errors=_AS_IT_IS), unpack_attributes(said["attributes"].encode()))
+    at = _Page(request, letter, current, _seen(signed))
+    to = Alteration(signed["body"].encode(errors=_AS_IT_IS), unpack_attributes(signed["attributes"].encode()))
     if "back" in request.POST:
         return _form(at, EditForms(current, conf.current().marks, at.keys, written=to), changed=at.has_changed())
     form = EditConfirmForm(
@@ -155,8 +155,8 @@ def _submit_preview(request: HttpRequest, letter: Letter, current: EditableLette
     try:
         return _do(at, to, form)
     except ApprovalNeeded as needed:
-        address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
-        messages.success(request, told)
+        address, sentence = requested.request_approval(request, needed, form.cleaned_data["reason"])
+        messages.success(request, sentence)
         return HttpResponseRedirect(address)
 
 
@@ -169,7 +169,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
     )  # fmt: skip
     match done:
         case Edited(no, left):
-            _tell(at.request, no, left, replay=given["then"] == "replay")
+            _show_result(at.request, no, left, replay=given["then"] == "replay")
             stays = given["then"] != "replay" and at.request.user.has_perm("reprocessing.view_parkedletter")
             page = "parkedletter" if stays else "letter"  # the page with the actions on the message
             return HttpResponseRedirect(reverse(f"admin:reprocessing_{page}_change", args=[at.letter.pk]))
@@ -181,7 +181,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
             assert_never(never)
 
 
-def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
+def _show_result(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
     if not replay:
         messages.success(request, f"Edit {no} is saved. The message stays parked until somebody releases it.")
     elif left:

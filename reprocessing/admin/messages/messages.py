@@ -222,16 +222,16 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _s3(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Show the message with its payload, and with the body that its producer stored in S3."""
-        found, said = self._revealed(request, letter), show_payload.reveal_reason(request)
+        found, reason = self._revealed(request, letter), show_payload.reveal_reason(request)
         by = request.user.get_username()
         try:
             shown = show_payload.payload_to_send(found, request, show_payload.LOOKED)
-            read = read_s3_body.read_s3_body(found, by=by, why=said or show_payload.FROM_S3, revealed=bool(said))
+            read = read_s3_body.read_s3_body(found, by=by, why=reason or show_payload.FROM_S3, revealed=bool(reason))
         except PayloadUnreadable as error:
             return self._back(request, found, str(error))
         if isinstance(read, NotRead):
-            return self._shown(request, str(letter), {"reveals": said, "s3_problem": visible(read.why)}, shown)
-        more = {"reveals": said, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
+            return self._shown(request, str(letter), {"reveals": reason, "s3_problem": visible(read.why)}, shown)
+        more = {"reveals": reason, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
         return self._shown(request, str(letter), more, shown)
 
     def _compare(self, request: HttpRequest, letter: int) -> HttpResponse:
@@ -246,8 +246,8 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)
-        there = reverse(f"admin:{self._name('change')}", args=[letter.pk])
-        return HttpResponseRedirect(there + listed_messages.suffix(request))
+        address = reverse(f"admin:{self._name('change')}", args=[letter.pk])
+        return HttpResponseRedirect(address + listed_messages.suffix(request))
 
     def _revealed(self, request: HttpRequest, letter: int) -> Letter:
         """Return the message whose payload is requested.

@@ -36,10 +36,12 @@ _WORDS: Final = {
 }
 
 
-def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def attempts_and_edits(
+    letter: Letter, detail_of: Callable[[str], str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the attempts and the edits for display, newest first, at most 200 of each.
 
-    `told`: returns the part of an attempt's detail that this person may see.
+    `detail_of`: returns the part of an attempt's detail that this person may see.
     """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
@@ -48,7 +50,7 @@ def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list
     sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
     newer, ends = [None, *attempts], _ends_of_parking(letter)
     tries = [
-        {**_try(attempt, later, sent[attempt.pk], letter, ends), "detail": told(attempt.detail or "")}
+        {**_try(attempt, later, sent[attempt.pk], letter, ends), "detail": detail_of(attempt.detail or "")}
         for attempt, later in zip(attempts, newer, strict=False)
     ]
     return tries, [_edit(revision, attempts, sent) for revision in revisions]

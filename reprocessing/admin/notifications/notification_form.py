@@ -105,8 +105,8 @@ def _write(look: Preview, by: str, reason: str) -> Done:
     wanted: Route = look.payload
     routes.set_route(wanted, by=by, reason=reason)
     row = NotificationRoute.objects.get(destination=wanted.destination)
-    there = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
-    return Done(there, f"Saved. Test it: manage.py test_notification {row}")
+    address = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
+    return Done(address, f"Saved. Test it: manage.py test_notification {row}")
 
 
 def _settings(row: NotificationRoute | None) -> dict[str, Any]:

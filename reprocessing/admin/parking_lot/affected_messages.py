@@ -33,18 +33,18 @@ def of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> 
     """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
-    there = list(found.order_by("pk"))
-    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
+    letters = list(found.order_by("pk"))
+    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in letters)
     return {
-        "counted": f"{len(there):,}",
-        "count": len(there),
-        "about": Counter(letter.dlq_id for letter in there),
+        "counted": f"{len(letters):,}",
+        "count": len(letters),
+        "about": Counter(letter.dlq_id for letter in letters),
         "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
         "strays": sum(
-            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
+            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in letters
         ),
-        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in there[:_SAMPLE]],
-        "unshown": max(0, len(there) - _SAMPLE),
+        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in letters[:_SAMPLE]],
+        "unshown": max(0, len(letters) - _SAMPLE),
     }
 
 
@@ -64,8 +64,8 @@ def seen_or_404(request: HttpRequest, letters: str) -> list[int]:
 
 def require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
     """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
-    there = Letter.objects.filter(pk__in=list(letters))
-    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
+    found = Letter.objects.filter(pk__in=list(letters))
+    if found.exclude(pk__in=visible_rows.rows(request, found).values("pk")).exists():
         raise Http404
 
 

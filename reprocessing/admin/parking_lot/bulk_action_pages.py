@@ -196,15 +196,15 @@ def _late(action: BulkAction) -> str:
 
 def _arguments(request: HttpRequest, action: BulkAction) -> list[tuple[str, str]]:
     """Return the values that the person gave the bulk action (due time, target, assignee, changes), with labels."""
-    said = []
+    pairs = []
     if due := action.arguments.get("due"):
-        said.append(("Not before", f"{due} (UTC)"))
+        pairs.append(("Not before", f"{due} (UTC)"))
     if target := action.arguments.get("target"):
         row = visible_rows.rows(request, Target.objects).filter(pk=target).first()
-        said.append(("Target", visible(str(row or f"target {target}"))))
+        pairs.append(("Target", visible(str(row or f"target {target}"))))
     if "to" in action.arguments:
-        said.append(("Assigned to", visible(action.arguments["to"] or "nobody")))
+        pairs.append(("Assigned to", visible(action.arguments["to"] or "nobody")))
     if "operations" in action.arguments:
-        said.append(("Changes in each body", visible("; ".join(action.arguments["operations"]))))
-        said.append(("Afterwards", "released" if action.arguments.get("release") else "parked"))
-    return said
+        pairs.append(("Changes in each body", visible("; ".join(action.arguments["operations"]))))
+        pairs.append(("Afterwards", "released" if action.arguments.get("release") else "parked"))
+    return pairs

@@ -117,12 +117,12 @@ class DecisionForm(FilterForm):
             return None
         try:
             found = datetime.fromisoformat(self.cleaned_data["opened"])
-            told = None if found.tzinfo is None else found.astimezone(UTC)
+            opened = None if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, OverflowError):
-            told = None
-        if told is None:
+            opened = None
+        if opened is None:
             raise forms.ValidationError("The page is incomplete. Go back to the list and select the messages again.")
-        return told
+        return opened
 
     def reopen(self) -> None:
         """Set `opened` to now, so that the form selects the messages that match the filter now. Keep other values."""
@@ -153,8 +153,8 @@ class DecisionForm(FilterForm):
         """Return the entered due time, target and assignee as JSON values, which a bulk action stores."""
         found = self.cleaned_data
         due, target = found.get("due"), found.get("target")
-        said = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
-        return {name: value for name, value in said.items() if name in self.fields and value is not None}
+        values = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
+        return {name: value for name, value in values.items() if name in self.fields and value is not None}
 
 
 class ExportForm(FilterForm):

@@ -70,11 +70,11 @@ class Asked:
     @property
     def address(self) -> str:
         """Return the URL's query. It has no page number if this is the first page."""
-        said = {
+        values = {
             "dlq": self.dlq, "status": self.status, "q": self.text, "sort": self.order if self.order != "new" else "",
             "trend": "14d" if self.days else "", "page": self.page if self.page > 1 else "",
         }  # fmt: skip
-        return f"?{urlencode({name: value for name, value in said.items() if value})}"
+        return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
 def columns(asked: Asked) -> list[dict[str, str]]:
@@ -121,8 +121,8 @@ def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
     for step, n in enumerate(counts):
         high = max(2, round(_HEIGHT * n / most)) if n else 0
         bars += [f"M{step * 4} {_HEIGHT}v-{high}h3v{high}z"] if high else []
-    said = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, at most {most:,} in one {unit[:-1]}"
-    return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": said}
+    sentence = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, at most {most:,} in one {unit[:-1]}"
+    return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": sentence}
 
 
 def _ago(at: datetime, now: datetime) -> dict[str, Any]:

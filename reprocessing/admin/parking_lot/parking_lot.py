@@ -108,8 +108,8 @@ class ParkingLot(MessagesAdmin):
         try:
             return self._do(request, deed, form) if form.cleaned_data["letters"] else self._begin(request, deed, form)
         except ApprovalNeeded as needed:
-            address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
-            messages.success(request, told)
+            address, sentence = requested.request_approval(request, needed, form.cleaned_data["reason"])
+            messages.success(request, sentence)
             return HttpResponseRedirect(address)
 
     def _first_page(self, request: HttpRequest, deed: DecisionKind, how: str) -> HttpResponse:
@@ -135,7 +135,7 @@ class ParkingLot(MessagesAdmin):
         reviewed = decide(
             deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, page_state=form.page_state
         )
-        _tell(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
+        _show_result(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
         if deed is DecisionKind.RELEASE:
             _warn(request, Letter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
         return HttpResponseRedirect(message_list.address_of(found["query"]))
@@ -238,7 +238,7 @@ def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
     return f"{n:,} message{'' if n == 1 else 's'} {done}."
 
 
-def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
+def _show_result(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
     """Show what was done. For each of the first 20 skipped messages, show why, and who acted on the message last."""
     if reviewed.done:
         messages.success(request, done)

@@ -47,11 +47,11 @@ class BuilderRow:
             self.error = f"{self.why[:1].upper()}{self.why[1:]}" if is_wrong else ""
             return self.text
         try:
-            said = condition_of(self.parts)
+            condition = condition_of(self.parts)
         except InvalidRule as error:
             self.error = str(error)
             return f"{self.parts.field} {self.parts.operator} {self.parts.value}".strip(" ")
-        return self.text if same_condition(said, self.text) else said
+        return self.text if same_condition(condition, self.text) else condition
 
 
 @dataclass(slots=True)

@@ -113,17 +113,17 @@ def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, va
     JSON list is returned unchanged.
     """
     try:
-        said = json.loads(text or "[]")
+        present = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return text
-    if not isinstance(said, list):
+    if not isinstance(present, list):
         return text
     with transaction.atomic():
         if values:
             AuditEntry.objects.create(
                 act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used values for a rule."
             )
-        return to_json([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
+        return to_json([*present, *(added for added in of.conditions(fields, values=values) if added not in present)])
 
 
 def to_json(conditions: list[Any]) -> str:

@@ -199,9 +199,9 @@ def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
             )
         done = rule_changes.save_rule(name, fields, by=by, reason=reason)
     route.wake_stopped(route.RuleBook.load())
-    told = f"{name} is {'added' if done.new else 'changed'}"
+    sentence = f"{name} is {'added' if done.new else 'changed'}"
     if fields["enabled"]:
-        told += f". {decides(fields['action'])}"
+        sentence += f". {decides(fields['action'])}"
     else:
-        told += ", not enabled: it decides nothing until you enable it."
-    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), told)
+        sentence += ", not enabled: it decides nothing until you enable it."
+    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), sentence)

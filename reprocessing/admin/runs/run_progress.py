@@ -43,9 +43,9 @@ _TRIAL: Final = "end unknown: an open circuit breaker only lets canaries through
 
 
 def progress_context(
-    run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, told: str
+    run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, sentence: str
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the template values about the progress of a started run. `told`: a sentence about its state."""
+    """Return the template values about the progress of a started run. `sentence`: about its state; may be empty."""
     seen, count_lag = visible_rows.of_user(user), conf.current().count_lag.total_seconds()
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
@@ -72,7 +72,7 @@ def progress_context(
         "pieces": list(_pieces(run, tally)),
         "rate": pace.words if moves and tally.open else "",
         "ends": _ends(run, tally, left, pace, unknown=unknown, known=_latest(known), now=now),
-        "waits": why_run_waits.why_waits(run, now, told=told, observed=observed),
+        "waits": why_run_waits.why_waits(run, now, told=sentence, observed=observed),
         "chart": run_chart.rate_chart(
             run_minutes.minutes_of_run(run.pk), now=now if moves else None, allowed=pace.allowed if moves else None
         ),

@@ -110,5 +110,5 @@ def _act(key: int, to: State, given: Mapping[str, Any], by: str) -> Done | NotDo
         why = f": {now.why}" if now.why else ""
         state = f"It is {_WORDS[now.state]} since {now.since:%H:%M:%S} UTC{why}."
         return NotDone(f"The circuit breaker changed after you opened this page. {state}")
-    there = reverse("admin:reprocessing_breaker_change", args=[key])
-    return Done(there, f"The circuit breaker of {status.name} is {_WORDS[to]}.")
+    address = reverse("admin:reprocessing_breaker_change", args=[key])
+    return Done(address, f"The circuit breaker of {status.name} is {_WORDS[to]}.")

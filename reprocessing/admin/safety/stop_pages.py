@@ -172,11 +172,11 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
     name = _ALL.capitalize() if kind.name == _ALL else name  # only this text: capitalize changes names
-    there = kind.back(key)
+    back = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
         if stop.new:
-            return Done(there, f"{name} is stopped: nothing is sent until somebody resumes it.")
+            return Done(back, f"{name} is stopped: nothing is sent until somebody resumes it.")
         return NotDone(f'{stop.by} stopped it before you ("{stop.reason}"). That stop stays.')
     follow_redrives.check_before_resuming(kind.dlq(key))
     try:
@@ -184,7 +184,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
     except RestoreUnresolved as error:
         return NotDone(str(error))
     if gone:
-        return Done(there, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')
+        return Done(back, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')
     if now := kind.stopped(key):
         return NotDone(f'{now.by} stopped it again after you opened this page ("{now.reason}").')
     return NotDone("Somebody else resumed it before you.")

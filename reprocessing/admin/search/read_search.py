@@ -90,8 +90,8 @@ def _dlq(request: HttpRequest, name: str | None) -> int | None:
     if name in every:
         return every[name]
     near = difflib.get_close_matches(name, every, n=3, cutoff=0.5) or list(every)
-    there = f" Write dlq: and one of {names(near)}." if near else ""
-    raise InvalidFilter(f"You see no DLQ {visible(name)[:60]!a}.{there}")
+    advice = f" Write dlq: and one of {names(near)}." if near else ""
+    raise InvalidFilter(f"You see no DLQ {visible(name)[:60]!a}.{advice}")
 
 
 def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None:

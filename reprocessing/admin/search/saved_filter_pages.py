@@ -96,6 +96,6 @@ def _user(request: HttpRequest) -> User:
 
 
 def _back(request: HttpRequest) -> str:
-    there = request.POST.get("back", "")
-    is_own = url_has_allowed_host_and_scheme(there, allowed_hosts=None)
-    return there if is_own and there.startswith(reverse(_LIST)) else reverse(_LIST)
+    address = request.POST.get("back", "")
+    is_own = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_own and address.startswith(reverse(_LIST)) else reverse(_LIST)

@@ -96,8 +96,8 @@ class KeysetList(ChangeList):
             name, _, lookup = parameter.partition("__")
             field = self.opts.get_field(name)
             if isinstance(field, Field):
-                said = active_filters.words(field, lookup, value, self.visible_dlqs)
-                found.append(ActiveFilter(labels.column(name), said, self.get_query_string({parameter: None})))
+                shown = active_filters.words(field, lookup, value, self.visible_dlqs)
+                found.append(ActiveFilter(labels.column(name), shown, self.get_query_string({parameter: None})))
         return found
 
     def filters_shown(self) -> dict[str, str]:
@@ -170,11 +170,11 @@ def _written(keys: list[OrderColumn], row: Model) -> str:
 def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
     """Return the sort values that `_written` wrote into a URL; None: the text is not valid."""
     try:
-        said = json.loads(text)
-        if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
+        values = json.loads(text)
+        if not isinstance(values, list) or len(values) != len(keys) or "\0" in "".join(values):
             return None
-        "".join(said).encode()  # raises UnicodeEncodeError for a lone surrogate
-        return [key.field.to_python(value) for key, value in zip(keys, said, strict=True)]
+        "".join(values).encode()  # raises UnicodeEncodeError for a lone surrogate
+        return [key.field.to_python(value) for key, value in zip(keys, values, strict=True)]
     except (TypeError, ValueError, RecursionError, ValidationError):
         return None
 

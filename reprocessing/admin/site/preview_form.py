@@ -153,7 +153,7 @@ def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) 
         done = asked.write(look, request.user.get_username(), reason)
     except ApprovalNeeded as needed:
         done = Done(*requested.request_approval(request, needed, reason))
-    messages.success(request, done.told)
+    messages.success(request, done.sentence)
     return HttpResponseRedirect(done.address)
 
 

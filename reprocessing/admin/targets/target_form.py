@@ -139,10 +139,10 @@ def _write(look: Preview, by: str, reason: str) -> Done:
     found: examine.TargetCase = look.payload
     targets.save_target(found.arn, found.fields, by=by, reason=reason, seen=look.changes)
     row = Target.objects.get(arn=found.arn)
-    told = (
+    sentence = (
         f"{row} is added. Nothing is sent to it until a DLQ or a rule names it." if look.new else f"{row} is changed."
     )
-    return Done(reverse("admin:reprocessing_target_change", args=[row.pk]), told)
+    return Done(reverse("admin:reprocessing_target_change", args=[row.pk]), sentence)
 
 
 def _settings(row: Target) -> dict[str, Any]:
