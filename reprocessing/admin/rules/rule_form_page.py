@@ -89,7 +89,7 @@ class _RulePage:
             back=_there(row),
             about=row.name if row else "Rules",
             make=self._form,
-            look=partial(_look, sees=partial(_sees_values, self.request)),
+            make_preview=partial(_make_preview, sees=partial(_sees_values, self.request)),
             write=partial(_write, self.seen),
             preview="reprocessing/admin/rule_preview.html",
             extra={
@@ -172,7 +172,7 @@ def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
 
 
-def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
+def _make_preview(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
     name, fields = form.entered()
     row = rule_changes.draft_rule(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
@@ -190,8 +190,8 @@ def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
     )  # fmt: skip
 
 
-def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
-    name, fields, version = look.payload
+def _write(seen: VisibleDlqs, preview: Preview, by: str, reason: str) -> Done:
+    name, fields, version = preview.payload
     with transaction.atomic():
         if str(rules.lock().version) != version:
             raise InvalidRule(

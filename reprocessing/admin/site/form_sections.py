@@ -50,17 +50,17 @@ class Section:
 
 
 def sections_of(
-    form: SectionedForm, *, proposed: Mapping[str, str], troubled: Collection[str], is_looked_at: bool
+    form: SectionedForm, *, proposed: Mapping[str, str], troubled: Collection[str], has_preview: bool
 ) -> list[Section]:
     """Return the sections that have fields.
 
-    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `is_looked_at`:
+    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `has_preview`:
     whether the page shows a preview.
     """
     found = []
     for heading, names in form.sections:
         bounds = [form[name] for name in names if name in form.fields]
-        begins_closed = heading.startswith("(") or (form.folds and is_looked_at)
+        begins_closed = heading.startswith("(") or (form.folds and has_preview)
         needed = any(bound.errors or bound.name in troubled for bound in bounds)
         shown = [ShownField(bound, form.differs(bound.name), _proposal(bound, proposed)) for bound in bounds]
         if shown:
