@@ -90,7 +90,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if "look" not in request.POST:
         return _form(at, BulkEditForm())
     form = BulkEditForm(request.POST)
-    return _look(at, form.cleaned_data["wanted"]) if form.is_valid() else _form(at, form)
+    return _first_preview(at, form.cleaned_data["wanted"]) if form.is_valid() else _form(at, form)
 
 
 def _selected(request: HttpRequest, signed: Mapping[str, Any] | None = None) -> _Page:
@@ -128,7 +128,7 @@ def _picked(request: HttpRequest) -> tuple[int, ...]:
     return letters
 
 
-def _look(at: _Page, patch: JsonPatch) -> HttpResponse:
+def _first_preview(at: _Page, patch: JsonPatch) -> HttpResponse:
     opened = lanes.database_now()
     return _preview(at, patch, {"token": str(uuid4()), "opened": opened.isoformat()})
 

@@ -128,7 +128,7 @@ class KeysetList(ChangeList):
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
-            self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
+            self.more = self.get_query_string({AFTER: _after_text(keys, self.result_list[-1])})
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
@@ -163,12 +163,12 @@ def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | Non
     return None
 
 
-def _written(keys: list[OrderColumn], row: Model) -> str:
+def _after_text(keys: list[OrderColumn], row: Model) -> str:
     return json.dumps([key.field.value_to_string(row) for key in keys])
 
 
 def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
-    """Return the sort values that `_written` wrote into a URL; None: the text is not valid."""
+    """Return the sort values that `_after_text` wrote into a URL; None: the text is not valid."""
     try:
         values = json.loads(text)
         if not isinstance(values, list) or len(values) != len(keys) or "\0" in "".join(values):

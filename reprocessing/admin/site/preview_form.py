@@ -120,7 +120,7 @@ def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
         refused = _why_not(request, form, preview)
         try:
             if not refused and request.POST.get("do") == _WRITE:
-                return _written(request, asked, preview, form.cleaned_data["reason"])
+                return _save(request, asked, preview, form.cleaned_data["reason"])
         except RedriveError as error:
             refused = str(error)
     return _shown(request, asked, form, preview, refused)
@@ -147,7 +147,7 @@ def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, s
         return None, str(error)
 
 
-def _written(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) -> HttpResponse:
+def _save(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) -> HttpResponse:
     """Save the previewed values or, if this needs a second person, request an approval. Redirect to the result."""
     try:
         done = asked.write(preview, request.user.get_username(), reason)
