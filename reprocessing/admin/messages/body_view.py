@@ -104,7 +104,7 @@ def tree(body: bytes) -> Tree | None:
     document = json_view.read(body)
     if isinstance(document, Unreadable) and not document.is_json:
         return None
-    found = _Growing()
+    found = _TreeBuilder()
     for step in json_tree.walk(body.decode()):
         found.add(step)
         if found.is_full:
@@ -145,7 +145,7 @@ def _headers(letter: Letter, target: Target, held: ViewedContent) -> tuple[tuple
     )
 
 
-class _Growing:
+class _TreeBuilder:
     """Collect the rows of a tree until the tree has its maximum size."""
 
     def __init__(self) -> None:

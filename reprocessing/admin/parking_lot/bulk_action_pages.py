@@ -44,7 +44,7 @@ class AbortBulkActionForm(forms.Form):
 
 
 @admin.register(BulkAction)
-class Operations(ReadOnlyAdmin):
+class BulkActions(ReadOnlyAdmin):
     """The list and the pages of bulk actions, with their progress."""
 
     @method_decorator(require_safe)

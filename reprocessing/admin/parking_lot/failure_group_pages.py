@@ -20,7 +20,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import failure_group_cards as shown
 from reprocessing.admin.parking_lot import failure_group_merging, failure_group_table
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.admin.parking_lot.failure_group_table import Asked
+from reprocessing.admin.parking_lot.failure_group_table import GroupQuery
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
@@ -83,7 +83,7 @@ class StatusForm(forms.Form):
 
 
 @admin.register(FailureGroup)
-class Groups(ReadOnlyAdmin):
+class FailureGroups(ReadOnlyAdmin):
     """The list of failure groups, open groups first, and their pages."""
 
     ordering = ("-last_at", "-id")
@@ -99,7 +99,7 @@ class Groups(ReadOnlyAdmin):
         """Show a page of the list of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        asked = Asked.read(request.GET)
+        asked = GroupQuery.read(request.GET)
         found = failure_group_pages.group_page(
             limit=failure_group_table.ROWS, offset=(asked.page - 1) * failure_group_table.ROWS,
             seen=visible_rows.of(request), dlq=asked.dlq, status=asked.status, text=asked.text or None,
@@ -245,7 +245,7 @@ def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
     return request.user.has_perms((deed.permission, "reprocessing.view_parkedletter"))
 
 
-def _pages(asked: Asked, found: list[GroupRow]) -> dict[str, Any]:
+def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:
     """Return the numbers of groups and pages, and the links to the first, previous and next page (empty: none)."""
     total, size = found[0].total if found else 0, failure_group_table.ROWS
     last = max(1, -(-total // size))

@@ -31,7 +31,7 @@ _HEIGHT: Final = 20  # SVG units: of a sparkline; each bar is 3 units wide, with
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GroupQuery:
     """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored.
 
     `days`: whether the sparklines show 14 days, not 24 hours.
@@ -45,7 +45,7 @@ class Asked:
     page: int = 1
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Asked:
+    def read(cls, query: Mapping[str, str]) -> GroupQuery:
         """Return the filter, order and page in a URL's query."""
         status, order = query.get("status", ""), query.get("sort", "")
         return cls(
@@ -77,7 +77,7 @@ class Asked:
         return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-def columns(asked: Asked) -> list[dict[str, str]]:
+def columns(asked: GroupQuery) -> list[dict[str, str]]:
     """Return for each column its label, the URL query that sorts by the column, and its current sort order."""
     found = []
     for order, label in _COLUMNS:
