@@ -183,7 +183,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
         ids = ", ".join(map(visible, outlook.behind))
         yield (
             outlook.run.behind,
-            f"not in this run: earlier messages of their keys are not in the run either. For example {ids}",
+            f"not in this run, because earlier messages of their keys are not in it. For example {ids}",
         )
     for share in outlook.late_targets:
         yield (

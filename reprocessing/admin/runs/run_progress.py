@@ -39,7 +39,7 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 #: Max key queues of a run whose state is read.
 _LANES: Final = 10_000
-_TRIAL: Final = "end unknown: an open circuit breaker only lets canaries through"
+_TRIAL: Final = "end unknown: a circuit breaker is not closed, so only canaries are sent"
 
 
 def progress_context(

@@ -82,7 +82,7 @@ def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
 def _scan(sieve: MessageFilter) -> str:
     done = found_letters.scanned(sieve)
     if filter_conditions.is_exhaustive(sieve):
-        return f"This was a scan of the bodies of all {done.n:,} messages that match the rest of the search."
+        return f"This was a scan of the bodies of all {done.n:,} messages that match the other conditions."
     back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
     return (
         f"This was a scan of the bodies of the newest {done.n:,} messages. It stopped at messages captured on "
