@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options that do not have the name of their form field, with the name of the form field.
+#: Command-line options whose form field has another name, with the name of the form field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",

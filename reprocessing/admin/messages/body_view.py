@@ -35,7 +35,8 @@ BODY_BYTES: Final = 36_000
 INNER_BYTES: Final = 8_000
 ATTRIBUTE_BYTES: Final = 12_000
 COMMAND_BYTES: Final = 12_000
-_ROW_BYTES, _TEXT_SHOWN, _OPEN_DEPTH = 90, 300, 2
+_ROW_BYTES, _TEXT_SHOWN = 90, 300  # HTML bytes of a row without its texts, and max characters of a text in the tree
+_OPEN_DEPTH = 2  # objects and lists up to this depth are open at first
 _ESCAPED: Final = 14  # max bytes of HTML for one character: &lt;U+0001&gt;
 
 

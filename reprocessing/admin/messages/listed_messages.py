@@ -31,12 +31,12 @@ from reprocessing.store.search import filter_conditions
 
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
-_LONGEST: Final = 2_000
+_LONGEST: Final = 2_000  # max characters of the query of the list
 _PATIENCE: Final = 100  # max milliseconds of the search for the previous and next message
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
-_KEPT: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
+_COUNTED_FILTERS: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
 
 #: Errors of a query that is not a filter of the list, or whose search takes too long.
 _NO_LIST: Final = (
@@ -108,7 +108,7 @@ class MessageList(KeysetList):
         There are counters by DLQ, by state, and by whether a delivery is presumed.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
-        dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
+        dlq, state, presumed = (asked.pop(name, None) for name in _COUNTED_FILTERS)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
             return None
         return sum(

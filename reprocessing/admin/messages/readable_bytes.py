@@ -22,7 +22,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
-_DEEPEST = 64
+_DEEPEST = 64  # max levels by which XML is indented
 _KEY_SHOWN = 60
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 

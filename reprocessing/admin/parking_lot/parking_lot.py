@@ -39,9 +39,9 @@ _DONE: Final = {
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
 #: Actions that leave a message's state unchanged, so that they never explain why another action skipped the message.
-_BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
-#: Actions of `_BESIDE` that do explain why a decision of the same kind skipped the message.
-_ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
+_NO_STATE_CHANGE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
+#: Actions of `_NO_STATE_CHANGE` that do explain why a decision of the same kind skipped the message.
+_OWN_ACTION: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
@@ -246,7 +246,9 @@ def _show_result(request: HttpRequest, deed: DecisionKind, done: str, reviewed: 
         messages.warning(request, "Nothing was done.")
     refused = dict(list(reviewed.refused.items())[:_NAMED])
     names = dict(Letter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
-    moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
+    moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(
+        act__in=_NO_STATE_CHANGE - {_OWN_ACTION.get(deed)}
+    )
     last = {move.letter_id: move for move in moves.order_by("at", "id")}
     for letter, why in refused.items():
         who = (

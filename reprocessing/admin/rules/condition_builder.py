@@ -23,7 +23,7 @@ from reprocessing.domain.routing.first_match import CONDITIONS
 BUTTONS: Final = frozenset({"add_row", "remove_row", "use", "show_as", "show_values", "update"})
 ROWS, TEXT = "rows", "text"
 _NUMBER: Final = re.compile(r"row_([0-9]{1,3})_(?:field|text)")
-_MOST: Final = 2 * CONDITIONS  # max rows that are read; with more than CONDITIONS, an error tells the person
+_MOST: Final = 2 * CONDITIONS  # max rows that are read; more than CONDITIONS rows are an error
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
-#: Fields of conditions, by the part of a message in which a selector finds the ordering key.
+#: For each part of a message that can have the ordering key: the kind of field with which a condition reads the part.
 _OF_KEYS: Final = {SelectorSource.ATTRIBUTE: FieldKind.ATTRIBUTE, SelectorSource.BODY: FieldKind.BODY}
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters, which no page can show
 
@@ -83,7 +83,7 @@ class SourceMessage:
         if field is None or key is None or self.facts is None or self.facts.read(field) != key:
             return
         condition = _equal(field.text, key)
-        if not condition.endswith(f" {Operator.EXISTS}"):  # a key that no condition can hold
+        if not condition.endswith(f" {Operator.EXISTS}"):  # not for a masked key, or a key that is too long
             yield str(Condition.parse(condition))
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:

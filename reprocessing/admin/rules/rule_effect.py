@@ -19,7 +19,7 @@ from reprocessing.store.routing import routable_letters, rules
 MOST: Final = 20_000
 #: Max messages that are evaluated while a person fills in the form.
 FEW: Final = 200
-#: Max messages that are counted, to say of how many the evaluated messages are the newest.
+#: Max messages that are counted, for the text "of the newest 200 of 1,500 messages".
 COUNTED: Final = 2_000
 #: Seconds after which an evaluation stops: of a preview, and while a person fills in the form.
 _PATIENCE: Final = 1.0

@@ -104,7 +104,7 @@ class Runs(ReadOnlyAdmin):
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
         context = run_page.live_context(found, request.user, request.GET) | {"is_part": True}
-        if found.state == RunState.PLANNED:  # its first entry is written when its messages are selected
+        if found.state == RunState.PLANNED:  # the plan's first entry is written when its messages are selected
             context |= run_page.audit_context(found) | {"has_audit": True}
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 

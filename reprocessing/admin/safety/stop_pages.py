@@ -171,7 +171,7 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
-    name = _ALL.capitalize() if kind.name == _ALL else name  # only this text: capitalize changes names
+    name = _ALL.capitalize() if kind.name == _ALL else name  # not a DLQ or a key: capitalize would change their names
     back = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
