@@ -136,8 +136,8 @@ class SelectorField(forms.CharField):
             and not (self.or_none and found.source is SelectorSource.NONE)
         ):
             raise ValidationError(
-                "This value differs in every message, so rules cannot compare it. Use an attribute "
-                "or a body field, or leave the field empty."
+                "Rules cannot compare this value: it is missing, or it differs in every message. Use an attribute or a "
+                "body field, or leave the field empty."
             )
         return str(found)
 
