@@ -50,7 +50,7 @@ class ManagedAdmin(ReadOnlyAdmin):
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows
 
-    @admin.display(description="configuration file", boolean=True)
+    @admin.display(description="managed by file", boolean=True)
     def in_file(self, row: Any) -> bool:  # noqa: ANN401  a row of `get_queryset`
         """Return whether a configuration file manages the object."""
         return bool(row.is_managed)
