@@ -264,10 +264,11 @@ class MessagesAdmin(ReadOnlyAdmin):
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
 
-def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, str]:
+def action_of(request: HttpRequest, decision: DecisionKind) -> tuple[str, str, str, str]:
     """Return an action for `action_buttons`: name, URL name, label, and why the person may not use it (or empty)."""
-    may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
-    return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
+    may = request.user.has_perm(decision.permission) and request.user.has_perm("reprocessing.view_parkedletter")
+    closed = "" if may else capfirst(decision.takes)
+    return decision.value, f"admin:parkedletter_{decision}", f"{decision.label}…", closed
 
 
 def _within(request: HttpRequest) -> MessageFilter:

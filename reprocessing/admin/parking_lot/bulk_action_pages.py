@@ -136,8 +136,8 @@ def _takes(action: BulkAction) -> tuple[str, str]:
     """Return the permission that the bulk action needs, and a text for people who do not have the permission."""
     if action.act == BulkActionKind.EDIT:
         return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
-    deed = DecisionKind(action.act)
-    return deed.permission, deed.takes
+    kind = DecisionKind(action.act)
+    return kind.permission, kind.takes
 
 
 def _label(action: BulkAction) -> str:

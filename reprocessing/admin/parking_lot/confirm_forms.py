@@ -66,18 +66,18 @@ class DecisionForm(FilterForm):
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
     def __init__(
-        self, request: HttpRequest, deed: DecisionKind, how: str, *args: Any, **kwargs: Any,  # noqa: ANN401  Django's own
+        self, request: HttpRequest, decision: DecisionKind, how: str, *args: Any, **kwargs: Any,  # noqa: ANN401  Django's own
     ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
-        self.deed = deed
-        if deed is DecisionKind.RELEASE and how in {AT, TO}:
+        self.decision = decision
+        if decision is DecisionKind.RELEASE and how in {AT, TO}:
             self.fields["due"] = _due_field(required=how == AT)
-        if deed is DecisionKind.RELEASE and how == TO:
+        if decision is DecisionKind.RELEASE and how == TO:
             self.fields["target"] = _target_field(request)
-        if deed is DecisionKind.ASSIGN:
+        if decision is DecisionKind.ASSIGN:
             self.fields["to"] = _assignee_field()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
-        if deed is DecisionKind.NOTE:
+        if decision is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
             self.fields["reason"].help_text = "Kept with each message, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
@@ -112,8 +112,8 @@ class DecisionForm(FilterForm):
 
         A bulk action changes no message that matches only after that time. A note is not added twice.
         """
-        asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
-        if not asks:
+        is_note, is_bulk_action = self.decision is DecisionKind.NOTE, self.cleaned_data.get("token")
+        if not (is_note if self.cleaned_data.get("letters") else is_bulk_action):
             return None
         try:
             found = datetime.fromisoformat(self.cleaned_data["opened"])

@@ -116,7 +116,7 @@ class PageState:
 
 
 def decide(  # noqa: PLR0913  # all are passed by name
-    deed: DecisionKind,
+    decision: DecisionKind,
     seen: SeenMessages,
     *,
     by: str,
@@ -132,13 +132,13 @@ def decide(  # noqa: PLR0913  # all are passed by name
 
     def work() -> tuple[dict[int, str], Reviewed]:
         # Until the commit, the messages are locked: nobody else can park, edit or release them.
-        decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
-        left = _changed(seen, deed.state)
-        if deed is DecisionKind.ASSIGN and page_state and page_state.assigned is not None:
+        decisions.lock_letters(seen.keys(), need_lane=False, state=decision.state)
+        left = _changed(seen, decision.state)
+        if decision is DecisionKind.ASSIGN and page_state and page_state.assigned is not None:
             left |= _assigned(seen, page_state.assigned, given.get("to", ""))
-        if deed is DecisionKind.NOTE and page_state and page_state.at is not None:
+        if decision is DecisionKind.NOTE and page_state and page_state.at is not None:
             left |= _noted(seen, page_state.at, by, reason)
-        return left, _act(deed, seen.keys() - left.keys(), by, reason, given)
+        return left, _act(decision, seen.keys() - left.keys(), by, reason, given)
 
     left, reviewed = rows.in_transaction(work)
     return Reviewed(reviewed.done, reviewed.refused | left)
@@ -182,8 +182,8 @@ def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[in
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
 
-def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
-    match deed:
+def _act(decision: DecisionKind, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
+    match decision:
         case DecisionKind.RELEASE:
             due, target = arguments.get("due"), arguments.get("target")
             when = datetime.fromisoformat(due) if due else None

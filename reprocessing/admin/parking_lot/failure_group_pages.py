@@ -241,8 +241,8 @@ def _initial(group: GroupRow) -> dict[str, str]:
     return now | {f"seen_{name}": value for name, value in now.items()}
 
 
-def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
-    return request.user.has_perms((deed.permission, "reprocessing.view_parkedletter"))
+def _may_decide(request: HttpRequest, decision: DecisionKind) -> bool:
+    return request.user.has_perms((decision.permission, "reprocessing.view_parkedletter"))
 
 
 def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:

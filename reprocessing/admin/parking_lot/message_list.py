@@ -247,13 +247,13 @@ def _action_buttons(request: HttpRequest, sieve: MessageFilter) -> Iterable[Butt
     if sieve.states == (LetterState.DISCARDED.value,):
         yield _action_button(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
-        for deed, label, how in (
+        for decision, label, how in (
             (DecisionKind.RELEASE, "Release…", ""), (DecisionKind.RELEASE, "Release at…", AT),
             (DecisionKind.RELEASE, "Release to…", TO),
             (DecisionKind.DISCARD, "Discard…", ""), (DecisionKind.ASSIGN, "Assign…", ""),
             (DecisionKind.NOTE, "Note…", ""),
         ):  # fmt: skip
-            yield _action_button(request, deed, label, how=how)
+            yield _action_button(request, decision, label, how=how)
         may_edit = request.user.has_perm("reprocessing.edit_parkedletter") and may_see_payloads(request.user)
         takes = "" if may_edit else "it needs the permissions to edit messages and to see payloads"
         yield Button("Edit…", reverse("admin:parkedletter_edit_all"), takes)
@@ -268,6 +268,6 @@ def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
     return [(" or ".join(dict.fromkeys(labels)), why) for why, labels in closed.items()]
 
 
-def _action_button(request: HttpRequest, deed: DecisionKind, label: str, *, how: str = "") -> Button:
-    closed = "" if request.user.has_perm(deed.permission) else deed.takes
-    return Button(label, reverse(f"admin:parkedletter_{deed}"), closed, how=how)
+def _action_button(request: HttpRequest, decision: DecisionKind, label: str, *, how: str = "") -> Button:
+    closed = "" if request.user.has_perm(decision.permission) else decision.takes
+    return Button(label, reverse(f"admin:parkedletter_{decision}"), closed, how=how)

@@ -127,9 +127,9 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
     if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_for_released_letters:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
-    for deed in actions.possible_actions(run):
-        address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
-        yield Button(deed.name, address, "" if may else "You may not operate runs")
+    for action in actions.possible_actions(run):
+        address = reverse("admin:reprocessing_run_deed", args=[run.pk, action.name])
+        yield Button(action.name, address, "" if may else "You may not operate runs")
 
 
 def _may(user: AbstractBaseUser | AnonymousUser) -> bool:

@@ -49,7 +49,7 @@ def possible_moves(breaker: Breaker) -> list[str]:
 
     An open circuit breaker can be opened again, which changes its cooldown.
     """
-    return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
+    return [move for move, state in MOVES.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
