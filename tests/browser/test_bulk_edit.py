@@ -33,7 +33,7 @@ def test_on_a_phone_without_scripts_the_messages_of_one_value_are_edited(window:
     ann.write("Path", "/country")
     ann.write("Value", "IT")
     ann.press("Preview")
-    ann.sees("The patch fits 2 of 2 checked messages")
+    ann.sees("The patch applies to 2 of 2 checked messages")
     assert ann.ask("document.documentElement.scrollWidth <= innerWidth")
     ann.write("Reason", "wrong country")
     ann.press("Edit 2 messages")

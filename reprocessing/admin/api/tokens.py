@@ -74,7 +74,7 @@ class ApiTokens(ReadOnlyAdmin):
 
 def _revoke(request: HttpRequest, api_token: int) -> HttpResponse:
     row = visible_rows.row_or_404(request, ApiToken.objects, api_token)
-    there = reverse("admin:reprocessing_apitoken_change", args=[row.pk])
+    back = reverse("admin:reprocessing_apitoken_change", args=[row.pk])
 
     def question() -> Question:
         now = tokens.find_token(row.name)
@@ -83,13 +83,11 @@ def _revoke(request: HttpRequest, api_token: int) -> HttpResponse:
             "Runs and bulk actions that the token started continue.",
         )
         idle = "" if now.revoked_at is None else "The token was revoked already."
-        return Question(
-            f"Revoke {row}", "Revoke", says, seen=str(now.revoked_at), back=there, about=str(row), idle=idle
-        )
+        return Question(f"Revoke {row}", "Revoke", says, seen=str(now.revoked_at), back=back, about=str(row), idle=idle)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
         if tokens.revoke(row.name, by=by, reason=str(given["reason"])):
-            return Done(there, f"{row} is revoked.")
+            return Done(back, f"{row} is revoked.")
         return NotDone("Somebody else revoked the token before you.")
 
     return confirmed_action.page(request, permission=CHANGE, question=question, act=act)

@@ -36,13 +36,15 @@ from reprocessing.store.approvals import people, requests
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
-#: A person with this permission, and the permission that the deed needs, may do a requested deed without approval.
+#: A person with this permission, and with the permission for a requested action, may do the action without approval.
 ACT_ALONE: Final = "reprocessing.act_alone"
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """A kind of decision about a request: the button's label, a text for the page, and the function that decides.
+
+    `act` takes the request's id, the user's name and the reason.
 
     `alone`: whether the change is made without the second person, for which the permission `ACT_ALONE` is needed.
     """
@@ -80,7 +82,7 @@ class Approvals(RecordsAdmin):
     list_display = ("id", "state", "title", "messages", "by", "asked_at", "expires_at", "decided_by")
     list_filter = ("state",)
     labels = {  # noqa: RUF012  # Django's own way
-        "title": "Deed", "by": "Requested by", "asked_at": "Requested at", "expires_at": "Expires at",
+        "title": "Action", "by": "Requested by", "asked_at": "Requested at", "expires_at": "Expires at",
         "decided_by": "Decided by", "decision_reason": "Reason of the decision", "messages": "Messages",
         "outcome": "Result",
     }  # fmt: skip
@@ -96,9 +98,9 @@ class Approvals(RecordsAdmin):
         pairs = ((visible(str(label)), visible(str(text))) for label, text in row.preview)
         return format_html_join("", "<div>{}: <strong>{}</strong></div>", pairs)
 
-    @admin.display(description="Changed since")
+    @admin.display(description="Changed since request")
     def changed(self, row: Approval) -> str:
-        """Return the change since the request was made that makes it void; "no": no change; "-": the request ended."""
+        """Return what changed since the request and makes it void; "no": nothing changed; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:
@@ -132,7 +134,7 @@ _SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
 def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """Return whether this person may make this decision about the request.
 
-    The person needs the permission of the requested deed. Whoever made the request may always decline the request.
+    The person needs the permission for the requested action. The person who made the request may always decline it.
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
@@ -157,7 +159,7 @@ def _question(approval: int, choice: _Choice) -> Question:
     return Question(
         title=f"{choice.label}: {row.title}",
         button=choice.label,
-        says=(choice.says, *([f"It is void: {changed}"] if changed else [])),
+        says=(choice.says, *([f"The request is void: {changed}"] if changed else [])),
         seen=str(approval),
         back=reverse("admin:reprocessing_approval_change", args=[approval]),
         about=str(row),
@@ -186,19 +188,19 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
         deed = requests.deed_of(row)
         if PATCH in deed.arguments:
             return _bulk_difference(request, row, deed)
-        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
+        current = message_edits.read_letter(row.letters[0]) if row.letters else None
     except PayloadUnreadable as error:
         raise Http404(str(error)) from error
-    if deed.body is None or deed.attributes is None or stand is None:
+    if deed.body is None or deed.attributes is None or current is None:
         raise Http404
     AuditEntry.objects.create(
-        act=AuditAct.REVEALED, letter_id=stand.letter_id, dlq_id=stand.dlq_id, by=request.user.get_username(),
+        act=AuditAct.REVEALED, letter_id=current.letter_id, dlq_id=current.dlq_id, by=request.user.get_username(),
         reason=f"Looked at the edit of approval {approval}.",
     )  # fmt: skip
-    dlq = DeadLetterQueue.objects.get(pk=stand.dlq_id)
+    dlq = DeadLetterQueue.objects.get(pk=current.dlq_id)
     shown = (
         viewed_content.masked(dlq, body, unpack_attributes(attributes))
-        for body, attributes in ((stand.body, stand.attributes), (deed.body, deed.attributes))
+        for body, attributes in ((current.body, current.attributes), (deed.body, deed.attributes))
     )
     before, after = ((found.body, found.attributes) for found in shown)
     context = admin.site.each_context(request) | {
@@ -208,9 +210,9 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
 
 
 def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpResponse:
-    """Show the patch of a requested bulk edit, which messages it fits, and what it changes in some of them.
+    """Show the patch of a requested bulk edit, to which messages it can be applied, and what it changes in some.
 
-    Values in the patch are shown if the person may reveal masked values, or if the messages have none.
+    Values in the patch are shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
     sieve, wanted = MessageFilter.read(deed.arguments["filter"]), BulkEdit.read(deed.arguments)
     found = edit_examples.check(sieve, wanted)

@@ -29,7 +29,9 @@ def notice(request: HttpRequest, messages: Messages) -> str:
 
 
 def request_approval(request: HttpRequest, needed: ApprovalNeeded, reason: str) -> tuple[str, str]:
-    """Store a request for approval. Return the URL of its page (or of the dashboard), and a sentence about it.
+    """Store a request for approval. Return a URL, and a sentence about the request.
+
+    The URL leads to the request, or to the dashboard if this person may not see requests.
 
     Raises:
         ApprovalRefused: the reason is missing.

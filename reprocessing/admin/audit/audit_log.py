@@ -91,11 +91,11 @@ class AuditLogAdmin(RecordsAdmin):
     def about(self, review: AuditEntry) -> str:
         """Return the object that the entry is about, such as a DLQ, as a link; "everything" if it has no object."""
         for name, model in _ABOUT.items():
-            there = getattr(review, name)
-            if there is not None:
-                address = reverse(f"admin:reprocessing_{model}_change", args=[there.pk])
-                shown = there.message_id if name == "letter" else there
-                return format_html('{} <a href="{}">{}</a>', labels.singular(type(there)._meta), address, shown)  # noqa: SLF001
+            subject = getattr(review, name)
+            if subject is not None:
+                address = reverse(f"admin:reprocessing_{model}_change", args=[subject.pk])
+                shown = subject.message_id if name == "letter" else subject
+                return format_html('{} <a href="{}">{}</a>', labels.singular(type(subject)._meta), address, shown)  # noqa: SLF001
         return "messages, or the audit log" if review.act == AuditAct.EXPORTED else "everything"
 
     @admin.display(description="bulk action")
@@ -115,7 +115,10 @@ class AuditLogAdmin(RecordsAdmin):
             return self._page(request, form)
         span = form.span
         AuditEntry.objects.create(
-            act=AuditAct.EXPORTED, by=request.user.get_username(), reason="Exported the audit log.", after=_told(span)
+            act=AuditAct.EXPORTED,
+            by=request.user.get_username(),
+            reason="Exported the audit log.",
+            after=_filter_values(span),
         )
         return StreamingHttpResponse(
             map(json_line, audit_log.log_entries(span, seen=visible_rows.of(request))),
@@ -129,7 +132,7 @@ class AuditLogAdmin(RecordsAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an audit entry as a line of JSON, with the field names of the Elastic Common Schema where it has them.
+    """Return an audit entry as a line of JSON. Fields that the Elastic Common Schema has get its names.
 
     Characters outside of ASCII are escaped, because some of them break lines or control terminals.
 
@@ -140,15 +143,15 @@ def json_line(entry: LogEntry) -> bytes:
         "message_id": entry.message_id, "group": entry.group, "run": entry.run, "target": entry.target,
         "rule": entry.rule, "before": entry.before or None, "after": entry.after or None,
     }  # fmt: skip
-    told = {
+    line = {
         "@timestamp": entry.at.isoformat(),
         "event": {"kind": "event", "action": entry.act, "reason": entry.reason},
         "user": {"name": entry.by},
         "redrive": {name: value for name, value in about.items() if value is not None},
     }
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(line).encode() + b"\n"
 
 
-def _told(span: LogFilter) -> dict[str, Any]:
+def _filter_values(span: LogFilter) -> dict[str, Any]:
     given = {"since": span.since, "until": span.until, "by": span.by, "operation": span.operation}
     return {"what": "audit"} | {name: str(value) for name, value in given.items() if value is not None}

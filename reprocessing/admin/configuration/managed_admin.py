@@ -27,9 +27,9 @@ _UNLOCKS = ("unlock_managedobject", "unlock managed objects")
 
 
 class ManagedAdmin(ReadOnlyAdmin):
-    """Lists and pages of objects. A configuration file can manage an object; then people cannot change the object.
+    """Lists and pages of objects that a configuration file can manage.
 
-    To change the object in the admin, a person has to unlock it first.
+    To change a managed object in the admin, a person has to unlock it first.
 
     Attributes:
         managed_kind: the kind of object in configuration files.
@@ -50,13 +50,13 @@ class ManagedAdmin(ReadOnlyAdmin):
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows
 
-    @admin.display(description="configuration file", boolean=True)
+    @admin.display(description="managed by file", boolean=True)
     def in_file(self, row: Any) -> bool:  # noqa: ANN401  a row of `get_queryset`
         """Return whether a configuration file manages the object."""
         return bool(row.is_managed)
 
     def mark(self, row: Model) -> ManagedObject | None:
-        """Return the row about the configuration file that manages the object; None: no file manages the object."""
+        """Return the `ManagedObject` of the object; None: no configuration file manages the object."""
         return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
 
     def get_urls(self) -> list[URLPattern]:
@@ -97,7 +97,7 @@ class ManagedAdmin(ReadOnlyAdmin):
     def _harmless(self, request: HttpRequest, row: Model) -> list[Button]:
         model = self.opts.model_name
         closed = {reverse(f"admin:reprocessing_{model}_{name}", args=[row.pk]) for name in self.changing}
-        return [one for one in self.buttons(request, row) if one.address not in closed]
+        return [offered for offered in self.buttons(request, row) if offered.address not in closed]
 
     def _unlock(self, request: HttpRequest, mark: ManagedObject) -> Button:
         address = reverse("admin:reprocessing_managedobject_unlock", args=[mark.pk])

@@ -33,7 +33,7 @@ class Policies(ManagedAdmin):
 
 @admin.register(ManagedObject)
 class ManagedObjects(ReadOnlyAdmin):
-    """The list of objects that a configuration file manages, with who applied it and who unlocked the object."""
+    """The list of objects that a configuration file manages, with who applied the file, and who unlocked the object."""
 
     list_display = ("__str__", "applied_from", "applied_by", "applied_at", "unlocked_at", "unlocked_by")
     list_filter = ("kind",)

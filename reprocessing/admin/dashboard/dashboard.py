@@ -95,11 +95,11 @@ def _choices(request: HttpRequest, every: list[DlqRow], seen: VisibleDlqs) -> di
 
     People who see only the DLQs of their teams get only their own teams.
     """
-    there = frozenset[RowState]().union(*(row.states for row in every))
+    present = frozenset[RowState]().union(*(row.states for row in every))
     teams = Group.objects.filter(pk__in={team for row in every for team in row.teams})
     if not seen.are_all and isinstance(request.user, PermissionsMixin):
         teams = teams.filter(pk__in=request.user.groups.values("pk"))
     return {
-        "state_choices": [state for state in RowState if state in there],
+        "state_choices": [state for state in RowState if state in present],
         "team_choices": list(teams.order_by("name").values_list("pk", "name")),
     }

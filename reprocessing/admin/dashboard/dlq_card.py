@@ -27,6 +27,7 @@ class TargetStatus:
     """A target of a DLQ, with the state of one of its circuit breakers.
 
     Attributes:
+        breaker: the circuit breaker's state, such as "half open".
         address: URL of the circuit breaker's page.
         why: why the circuit breaker has its state.
         allowed: the rate that is allowed now, in words.
@@ -50,6 +51,7 @@ class DlqCard:
     """The values that the page of a DLQ shows.
 
     Attributes:
+        address: URL of the page with the DLQ's settings.
         depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
         left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
@@ -57,9 +59,10 @@ class DlqCard:
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
-        causes: the open failure groups with the most messages.
-        more_causes: number of open failure groups that are not in `causes`.
-        in_sight: number of captured messages whose copies in SQS are visible again.
+        runs: the open runs; not the standing run, if it has nothing to do.
+        groups: the open failure groups with the most messages.
+        more_groups: number of open failure groups that are not in `groups`.
+        visible_copies: number of captured messages whose copies in SQS are visible again.
         unplanned: number of captured messages that are not sent until a person starts a run.
     """
 
@@ -74,10 +77,10 @@ class DlqCard:
     parked: tuple[Count, ...]
     finished: tuple[Count, ...]
     runs: tuple[OpenRun, ...]
-    ways: tuple[TargetStatus, ...]
-    causes: tuple[Count, ...]
-    more_causes: int = 0
-    in_sight: int = 0
+    targets: tuple[TargetStatus, ...]
+    groups: tuple[Count, ...]
+    more_groups: int = 0
+    visible_copies: int = 0
     unplanned: int = 0
 
     @property
@@ -86,22 +89,22 @@ class DlqCard:
         return tuple(run for run in self.runs if run.state == RunState.PAUSED and run.unfinished)
 
     @property
-    def at_rest(self) -> int:
+    def waiting_for_run(self) -> int:
         """Return how many messages wait until a person starts or resumes a run, at most 10,000 of each run."""
         return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:
         """Return how many messages need a person: parked, or waiting for a start or resume."""
-        return sum(count.n for count in self.parked) + self.at_rest
+        return sum(count.n for count in self.parked) + self.waiting_for_run
 
     @property
     def uncaptured(self) -> int:
         """Return how many messages in SQS are not captured, in a DLQ that is not captured automatically."""
-        return dlq_status.uncaptured(self.watch, self.in_sight)
+        return dlq_status.uncaptured(self.watch, self.visible_copies)
 
     @property
-    def kept(self) -> str:
+    def deleted_after(self) -> str:
         """Return after what time SQS deletes a message of the DLQ, in words."""
         return f"{duration_in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
@@ -113,5 +116,7 @@ class DlqCard:
     @property
     def is_wary(self) -> bool:
         """Return whether messages are held back, need a person, or are not captured."""
-        is_held_back = any(way.alarming for way in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
+        is_held_back = any(way.alarming for way in self.targets) or any(
+            run.state == RunState.PAUSED for run in self.runs
+        )
         return is_held_back or self.waits_for_people > 0 or self.uncaptured > 0

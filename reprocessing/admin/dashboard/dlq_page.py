@@ -75,14 +75,15 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
     found, expiry = counters.counts_by_state(watch.id), dlq_status.expiries(watch.id).get(watch.id)
     left = expiry - now if expiry else None
     oldest = min(
-        (one.first_sent_at for one in dlq_status.oldest_letters(watch.id) if one.state in _UNDER_WAY), default=None
+        (letter.first_sent_at for letter in dlq_status.oldest_letters(watch.id) if letter.state in _UNDER_WAY),
+        default=None,
     )
     open_now = open_runs.open_runs(watch.id, most=MAX_COUNTED + 1)
-    runs = tuple(run for run in open_now if not _is_at_rest(run))
-    ways = pending_outcomes.of_targets(watch.id, count_lag=lag, seen=seen)
-    breakers = read_rows.visible_breakers(seen, [way.target_id for way in ways])
-    causes = failure_group_review.largest_groups(_WORST, seen=VisibleDlqs((watch.id,))) if sees_groups else []
-    in_sight = dlq_status.visible_copies(watch.id, visibility=settings.receive_visibility, count_lag=lag)
+    runs = tuple(run for run in open_now if not _is_idle(run))
+    targets = pending_outcomes.of_targets(watch.id, count_lag=lag, seen=seen)
+    breakers = read_rows.visible_breakers(seen, [way.target_id for way in targets])
+    groups = failure_group_review.largest_groups(_WORST, seen=VisibleDlqs((watch.id,))) if sees_groups else []
+    visible_copies = dlq_status.visible_copies(watch.id, visibility=settings.receive_visibility, count_lag=lag)
     return DlqCard(
         watch=watch, address=reverse("admin:reprocessing_deadletterqueue_change", args=[watch.id]),
         depth=_depth(watch), asked_at=watch.depth_at, oldest=duration(now - oldest) if oldest else "",
@@ -90,8 +91,8 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
         under_way=tuple(_counts(watch, [kind for kind in found if kind.state in _UNDER_WAY])),
         parked=tuple(_parked(watch, _of_state(found, LetterState.PARKED))),
         finished=tuple(_counts(watch, [kind for kind in found if kind.state in _FINISHED])),
-        runs=runs, ways=tuple(_ways(ways, breakers)), causes=tuple(_causes(causes)),
-        more_causes=max(0, len(causes) - _SHOWN), in_sight=in_sight.get(watch.id, 0),
+        runs=runs, targets=tuple(_target_statuses(targets, breakers)), groups=tuple(_largest_groups(groups)),
+        more_groups=max(0, len(groups) - _SHOWN), visible_copies=visible_copies.get(watch.id, 0),
         unplanned=_unplanned(watch, found, runs),
     )  # fmt: skip
 
@@ -99,7 +100,7 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
     """Return how many captured messages are not sent until a person starts a run.
 
-    0 in mode automatic, or if a run of the DLQ is running or paused.
+    The number is 0 in mode automatic, or if a run of the DLQ is running or paused.
     """
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
@@ -125,8 +126,8 @@ def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))
             if n:
-                told_apart = presumed or state == LetterState.DELIVERED
-                asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if told_apart else {})}
+                is_delivery = presumed or state == LetterState.DELIVERED
+                asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if is_delivery else {})}
                 yield Count(n, labels.state(state, presumed), _letters(watch, "letter", asked))
 
 
@@ -136,12 +137,12 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
         yield Count(kind.n, ParkedReason(kind.reason).sentence, _letters(watch, "parkedletter", asked))
 
 
-def _is_at_rest(run: OpenRun) -> bool:
+def _is_idle(run: OpenRun) -> bool:
     """Return whether this is the standing run (the run of mode automatic), and it has no unfinished messages."""
     return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
 
 
-def _causes(found: Sequence[LargestGroup]) -> Iterable[Count]:
+def _largest_groups(found: Sequence[LargestGroup]) -> Iterable[Count]:
     """Yield the number of messages of the three largest failure groups.
 
     Groups with equal titles are told apart by their ids and the times of their first failures.
@@ -158,7 +159,7 @@ def _letters(watch: DlqStatus, model: str, asked: dict[str, Any]) -> str:
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
-def _ways(found: Iterable[PendingOutcome], brakes: Iterable[BreakerStatus]) -> Iterable[TargetStatus]:
+def _target_statuses(found: Iterable[PendingOutcome], brakes: Iterable[BreakerStatus]) -> Iterable[TargetStatus]:
     of_target: dict[int, list[BreakerStatus]] = {}
     for brake in brakes:
         of_target.setdefault(brake.target_id, []).append(brake)

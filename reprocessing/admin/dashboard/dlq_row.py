@@ -58,7 +58,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True)  # without slots, because of cached_property
 class DlqRow:
-    """The values of one DLQ in the table. Filters, figures, cards and orders use each several times; they are kept.
+    """The values of one DLQ in the table. Computed values are cached, because a page uses each several times.
 
     Attributes:
         now: PostgreSQL's time, from which ages are counted.

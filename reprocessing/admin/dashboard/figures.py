@@ -19,7 +19,7 @@ class Figure:
 
     Attributes:
         mood: "warm" if a person is needed, "bad" if it is urgent, else empty.
-        note: which DLQ the figure is about, or of how many DLQs.
+        note: name of the DLQ that the figure is about, or number of the DLQs that it counts.
     """
 
     label: str
@@ -45,7 +45,11 @@ def _sum(  # noqa: PLR0913  # each by its name
     found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *,
     part: str, mood: str = "",
 ) -> Figure:  # fmt: skip
-    """Return the sum of a count. It links to the DLQs that are counted; of a single DLQ, to the part with the count."""
+    """Return the sum of a count over these DLQs. It links to the table of the DLQs whose count is not 0.
+
+    If only one DLQ has a count, the figure links to the DLQ's page. `part`: HTML id of the count on that page.
+    `state`, `sort`: filter and order of the table.
+    """
     counted = [row for row in found if count(row)]
     total = sum(count(row) for row in counted)
     address = f"{_page(counted[0])}#{part}" if len(counted) == 1 else _table(state=state, sort=sort)

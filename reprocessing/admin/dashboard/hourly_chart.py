@@ -34,7 +34,7 @@ KINDS: Final = {
 _LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the bars, and height of the highest bar
 _FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
 _WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels for each hour, by the max number of hours in the chart
-_TICKS: Final = 4
+_TICKS: Final = 4  # max lines of the y axis above 0
 _FILLED: Final = 0.8  # share of an hour's width that its bars fill
 _CHAR, _GAP = 7, 4  # pixels: width of a digit of a label, and distance between two labels
 _WIDEST: Final = 1_080  # pixels of a chart whose hours are wider than usual
@@ -84,10 +84,12 @@ class Chart:
     """The values from which the template draws the chart and its table.
 
     Attributes:
+        dlq: id of the DLQ; None: all DLQs.
         hours: the counts of all hours, newest first, for the table.
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
         now: the time of the counts. The page requests the chart less often than the figures above it.
         is_young: whether the chart covers less than 24 hours, because there were no earlier messages.
+        left, base: coordinates of the axes' crossing point. `label_y`: y coordinate of the hours' labels.
     """
 
     dlq: int | None

@@ -30,7 +30,7 @@ _WAITING: Final = frozenset(set(LetterState) - {LetterState.DELIVERED, LetterSta
 def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
     """Return the values of each DLQ that the person sees, in the order of the DLQs' names."""
     now, settings = lanes.database_now(), conf.current()
-    in_sight = dlq_status.visible_copies(
+    copies = dlq_status.visible_copies(
         visibility=settings.receive_visibility, count_lag=settings.count_lag.total_seconds()
     )
     counts, trends = message_counts.message_counts(seen=seen), message_counts.trends(HOURS, seen=seen)
@@ -41,7 +41,7 @@ def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
         DlqRow(
             status=status, now=now, counts=counts.get(status.id) or MessageCounts(status.id, 0, 0, 0, 0),
             trend=trends.get(status.id) or Trend(status.id, [], [], [], 0, 0, 0), oldest=oldest.get(status.id),
-            expires_at=expiries.get(status.id), uncaptured=dlq_status.uncaptured(status, in_sight.get(status.id, 0)),
+            expires_at=expiries.get(status.id), uncaptured=dlq_status.uncaptured(status, copies.get(status.id, 0)),
             runs=tuple(runs[status.id]), breakers=tuple(breakers[status.id]), rate=rates.get(status.id, 0.0),
             teams=frozenset(teams[status.id]),
         )

@@ -39,6 +39,7 @@ _CHIPS: Final = (
     (RowState.UNCAPTURED, "not captured", "warm"),
 )  # fmt: skip
 _CHIPS_SHOWN: Final = 2
+#: Columns that do not show a number.
 _TEXTS: Final = frozenset({"name", "state", "trend", "breaker", "action"})
 
 

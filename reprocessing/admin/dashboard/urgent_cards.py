@@ -42,6 +42,7 @@ class UrgentCard:
         more: number of DLQs that the card does not name.
         address: URL of the list of all these DLQs or findings.
         mood: "bad" (urgent) or "warm", which sets the colour.
+        advice: a command that shows more; empty: no command.
     """
 
     title: str

@@ -179,7 +179,8 @@ def _ignore_question(dlqs: Sequence[DiscoveredDlq], *, ignored: bool) -> Questio
     button = "Ignore" if ignored else "Stop ignoring"
     effect = "is not reported again as new." if ignored else "is listed as new again."
     says = [f"{dlq.name} ({dlq.account}, {dlq.region}) {effect}" for dlq in changing]
-    idle = "" if changing else f"No selected DLQ is {'not yet ' if ignored else ''}ignored."
+    nothing = "All selected DLQs are ignored already." if ignored else "No selected DLQ is ignored."
+    idle = "" if changing else nothing
     return _question(f"{button} {_counted(len(changing))}", button, says, [dlq.arn for dlq in changing], idle)
 
 

@@ -25,9 +25,9 @@ from reprocessing.models.target import MAX_SECONDS
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
 _TASK_HELP: Final = {
     "strips_eta": "Default: no. yes: the task runs at once, not at its eta.",
-    "strips_expires": "Default: no. yes: a task that has expired runs all the same.",
-    "resets_retries": "Default: no. yes: the task may use up its own retries again.",
-    "renews_id": "Default: no. yes: results of the old task id are not overwritten.",
+    "strips_expires": "Default: no. yes: an expired task runs, too.",
+    "resets_retries": "Default: no. yes: the task may be retried by Celery as often as a new task.",
+    "renews_id": "Default: no. yes: the result of the old task id is not overwritten.",
 }
 
 
@@ -77,12 +77,12 @@ class DlqFieldsForm(TargetFieldsForm):
     stale = choice(
         "Late message",
         LATE,
-        "What to do with a message if a later message of its key was delivered before. Default: park. Delivered late, "
-        "it may overwrite newer data.",
+        "What to do with a message if a later message of its key was delivered before. Default: park. A message that "
+        "is delivered late may overwrite newer data.",
     )
     when_parked = choice(
         "After parking", PARKED_HEAD,
-        "What to do when a message of a key is parked. Default: continue; later messages then overtake it.",
+        "What to do when a message of a key is parked. Default: continue; later messages are then delivered first.",
     )  # fmt: skip
     max_attempts = whole_number("Max attempts", "Default: 3. After so many failures a message is parked.")
     backoff_base = number(
@@ -115,8 +115,8 @@ class DlqFieldsForm(TargetFieldsForm):
     waves = choice(
         "Waves",
         YES_NO,
-        "Send 1 message first, then 10, then 100, then all. Default: yes. Without waves, a wrong fix meets all "
-        "messages at once.",
+        "Send 1 message first, then 10, then 100, then all. Default: yes. Without waves, a wrong fix affects "
+        "all messages at once.",
     )
     wave_success = number(
         "Wave success ratio",
@@ -132,7 +132,7 @@ class DlqFieldsForm(TargetFieldsForm):
     approval_above = whole_number(
         "Second person above (messages)",
         "Runs, discards, releases and edits of more messages, and rule changes, need a second person. 0: all. Default: "
-        "empty, as set for all DLQs. To loosen this limit needs a second person, too.",
+        "empty, the limit that is set for all DLQs. To raise or remove a limit needs a second person, too.",
         least=0,
     )
     interval = whole_number(
@@ -157,8 +157,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     keep_bodies = whole_number(
         "Keep bodies (days)",
-        "How long bodies are kept after a message is delivered, duplicate or discarded. Default: empty, as long as the "
-        "message's history.",
+        "How long bodies are kept after a message is delivered, duplicate or discarded. Default: empty, for as long "
+        "as the message's history.",
         least=0, most=MAX_DAYS,
     )  # fmt: skip
     new_key_delay = number(
@@ -177,12 +177,12 @@ class DlqFieldsForm(TargetFieldsForm):
     message_type = fields.SelectorField(
         shared=True, or_none=True, label="Message type",
         help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Default: empty; failure groups "
-        "find it by usual names, and rules have no type. none: failure groups show no types.",
+        "find the type by usual names, and rules cannot test it. none: failure groups show no types.",
     )  # fmt: skip
     tenant = fields.SelectorField(
         shared=True, label="Tenant",
-        help_text="Where messages have their tenant: attribute:NAME or body:JMESPATH. Default: empty; rules have no "
-        "tenant.",
+        help_text="Where messages have their tenant: attribute:NAME or body:JMESPATH. Default: empty; rules cannot "
+        "test the tenant.",
     )  # fmt: skip
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),

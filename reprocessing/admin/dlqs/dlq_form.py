@@ -123,7 +123,7 @@ class DlqForm(DlqFieldsForm, PreviewForm):
 
         Raises:
             InvalidTarget: the entered target is unknown, ambiguous or hidden from this person, or an unreadable queue.
-            QueueUnreachable: the DLQ is named by its ARN, and SQS did not tell its URL.
+            QueueUnreachable: the DLQ is named by its ARN, and SQS did not return its URL.
         """
         given = self.cleaned_data
         to = given["to"]

@@ -53,7 +53,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else reverse(_LIST),
         about=row.name if row else "Dead-letter queues",
         make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin), reveals=reveals),
-        look=_look,
+        make_preview=_make_preview,
         write=_write,
     )
     is_whole = row is not None or "by" in request.GET or request.POST.get("do") in {"look", "write"}
@@ -79,7 +79,7 @@ def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
         return preview_form.show_preview(request, asked, form.typed())
 
 
-def _look(form: DlqForm) -> Preview:
+def _make_preview(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
     lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
@@ -104,7 +104,7 @@ def _look(form: DlqForm) -> Preview:
 
 
 def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
-    """Return the value that a new DLQ gets, by form field.
+    """Return the values that a new DLQ gets for empty fields, as texts by form field.
 
     If targets get different values, the text has each value with the name of its target.
     """
@@ -120,17 +120,17 @@ def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
     }
 
 
-def _write(look: Preview, by: str, reason: str) -> Done:
-    found: Examination = look.payload
+def _write(preview: Preview, by: str, reason: str) -> Done:
+    found: Examination = preview.payload
     name = found.proposal.name
-    registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
+    registration.register(found.proposal, by=by, reason=reason, seen=preview.changes)
     row = DeadLetterQueue.objects.get(name=name)
     capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
-    told = f"{name} is {'added' if look.new else 'changed'}."
-    if any(change.field == "mode" for change in look.changes):
-        nothing = f"Nothing is redriven {'yet' if look.new else 'automatically any more'}: plan a run."
-        told = f"{told} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
-    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
+    sentence = f"{name} is {'added' if preview.new else 'changed'}."
+    if any(change.field == "mode" for change in preview.changes):
+        nothing = f"Nothing is redriven {'yet' if preview.new else 'automatically any more'}: plan a run."
+        sentence = f"{sentence} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
+    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), sentence)
 
 
 def _defaults(begin: dict[str, str]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class UrlForm(forms.Form):
         """Return initial values of the whole form: URL, role, a proposed name, and sources that only discovery knows.
 
         Raises:
-            QueueUnreachable: SQS did not tell the URL of an ARN.
+            QueueUnreachable: SQS did not return the URL of the queue with this ARN.
         """
         given = self.cleaned_data
         address = examine.queue_address(given["url"], given["role_arn"])

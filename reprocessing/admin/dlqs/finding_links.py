@@ -17,19 +17,19 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options that do not have the name of their form field, with the name of the form field.
+#: Command-line options whose form field has another name, with the name of the form field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: For each command that a page replaces: model, text of the link, pattern of URL names, and the URL name's end for the
-#: page that changes a row.
+#: For each command that a page of the admin replaces: model, text of the link, pattern of the page's URL name, and the
+#: word in the pattern's place for the page that changes a row.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
     "add_rule": (Rule, "add a rule", "admin:reprocessing_rule_{}", "edit"),
 }
-_SAID: Final = re.compile(
+_MENTION: Final = re.compile(
     r"manage\.py (?P<command>add_dlq|add_target|add_rule)(?: (?P<name>(?!--)[^\s,;()]*[^\s,;().…]))?(?: …)?"
     r"|(?P<status>redrive_status)(?! --)"
     r"|--(?P<option>[a-z][a-z-]*[a-z])"
@@ -38,16 +38,16 @@ _SAID: Final = re.compile(
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
     """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands."""
-    told, end = [], 0
-    for found in _SAID.finditer(text):
-        told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
+    parts, end = [], 0
+    for found in _MENTION.finditer(text):
+        parts += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
         end = found.end()
-    return mark_safe("".join([*told, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
+    return mark_safe("".join([*parts, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
 
 
 def named_fields(text: str, fields: Mapping[str, Field]) -> set[str]:
     """Return the names of those `fields` whose command-line option is in the text."""
-    options = (found["option"] for found in _SAID.finditer(text) if found["option"])
+    options = (found["option"] for found in _MENTION.finditer(text) if found["option"])
     return {name for name in (_field_of(option) for option in options) if name in fields}
 
 

@@ -1,4 +1,4 @@
-"""Refuse changes of a DLQ's settings with which a person without the permission could see masked values."""
+"""Refuse changes of a DLQ's settings that would show masked values to people who may not reveal them."""
 
 from __future__ import annotations
 

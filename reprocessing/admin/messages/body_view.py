@@ -35,7 +35,8 @@ BODY_BYTES: Final = 36_000
 INNER_BYTES: Final = 8_000
 ATTRIBUTE_BYTES: Final = 12_000
 COMMAND_BYTES: Final = 12_000
-_ROW_BYTES, _TEXT_SHOWN, _OPEN_DEPTH = 90, 300, 2
+_ROW_BYTES, _TEXT_SHOWN = 90, 300  # HTML bytes of a row without its texts, and max characters of a text in the tree
+_OPEN_DEPTH = 2  # objects and lists up to this depth are open at first
 _ESCAPED: Final = 14  # max bytes of HTML for one character: &lt;U+0001&gt;
 
 
@@ -47,7 +48,7 @@ class Tree:
         rows: values for the template, in the order of the document.
         values: how many values are shown.
         is_cut: whether the tree leaves out values at the end of the document, because there are too many.
-        is_stopped: whether the rest could not be read, because it is nested too deep.
+        is_stopped: whether the end of the document could not be read, because it is nested too deep.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list, repr=False)
@@ -98,13 +99,13 @@ def command(letter: Letter, held: ViewedContent) -> Command | None:
 
 
 def tree(body: bytes) -> Tree | None:
-    """Return a body as a tree; None: it is no JSON object or list."""
+    """Return a body as a tree; None: the body is not a JSON object or list."""
     if body.lstrip()[:1] not in {b"{", b"["} or body.startswith(BOM_UTF8):
         return None
     document = json_view.read(body)
     if isinstance(document, Unreadable) and not document.is_json:
         return None
-    found = _Growing()
+    found = _TreeBuilder()
     for step in json_tree.walk(body.decode()):
         found.add(step)
         if found.is_full:
@@ -145,8 +146,8 @@ def _headers(letter: Letter, target: Target, held: ViewedContent) -> tuple[tuple
     )
 
 
-class _Growing:
-    """Collect the rows of a tree until it is full."""
+class _TreeBuilder:
+    """Collect the rows of a tree until the tree has its maximum size."""
 
     def __init__(self) -> None:
         self._tree, self._bytes, self._open = Tree(), 0, list[dict[str, Any]]()

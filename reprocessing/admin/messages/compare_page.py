@@ -80,7 +80,7 @@ def _with_message(request: HttpRequest, letter: Letter) -> dict[str, Any]:
 
 
 def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
-    """Return the message to compare with, and in words which message it is."""
+    """Return the message to compare with, and in words how it was chosen; empty: the person entered its id."""
     text = request.POST["with"].strip().replace("\0", "")
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     if text:
@@ -97,7 +97,7 @@ def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
 
 
 def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
-    """Return the message with this message id or redrive id that the person sees, if possible of the same DLQ."""
+    """Return a message with this message id or redrive id that the person sees, preferably of the same DLQ."""
     dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     found = letters.filter(Q(dlq__in=dlqs, message_id=text) | _redrive_id(text)).exclude(pk=letter.pk)[:100]
@@ -109,7 +109,7 @@ def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
 
 
 def _both(request: HttpRequest, other: Letter, letter: Letter) -> tuple[ViewedContent, ViewedContent]:
-    pair = [show_payload.payload_to_send(one, request, show_payload.COMPARED_TWO) for one in (other, letter)]
+    pair = [show_payload.payload_to_send(message, request, show_payload.COMPARED_TWO) for message in (other, letter)]
     if pair[0] is None or pair[1] is None:
         raise NothingToCompare(_NO_BODY)
     return pair[0], pair[1]

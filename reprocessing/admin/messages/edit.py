@@ -1,7 +1,7 @@
 """The pages that edit a parked message: first the form, then a preview of the changes, which asks for the reason.
 
-The state that the form showed and the edited message travel in signed hidden fields, not in the session. The form shows
-the payload, so the audit log records who opens the form.
+Signed hidden fields, not the session, carry the edited message and the state that the form showed. The form shows the
+payload, so the audit log records who opens the form.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _AS_IT_IS: Final = "surrogateescape"  # this error handler keeps bytes that are 
 _MASKED: Final = (
     "This message has masked values. Editing shows them, so it needs the permission to reveal masked values."
 )
-_ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
+_TOO_OLD: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class _Page:
     """The message that a request edits.
 
     Attributes:
-        stand: the message as it is now.
+        current: the message as it is now.
         seen: the message as it was when the form was opened: since when it was parked, and its last edit.
     """
 
     request: HttpRequest
     letter: Letter
-    stand: EditableLetter = field(repr=False)
+    current: EditableLetter = field(repr=False)
     seen: SeenLetter
 
     @property
@@ -68,9 +68,9 @@ class _Page:
         """Return where messages of this DLQ have their ordering key, idempotency key and other values, by purpose."""
         return edit.keys_of(self.letter.dlq)
 
-    def overtaken(self) -> bool:
+    def has_changed(self) -> bool:
         """Return whether the message was edited, released, or parked again after the form was opened."""
-        now = (self.stand.state, self.stand.finished_at, self.stand.revision)
+        now = (self.current.state, self.current.finished_at, self.current.revision)
         return now != (LetterState.PARKED, self.seen.finished_at, self.seen.revision)
 
 
@@ -86,27 +86,27 @@ def page(request: HttpRequest, letter: int) -> HttpResponse:
         raise PermissionDenied
     found = visible_rows.row_or_404(request, Letter.objects.select_related("dlq"), letter)
     try:
-        stand, is_masked = message_edits.read_letter(letter), viewed_content.has_masked_values(found)
+        current, is_masked = message_edits.read_letter(letter), viewed_content.has_masked_values(found)
     except PayloadUnreadable as error:
-        return _elsewhere(request, found, str(error))
-    if stand is None:
-        return _elsewhere(request, found, "The payload was deleted: there is nothing to edit.")
+        return _refuse(request, found, str(error))
+    if current is None:
+        return _refuse(request, found, "The payload was deleted: there is nothing to edit.")
     if is_masked and not show_payload.may_reveal(request):
-        return _elsewhere(request, found, _MASKED)
+        return _refuse(request, found, _MASKED)
     if is_masked and not ({"do", "back", "look"} & request.POST.keys()) and not show_payload.reveal_reason(request):
         return _ask_reason(request, found)
     if "do" in request.POST or "back" in request.POST:
-        return _written(request, found, stand)
-    return _look(request, found, stand) if "look" in request.POST else _open(request, found, stand)
+        return _submit_preview(request, found, current)
+    return _show_preview(request, found, current) if "look" in request.POST else _open(request, found, current)
 
 
-def _open(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    if stand.state != LetterState.PARKED or stand.finished_at is None:
-        why = f"This message is not parked: it is {labels.state(stand.state)}. Only parked messages can be edited."
-        return _elsewhere(request, letter, why)
+def _open(request: HttpRequest, letter: Letter, current: EditableLetter) -> HttpResponse:
+    if current.state != LetterState.PARKED or current.finished_at is None:
+        why = f"This message is not parked: it is {labels.state(current.state)}. Only parked messages can be edited."
+        return _refuse(request, letter, why)
     show_payload.payload_to_send(letter, request, show_payload.OPENED)
-    at = _Page(request, letter, stand, SeenLetter(stand.finished_at, stand.revision))
-    return _form(at, EditForms(stand, conf.current().marks, at.keys))
+    at = _Page(request, letter, current, SeenLetter(current.finished_at, current.revision))
+    return _form(at, EditForms(current, conf.current().marks, at.keys))
 
 
 def _ask_reason(request: HttpRequest, letter: Letter) -> HttpResponse:
@@ -118,43 +118,45 @@ def _ask_reason(request: HttpRequest, letter: Letter) -> HttpResponse:
     )
 
 
-def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
+def _show_preview(request: HttpRequest, letter: Letter, current: EditableLetter) -> HttpResponse:
     opened = _signed(request, "opened", _OPENED, letter)
     if opened is None:
-        return _elsewhere(request, letter, _ANEW)
-    at = _Page(request, letter, stand, _seen(opened))
-    draft = EditForms(stand, conf.current().marks, at.keys, request.POST)
-    if at.overtaken():
-        return _form(at, draft, overtaken=True)
+        return _refuse(request, letter, _TOO_OLD)
+    at = _Page(request, letter, current, _seen(opened))
+    draft = EditForms(current, conf.current().marks, at.keys, request.POST)
+    if at.has_changed():
+        return _form(at, draft, changed=True)
     to = draft.alteration()
-    against = edit.problems(stand, to, conf.current().marks) if to else []
+    against = edit.problems(current, to, conf.current().marks) if to else []
     if to is None or against:
         return _form(at, draft, against)
     return _preview(
-        at, to, EditConfirmForm(may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
+        at, to, EditConfirmForm(may_replay=_may_replay(request), touched=edit.changed_keys(current, to, at.keys))
     )
 
 
-def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
+def _submit_preview(request: HttpRequest, letter: Letter, current: EditableLetter) -> HttpResponse:
     """Save the previewed edit.
 
     Show the form again if the person chose to continue editing, and the preview again if something is wrong.
     """
-    said = _signed(request, "written", _WRITTEN, letter)
-    if said is None:
-        return _elsewhere(request, letter, _ANEW)
-    at = _Page(request, letter, stand, _seen(said))
-    to = Alteration(said["body"].encode(errors=_AS_IT_IS), unpack_attributes(said["attributes"].encode()))
+    signed = _signed(request, "written", _WRITTEN, letter)
+    if signed is None:
+        return _refuse(request, letter, _TOO_OLD)
+    at = _Page(request, letter, current, _seen(signed))
+    to = Alteration(signed["body"].encode(errors=_AS_IT_IS), unpack_attributes(signed["attributes"].encode()))
     if "back" in request.POST:
-        return _form(at, EditForms(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
-    form = EditConfirmForm(request.POST, may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
+        return _form(at, EditForms(current, conf.current().marks, at.keys, written=to), changed=at.has_changed())
+    form = EditConfirmForm(
+        request.POST, may_replay=_may_replay(request), touched=edit.changed_keys(current, to, at.keys)
+    )
     if not form.is_valid():
         return _preview(at, to, form)
     try:
         return _do(at, to, form)
     except ApprovalNeeded as needed:
-        address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
-        messages.success(request, told)
+        address, sentence = requested.request_approval(request, needed, form.cleaned_data["reason"])
+        messages.success(request, sentence)
         return HttpResponseRedirect(address)
 
 
@@ -167,7 +169,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
     )  # fmt: skip
     match done:
         case Edited(no, left):
-            _tell(at.request, no, left, replay=given["then"] == "replay")
+            _show_result(at.request, no, left, replay=given["then"] == "replay")
             stays = given["then"] != "replay" and at.request.user.has_perm("reprocessing.view_parkedletter")
             page = "parkedletter" if stays else "letter"  # the page with the actions on the message
             return HttpResponseRedirect(reverse(f"admin:reprocessing_{page}_change", args=[at.letter.pk]))
@@ -179,7 +181,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
             assert_never(never)
 
 
-def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
+def _show_result(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
     if not replay:
         messages.success(request, f"Edit {no} is saved. The message stays parked until somebody releases it.")
     elif left:
@@ -188,26 +190,26 @@ def _tell(request: HttpRequest, no: int, left: str, *, replay: bool) -> None:
         messages.success(request, f"Edit {no} is saved. The message is queued.")
 
 
-def _form(at: _Page, draft: EditForms, against: list[str] | None = None, *, overtaken: bool = False) -> HttpResponse:
+def _form(at: _Page, draft: EditForms, against: list[str] | None = None, *, changed: bool = False) -> HttpResponse:
     context = _context(at, f"Edit {at.letter.message_id}") | {
         "draft": draft, "against": against or [], "opened": signing.dumps(_carried(at), salt=_OPENED),
-        "overtaken": overtaken and _said(at),
+        "changed": changed and _change_sentence(at),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit.html", context)
 
 
 def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = "") -> HttpResponse:
-    own = unpack_attributes(bytes(at.stand.attributes))
+    own = unpack_attributes(bytes(at.current.attributes))
     written = _carried(at) | {
         "body": to.body.decode(errors=_AS_IT_IS),
         "attributes": pack_attributes(to.attributes).decode(),
     }
     context = _context(at, f"Preview of the edit of {at.letter.message_id}") | {
-        "changes": comparison.differences((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
+        "changes": comparison.differences((bytes(at.current.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
-        "refused": refused or (at.overtaken() and _said(at)), "size": to.size, "was": at.stand.size,
+        "refused": refused or (at.has_changed() and _change_sentence(at)), "size": to.size, "was": at.current.size,
         "notice": requested.notice(at.request, {at.letter.dlq_id: 1}), "request_button": requested.BUTTON,
-        "order": edit.place_after_edit(at.stand, to, place_letters.policy_of(at.letter.dlq)),
+        "order": edit.place_after_edit(at.current, to, place_letters.policy_of(at.letter.dlq)),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit_preview.html", context)
 
@@ -216,8 +218,8 @@ def _context(at: _Page, title: str) -> dict[str, Any]:
     return admin.site.each_context(at.request) | {"title": title, "original": at.letter}
 
 
-def _said(at: _Page) -> str:
-    return f"Nothing was done: {edit.describe_change(at.letter.pk, at.stand)}. Open the message again to edit it."
+def _change_sentence(at: _Page) -> str:
+    return f"Nothing was done: {edit.describe_change(at.letter.pk, at.current)}. Open the message again to edit it."
 
 
 def _carried(at: _Page) -> dict[str, Any]:
@@ -247,6 +249,6 @@ def _may_replay(request: HttpRequest) -> bool:
     return request.user.has_perm("reprocessing.release_parkedletter")
 
 
-def _elsewhere(request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
+def _refuse(request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
     messages.error(request, why)
     return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[letter.pk]))

@@ -96,11 +96,11 @@ class EditForms:
     """
 
     def __init__(
-        self, stand: EditableLetter, names: MarkNames, keys: SelectorsByPurpose, data: Mapping[str, Any] | None = None,
-        *,
+        self, current: EditableLetter, names: MarkNames, keys: SelectorsByPurpose,
+        data: Mapping[str, Any] | None = None, *,
         written: Alteration | None = None,
     ) -> None:  # fmt: skip
-        self._body, self._own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
+        self._body, self._own = bytes(current.body), unpack_attributes(bytes(current.attributes))
         self._names, self._keys = names, keys
         self.closed = edit_policy.why_not_editable(self._body, self._own)
         to = written or Alteration(self._body, self._own)
@@ -109,7 +109,7 @@ class EditForms:
         self._fixed = {
             name: why for name, own in self._own.items() if name not in self._locked and (why := _fixed(own))
         }
-        self.locked = [_kept(name, self._own[name], why) for name, why in sorted(self._locked.items())]
+        self.locked = [_locked_field(name, self._own[name], why) for name, why in sorted(self._locked.items())]
         self.text = BodyForm(
             data, initial={"body": _typed(to.body), "gone": [n for n in self._fixed if n not in to.attributes]}
         )
@@ -171,7 +171,7 @@ def _fixed(attribute: Attribute) -> str:
     return f"its text cannot be typed: {why}" if why else ""
 
 
-def _kept(name: str, attribute: Attribute, why: str) -> LockedField:
+def _locked_field(name: str, attribute: Attribute, why: str) -> LockedField:
     value = attribute.value if isinstance(attribute.value, str) else _bytes(attribute.value)
     return LockedField(visible(name), visible(attribute.type), visible(value), why)
 

@@ -31,12 +31,12 @@ from reprocessing.store.search import filter_conditions
 
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
-_LONGEST: Final = 2_000
+_LONGEST: Final = 2_000  # max characters of the query of the list
 _PATIENCE: Final = 100  # max milliseconds of the search for the previous and next message
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
-_KEPT: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
+_COUNTED_FILTERS: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
 
 #: Errors of a query that is not a filter of the list, or whose search takes too long.
 _NO_LIST: Final = (
@@ -75,7 +75,7 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
     except _NO_LIST:
         return ListPosition()
     end = suffix(request)
-    links = (reverse(f"admin:reprocessing_{model}_change", args=[one]) + end if one else "" for one in (before, after))
+    links = (reverse(f"admin:reprocessing_{model}_change", args=[pk]) + end if pk else "" for pk in (before, after))
     back = reverse(f"admin:reprocessing_{model}_changelist") + (f"?{asked.urlencode()}" if asked else "")
     return ListPosition(end, back, *links)
 
@@ -108,7 +108,7 @@ class MessageList(KeysetList):
         There are counters by DLQ, by state, and by whether a delivery is presumed.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
-        dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
+        dlq, state, presumed = (asked.pop(name, None) for name in _COUNTED_FILTERS)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
             return None
         return sum(
@@ -137,7 +137,10 @@ class MessageList(KeysetList):
             return found
         without = self.get_query_string({state_filter.STATE: None, state_filter.PRESUMED: None})
         both = {labels.column("state"), labels.column("presumed")}
-        return [*(one for one in found if one.label not in both), ActiveFilter(labels.column("state"), name, without)]
+        return [
+            *(other for other in found if other.label not in both),
+            ActiveFilter(labels.column("state"), name, without),
+        ]
 
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first."""

@@ -84,9 +84,9 @@ def next_action(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return a button that opens what keeps a message: its stopped key queue or DLQ, or its planned or paused run.
+    """Return a button that opens what keeps a message from being sent: its stopped key queue or DLQ, or its run.
 
-    None: nothing is stopped or paused.
+    The run is planned or paused. None: nothing is stopped, planned or paused.
     """
     if letter.lane is not None and letter.lane.stopped_at is not None:
         address = reverse("admin:reprocessing_lane_change", args=[letter.lane_id])

@@ -57,7 +57,7 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
 
 
 def title(letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return the title of the page: the message's type, or else its DLQ, and its ordering key."""
+    """Return the title of the page: the message's type (if unknown, its DLQ), then its ordering key."""
     kind = message_types.type_of(letter, opens=may_see_payloads(user))
     name = visible(kind) or f"Message of {letter.dlq.name}"
     return f"{name} · {short_key(letter.ordering_key)}" if letter.ordering_key else name
@@ -70,8 +70,8 @@ def page(
 
     `shown`: the payload; None: this person did not request it. `revealed`: whether the page shows masked values.
     """
-    told = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
-    tries, edits = timeline.attempts_and_edits(letter, told)
+    detail_of = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
+    tries, edits = timeline.attempts_and_edits(letter, detail_of)
     group = group_address(letter)
     events, older = timeline.history(letter, tries, edits, group)
     return {
@@ -80,7 +80,7 @@ def page(
         "opened": None if shown else public_fields(letter),
         "how_attempts_end": visible(uncounted_attempts.how_attempts_end(letter)),
         "mood": _MOODS.get(LetterState(letter.state), ""),
-        "detail": visible(told(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
+        "detail": visible(detail_of(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
         "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),
@@ -100,16 +100,16 @@ def page(
 def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload as values for the template.
 
-    `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
+    `revision` is the number of the edit, 0 for the captured payload. `format` is the format of the body, in words.
     `inner` is the message inside an SNS notification (else None), `task` the Celery task (None: not a task), and
     `pointer` the place of the body in S3 (None: not in S3).
     """
-    told = body_format.recognise(held.body)
-    raw = body_view.raw(held.body, told.dialect)
+    recognised = body_format.recognise(held.body)
+    raw = body_view.raw(held.body, recognised.dialect)
     return {
-        "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
+        "revision": held.revision, "is_masked": held.is_masked, "format": visible(str(recognised)),
         "body": raw.shown, "is_exact": raw.is_exact, "tree": body_view.tree(held.body),
-        "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
+        "inner": _inner(held.body) if recognised.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
         "pointer": s3_pointer.read(held.body, held.attributes),
         "attributes": list(_attributes(held.attributes)),
         "command": None if held.is_masked else body_view.command(letter, held),
@@ -245,16 +245,16 @@ def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
     failed = reported.exclude(verdict=Verdict.DELIVERED).exists()
     why = [visible(cause) for cause in probable_causes(found, held.system, visibility=hidden, reported=failed)]
     if not isinstance(found, TaskMessage):
-        return {"told": (), "payload": None, "closed": found.why, "causes": why}
+        return {"fields": (), "payload": None, "closed": found.why, "causes": why}
     raw = unpack_payload(found.envelope)
     shown = None
     if not (found.opaque or isinstance(raw, NotShown)):
         shown = body_view.cut_to(readable(raw), body_view.INNER_BYTES)
-    fields = [(name, visible(text)) for name, text in _told(found) if text]
-    return {"told": fields, "payload": shown, "closed": found.opaque, "causes": why}
+    fields = [(name, visible(text)) for name, text in _task_fields(found) if text]
+    return {"fields": fields, "payload": shown, "closed": found.opaque, "causes": why}
 
 
-def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:
+def _task_fields(found: TaskMessage) -> Iterator[tuple[str, str]]:
     yield "Task", found.task
     yield "Id", found.id
     yield "Retries", str(found.retries)

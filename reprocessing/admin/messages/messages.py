@@ -135,7 +135,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return template values for a discarded message: `deeds` (its actions) and `letters` (a hidden field)."""
+        """Return the template values `deeds` (actions) and `letters` (a hidden field) if the message is discarded."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
@@ -222,16 +222,16 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _s3(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Show the message with its payload, and with the body that its producer stored in S3."""
-        found, said = self._revealed(request, letter), show_payload.reveal_reason(request)
+        found, reason = self._revealed(request, letter), show_payload.reveal_reason(request)
         by = request.user.get_username()
         try:
             shown = show_payload.payload_to_send(found, request, show_payload.LOOKED)
-            read = read_s3_body.read_s3_body(found, by=by, why=said or show_payload.FROM_S3, revealed=bool(said))
+            read = read_s3_body.read_s3_body(found, by=by, why=reason or show_payload.FROM_S3, revealed=bool(reason))
         except PayloadUnreadable as error:
             return self._back(request, found, str(error))
         if isinstance(read, NotRead):
-            return self._shown(request, str(letter), {"reveals": said, "s3_problem": visible(read.why)}, shown)
-        more = {"reveals": said, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
+            return self._shown(request, str(letter), {"reveals": reason, "s3_problem": visible(read.why)}, shown)
+        more = {"reveals": reason, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
         return self._shown(request, str(letter), more, shown)
 
     def _compare(self, request: HttpRequest, letter: int) -> HttpResponse:
@@ -246,8 +246,8 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)
-        there = reverse(f"admin:{self._name('change')}", args=[letter.pk])
-        return HttpResponseRedirect(there + listed_messages.suffix(request))
+        address = reverse(f"admin:{self._name('change')}", args=[letter.pk])
+        return HttpResponseRedirect(address + listed_messages.suffix(request))
 
     def _revealed(self, request: HttpRequest, letter: int) -> Letter:
         """Return the message whose payload is requested.
@@ -264,10 +264,11 @@ class MessagesAdmin(ReadOnlyAdmin):
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
 
-def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, str]:
+def action_of(request: HttpRequest, decision: DecisionKind) -> tuple[str, str, str, str]:
     """Return an action for `action_buttons`: name, URL name, label, and why the person may not use it (or empty)."""
-    may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
-    return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
+    may = request.user.has_perm(decision.permission) and request.user.has_perm("reprocessing.view_parkedletter")
+    closed = "" if may else capfirst(decision.takes)
+    return decision.value, f"admin:parkedletter_{decision}", f"{decision.label}…", closed
 
 
 def _within(request: HttpRequest) -> MessageFilter:

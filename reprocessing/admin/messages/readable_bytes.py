@@ -22,7 +22,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
-_DEEPEST = 64
+_DEEPEST = 64  # max levels by which XML is indented
 _KEY_SHOWN = 60
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -88,7 +88,7 @@ def short_key(key: str) -> str:
 def duration(length: timedelta | None) -> str:
     """Return a duration in its two largest units, such as "3 d 4 h".
 
-    Below one second, return "over", which is right for a time left; `time_since` is for ages. For None, return "-".
+    Below one second, return "over", which fits a remaining time; for an age, use `time_since`. For None, return "-".
     """
     if length is None:
         return "-"

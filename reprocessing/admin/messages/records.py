@@ -57,7 +57,7 @@ class Sources(ReadOnlyAdmin):
 
 
 @admin.register(TargetCheck)
-class Sightings(RecordsAdmin):
+class TargetChecks(RecordsAdmin):
     """The list of checks that found a target queue empty, or not empty any more: the evidence for outcome `absence`."""
 
     list_display = ("target", "seen_at")
@@ -66,8 +66,8 @@ class Sightings(RecordsAdmin):
 
 
 @admin.register(ParkingQueueMessage)
-class Notices(RecordsAdmin):
-    """The list of messages to parking queues: copies of parked messages, and notices when they leave the lot."""
+class ParkingQueueMessages(RecordsAdmin):
+    """The list of messages to parking queues: copies of parked messages, and notices when these are parked no more."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
@@ -75,14 +75,14 @@ class Notices(RecordsAdmin):
 
 
 @admin.register(GlobalStop)
-class Halts(ReadOnlyAdmin):
+class GlobalStops(ReadOnlyAdmin):
     """The list with the stop of all DLQs, or the hold after a restore of PostgreSQL; empty if nothing is stopped."""
 
     list_display = ("since", "by", "reason")
 
 
 @admin.register(Heartbeat)
-class Pulses(ReadOnlyAdmin):
+class Heartbeats(ReadOnlyAdmin):
     """The list of the service's own task queues, with the time at which a worker last took a task from each queue."""
 
     list_display = ("queue", "consumed_at")

@@ -57,12 +57,12 @@ def captured_payload(letter: Letter, request: HttpRequest, why: str) -> ViewedCo
 
 def captured_and_edited(letter: Letter, no: int, request: HttpRequest) -> tuple[ViewedContent, ViewedContent] | None:
     """Return the captured payload and the payload of edit number `no`; None: one of the two does not exist."""
-    said = reveal_reason(request)
+    reason = reveal_reason(request)
     by = request.user.get_username()
-    return viewed_content.view_edit(letter, no, by=by, why=said or COMPARED, revealed=bool(said))
+    return viewed_content.view_edit(letter, no, by=by, why=reason or COMPARED, revealed=bool(reason))
 
 
 def _view(letter: Letter, revision: int, request: HttpRequest, why: str) -> ViewedContent | None:
-    said = reveal_reason(request)
+    reason = reveal_reason(request)
     by = request.user.get_username()
-    return viewed_content.view_content(letter, revision, by=by, why=said or why, revealed=bool(said))
+    return viewed_content.view_content(letter, revision, by=by, why=reason or why, revealed=bool(reason))

@@ -36,10 +36,12 @@ _WORDS: Final = {
 }
 
 
-def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def attempts_and_edits(
+    letter: Letter, detail_of: Callable[[str], str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the attempts and the edits for display, newest first, at most 200 of each.
 
-    `told`: returns the part of an attempt's detail that this person may see.
+    `detail_of`: returns the part of an attempt's detail that this person may see.
     """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
@@ -48,7 +50,7 @@ def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list
     sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
     newer, ends = [None, *attempts], _ends_of_parking(letter)
     tries = [
-        {**_try(attempt, later, sent[attempt.pk], letter, ends), "detail": told(attempt.detail or "")}
+        {**_try(attempt, later, sent[attempt.pk], letter, ends), "detail": detail_of(attempt.detail or "")}
         for attempt, later in zip(attempts, newer, strict=False)
     ]
     return tries, [_edit(revision, attempts, sent) for revision in revisions]
@@ -85,8 +87,11 @@ def history(
     decisions = list(letter.reviews.exclude(act__in=_VIEWS).order_by("-at", "-pk")[:MOST])
     events = [
         *_own_events(letter, decisions, group_address),
-        *(Event(one["attempt"].opened_at, f"Attempt {one['attempt'].no}", one["mood"], tried=one) for one in tries),
-        *(_edited(one["revision"]) for one in edits),
+        *(
+            Event(tried["attempt"].opened_at, f"Attempt {tried['attempt'].no}", tried["mood"], tried=tried)
+            for tried in tries
+        ),
+        *(_edited(edit["revision"]) for edit in edits),
         *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
     ]
     events.sort(key=lambda event: event.at, reverse=True)  # stable: events at equal times keep this order
@@ -101,7 +106,7 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
         yield Event(
             letter.grouped_at, "Assigned to a failure group", note=str(letter.group.shown), address=group_address
         )
-    earlier = f"Other tools had sent it again {letter.earlier} times before." if letter.earlier else ""
+    earlier = f"Other tools had redriven it {letter.earlier} times before." if letter.earlier else ""
     yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
     yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
 
@@ -181,7 +186,10 @@ def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int])
 
 
 def _followed(attempt: Attempt, later: Attempt | None, letter: Letter, ends: Sequence[datetime]) -> str:
-    """Return what followed from an attempt. A later release does not change that the attempt ended in parking."""
+    """Return in words what happened after an attempt, before the next one.
+
+    `later`: the next attempt; None: there is none. `ends`: see `_ends_of_parking`.
+    """
     parts = []
     if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:
         parts.append(f"came back at {attempt.returned_at:%Y-%m-%d %H:%M:%S} UTC")

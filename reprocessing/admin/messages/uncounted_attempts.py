@@ -13,7 +13,7 @@ _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 
 def counted_attempts(letter: Letter) -> str:
     """Return how many attempts a message had, such as "3 attempts", and which of them do not count."""
-    told = f"{letter.attempts} attempt{'' if letter.attempts == 1 else 's'}"
+    total = f"{letter.attempts} attempt{'' if letter.attempts == 1 else 's'}"
     earlier, spared = letter.attempts_before_release, letter.spared
     counted = letter.attempts - earlier - spared
     parts = [f"{counted} count{'s' if counted == 1 else ''}"]
@@ -21,7 +21,7 @@ def counted_attempts(letter: Letter) -> str:
         parts.append(f"{spared} {_do(spared)} not, because the circuit breaker opened and no other message succeeded")
     if earlier:
         parts.append(f"{earlier} {'was' if earlier == 1 else 'were'} made before the last release")
-    return told if len(parts) == 1 else f"{told} ({'; '.join(parts)})"
+    return total if len(parts) == 1 else f"{total} ({'; '.join(parts)})"
 
 
 def how_attempts_end(letter: Letter) -> str:
@@ -36,8 +36,9 @@ def how_attempts_end(letter: Letter) -> str:
         ends = "The DLQ's setting give-up-after is off, so no time ends these attempts."
     else:
         ends = (
-            f"After {duration(dlq.give_up_after)} without a success at the target, and while the run has no message "
-            "for another target, the message is parked if no other message waits for the target; else the run pauses."
+            f"After {duration(dlq.give_up_after)} without a success at the target, the message is parked if no other "
+            "message waits for the target; else the run pauses. Neither happens while the run has messages for another "
+            "target."
         )
     return (
         f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "

@@ -70,13 +70,13 @@ def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Notifications",
         make=lambda data: NotificationForm(seen, data, row),
-        look=_look,
+        make_preview=_make_preview,
         write=_write,
     )
     return preview_form.page(request, asked)
 
 
-def _look(form: NotificationForm) -> Preview:
+def _make_preview(form: NotificationForm) -> Preview:
     given = form.cleaned_data
     destination = form.row.destination if form.row else given["destination"].strip()
     wanted = Route(destination, routes.read_kinds(given["events"] or ["all"]), tuple(sorted(given["dlqs"])))
@@ -101,12 +101,12 @@ def _look(form: NotificationForm) -> Preview:
     )
 
 
-def _write(look: Preview, by: str, reason: str) -> Done:
-    wanted: Route = look.payload
+def _write(preview: Preview, by: str, reason: str) -> Done:
+    wanted: Route = preview.payload
     routes.set_route(wanted, by=by, reason=reason)
     row = NotificationRoute.objects.get(destination=wanted.destination)
-    there = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
-    return Done(there, f"Saved. Test it: manage.py test_notification {row}")
+    address = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
+    return Done(address, f"Saved. Test it: manage.py test_notification {row}")
 
 
 def _settings(row: NotificationRoute | None) -> dict[str, Any]:

@@ -83,16 +83,16 @@ def _remove(request: HttpRequest, route: int) -> HttpResponse:
     destination = visible_rows.row_or_404(request, NotificationRoute.objects, route).destination
 
     def question() -> Question:
-        there = reverse("admin:reprocessing_notificationroute_change", args=[route])
+        address = reverse("admin:reprocessing_notificationroute_change", args=[route])
         says = (f"No more notifications are sent to {destination}.", "Notifications that wait to be sent are deleted.")
-        return Question(f"Remove {destination}", "Remove", says, seen=destination, back=there, about=destination)
+        return Question(f"Remove {destination}", "Remove", says, seen=destination, back=address, about=destination)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
         try:
             routes.remove_route(destination, by=by, reason=str(given["reason"]))
         except InvalidNotificationRoute as error:
             return NotDone(str(error))
-        there = reverse("admin:reprocessing_notificationroute_changelist")
-        return Done(there, f"{destination} was removed: no more notifications are sent to it.")
+        address = reverse("admin:reprocessing_notificationroute_changelist")
+        return Done(address, f"{destination} was removed: no more notifications are sent to it.")
 
     return confirmed_action.page(request, permission=REMOVE, question=question, act=act)

@@ -26,22 +26,25 @@ from reprocessing.store.parking_lot import filtered_letters
 _SAMPLE: Final = 20  #: max messages that the page shows as examples
 
 
-def of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about the form's messages that have the required state: number, reasons, examples."""
+def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
+    """Return template values about the form's messages that have the required state: number, reasons, examples.
+
+    `strays`: how many have no ordering key, because the key is missing or cannot be read.
+    """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
-    found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
-    there = list(found.order_by("pk"))
-    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
+    found = Letter.objects.filter(pk__in=seen, state=decision.state.value).select_related("dlq")
+    letters = list(found.order_by("pk"))
+    kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in letters)
     return {
-        "counted": f"{len(there):,}",
-        "count": len(there),
-        "about": Counter(letter.dlq_id for letter in there),
+        "counted": f"{len(letters):,}",
+        "count": len(letters),
+        "about": Counter(letter.dlq_id for letter in letters),
         "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
         "strays": sum(
-            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
+            letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in letters
         ),
-        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in there[:_SAMPLE]],
-        "unshown": max(0, len(there) - _SAMPLE),
+        "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in letters[:_SAMPLE]],
+        "unshown": max(0, len(letters) - _SAMPLE),
     }
 
 
@@ -61,15 +64,15 @@ def seen_or_404(request: HttpRequest, letters: str) -> list[int]:
 
 def require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
     """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
-    there = Letter.objects.filter(pk__in=list(letters))
-    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
+    found = Letter.objects.filter(pk__in=list(letters))
+    if found.exclude(pk__in=visible_rows.rows(request, found).values("pk")).exists():
         raise Http404
 
 
-def of_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
+def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
     try:
-        sieve = decidable(request, deed, filter_of_query(str(form["query"].value() or "")))
+        sieve = decidable(request, decision, filter_of_query(str(form["query"].value() or "")))
         kinds = filtered_letters.counts_by_reason(sieve, until=form.since)
         sample = filtered_letters.newest_letters(sieve, limit=_SAMPLE)
     except InvalidFilter as error:
@@ -78,7 +81,7 @@ def of_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> d
     return {
         "count": n,
         "counted": filtered_letters.counted(n),
-        "about": frozen.count_by_dlq(sieve) if deed.needs_approval and limits.is_any_limited() else {},
+        "about": frozen.count_by_dlq(sieve) if decision.needs_approval and limits.is_any_limited() else {},
         "bounded": filtered_letters.MAX_COUNT if n > filtered_letters.MAX_COUNT else 0,
         "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
@@ -88,7 +91,7 @@ def of_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> d
     }
 
 
-def decidable(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> MessageFilter:
+def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter) -> MessageFilter:
     """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
 
     Raises:
@@ -96,7 +99,7 @@ def decidable(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) ->
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     sieve = message_list.allowed(asked, request)
-    start_bulk_action.require_decidable(BulkActionKind(deed.value), sieve)
+    start_bulk_action.require_decidable(BulkActionKind(decision.value), sieve)
     return sieve
 
 

@@ -44,7 +44,7 @@ class AbortBulkActionForm(forms.Form):
 
 
 @admin.register(BulkAction)
-class Operations(ReadOnlyAdmin):
+class BulkActions(ReadOnlyAdmin):
     """The list and the pages of bulk actions, with their progress."""
 
     @method_decorator(require_safe)
@@ -80,23 +80,23 @@ class Operations(ReadOnlyAdmin):
     def _page(self, request: HttpRequest, object_id: str, form: AbortBulkActionForm | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
-        sieve = stored_filters.read_filter(one.filter)
-        takes, missing = _takes(one)
+        action = visible_rows.row_or_404(request, BulkAction.objects, object_id)
+        sieve = stored_filters.read_filter(action.filter)
+        takes, missing = _takes(action)
         shows_text = may_read_filter(request, sieve)
         context = self.admin_site.each_context(request) | {
-            "title": f"{_label(one)} messages",
-            "progress": progress_of(one),
+            "title": f"{_label(action)} messages",
+            "progress": progress_of(action),
             "sentence": visible(
                 sieve.sentence(
                     message_list.names_of(request, sieve),
                     covered=not shows_text,
-                    single=one.asked == 1,
+                    single=action.asked == 1,
                 )
             ),
-            "arguments": list(_arguments(request, one)),
+            "arguments": list(_arguments(request, action)),
             "letters": message_list.address_of(sieve) if shows_text else "",
-            "into": _into(one),
+            "into": _into(action),
             "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(takes) else missing,
         }
@@ -105,101 +105,106 @@ class Operations(ReadOnlyAdmin):
     def _progress(self, request: HttpRequest, operation: int) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = visible_rows.row_or_404(request, BulkAction.objects, operation)
-        ours = {"progress": progress_of(one), "into": _into(one), "is_part": True}
+        action = visible_rows.row_or_404(request, BulkAction.objects, operation)
+        ours = {"progress": progress_of(action), "into": _into(action), "is_part": True}
         context = self.admin_site.each_context(request) | ours
         return TemplateResponse(request, "reprocessing/admin/bulk_action_progress.html", context)
 
     def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
-        one = visible_rows.row_or_404(request, BulkAction.objects, operation)
-        if not (self.has_view_permission(request) and request.user.has_perm(_takes(one)[0])):
+        action = visible_rows.row_or_404(request, BulkAction.objects, operation)
+        if not (self.has_view_permission(request) and request.user.has_perm(_takes(action)[0])):
             raise PermissionDenied
         form = AbortBulkActionForm(request.POST)
         if not form.is_valid():
             return self._page(request, str(operation), form)
-        if bulk_actions.abort(one.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
+        if bulk_actions.abort(action.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
             messages.success(
                 request, "Aborted. Messages that were changed already stay changed. All others stay as they are."
             )
         else:
-            one.refresh_from_db()
-            how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"
+            action.refresh_from_db()
+            how = (
+                f"{action.aborted_by} aborted it before you ({action.why})"
+                if action.aborted_by
+                else "it is done already"
+            )
             messages.warning(request, f"Nothing was changed: {how}.")
-        return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[one.pk]))
+        return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[action.pk]))
 
 
-def _takes(one: BulkAction) -> tuple[str, str]:
+def _takes(action: BulkAction) -> tuple[str, str]:
     """Return the permission that the bulk action needs, and a text for people who do not have the permission."""
-    if one.act == BulkActionKind.EDIT:
+    if action.act == BulkActionKind.EDIT:
         return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
-    deed = DecisionKind(one.act)
-    return deed.permission, deed.takes
+    kind = DecisionKind(action.act)
+    return kind.permission, kind.takes
 
 
-def _label(one: BulkAction) -> str:
-    return "Edit" if one.act == BulkActionKind.EDIT else DecisionKind(one.act).label
+def _label(action: BulkAction) -> str:
+    return "Edit" if action.act == BulkActionKind.EDIT else DecisionKind(action.act).label
 
 
-def no_longer_matching(one: BulkAction) -> int:
+def no_longer_matching(action: BulkAction) -> int:
     """Return how many messages no longer matched the filter when a worker reached them; 0 while the action runs."""
-    return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
+    return max(0, action.asked - action.done - action.letters_skipped) if action.state == BulkActionState.DONE else 0
 
 
-def progress_of(one: BulkAction) -> dict[str, Any]:
+def progress_of(action: BulkAction) -> dict[str, Any]:
     """Return the progress of a bulk action as template context.
 
     `gone` is the number of messages that no longer matched, `late` the number of matching messages that were
     parked after the bulk action began. Bulk actions do not change such messages.
     """
-    passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
+    passed, runs = action.done + action.letters_skipped, action.state == BulkActionState.RUNNING
     return {
-        "one": one, "passed": passed, "most": max(one.asked, passed, 1),
-        "to_go": max(0, one.asked - passed) if runs else 0, "gone": no_longer_matching(one), "refusals": _refusals(one),
-        "late": _late(one), "waits": runs and one.cursor == 0 and _waits(one), "runs": runs,
+        "one": action, "passed": passed, "most": max(action.asked, passed, 1),
+        "to_go": max(0, action.asked - passed) if runs else 0, "gone": no_longer_matching(action),
+        "refusals": _refusals(action), "late": _late(action), "waits": runs and action.cursor == 0 and _waits(action),
+        "runs": runs,
     }  # fmt: skip
 
 
-def _waits(one: BulkAction) -> bool:
+def _waits(action: BulkAction) -> bool:
     """Return whether the bulk action was confirmed more than 15 s ago, so that workers may be missing."""
-    return lanes.database_now() - one.started_at > _UNUSUAL
+    return lanes.database_now() - action.started_at > _UNUSUAL
 
 
-def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
-    released = one.act == BulkActionKind.RELEASE or bool(one.arguments.get("release"))
-    return released_into_runs.runs_of_bulk_action(one.pk, since=one.asked_at, most=SHOWN) if released else []
+def _into(action: BulkAction) -> list[released_into_runs.RunReleasedInto]:
+    released = action.act == BulkActionKind.RELEASE or bool(action.arguments.get("release"))
+    return released_into_runs.runs_of_bulk_action(action.pk, since=action.asked_at, most=SHOWN) if released else []
 
 
-def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
+def _refusals(action: BulkAction) -> list[tuple[str, int, str]]:
     """Return each reason why messages were skipped, with the number of messages, and one message id as example."""
-    counts = Counter(one.refusals.values())
-    first = {why: int(letter) for letter, why in reversed(one.refusals.items())}
+    counts = Counter(action.refusals.values())
+    first = {why: int(letter) for letter, why in reversed(action.refusals.items())}
     names = dict(Letter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))
     return [(why, n, visible(names.get(first[why], ""))) for why, n in counts.most_common()]
 
 
-def _late(one: BulkAction) -> str:
+def _late(action: BulkAction) -> str:
     """Return, as text, how many matching messages the action leaves out because they were parked after it began.
 
     Empty: there are no such messages, or counting them would be slow.
     """
-    sieve = stored_filters.read_filter(one.filter)
+    sieve = stored_filters.read_filter(action.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.reads_bodies:
         return ""
-    n = bulk_actions.count_late(sieve, asked_at=one.asked_at)
+    n = bulk_actions.count_late(sieve, asked_at=action.asked_at)
     return f"{min(n, bulk_actions.MAX_LATE_COUNT):,}{'+' if n > bulk_actions.MAX_LATE_COUNT else ''}" if n else ""
 
 
-def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
+def _arguments(request: HttpRequest, action: BulkAction) -> list[tuple[str, str]]:
     """Return the values that the person gave the bulk action (due time, target, assignee, changes), with labels."""
-    said = []
-    if due := one.arguments.get("due"):
-        said.append(("Not before", f"{due} (UTC)"))
-    if target := one.arguments.get("target"):
+    pairs = []
+    if due := action.arguments.get("due"):
+        pairs.append(("Not before", f"{due} (UTC)"))
+    if target := action.arguments.get("target"):
         row = visible_rows.rows(request, Target.objects).filter(pk=target).first()
-        said.append(("Target", visible(str(row or f"target {target}"))))
-    if "to" in one.arguments:
-        said.append(("Assigned to", visible(one.arguments["to"] or "nobody")))
-    if "operations" in one.arguments:
-        said.append(("Changes in each body", visible("; ".join(one.arguments["operations"]))))
-        said.append(("Afterwards", "released" if one.arguments.get("release") else "parked"))
-    return said
+        pairs.append(("Target", visible(str(row or f"target {target}"))))
+    if "to" in action.arguments:
+        pairs.append(("Assigned to", visible(action.arguments["to"] or "nobody")))
+    if "operations" in action.arguments:
+        pairs.append(("Changes in each body", visible("; ".join(action.arguments["operations"]))))
+        pairs.append(("Afterwards", "released" if action.arguments.get("release") else "parked"))
+    return pairs

@@ -48,8 +48,8 @@ _VALID: Final = 12 * 3_600
 _OLD: Final = "Nothing was done: this page is too old, or belongs to somebody else. Select the messages again."
 _LOOKED: Final = "Previewed an edit of many messages."
 _MASKED: Final = (
-    "An edit could reveal masked values of these messages. It needs the permission to reveal masked values. Or narrow "
-    "the filter to a DLQ without masked fields."
+    "An edit could reveal masked values of these messages, so it needs the permission to reveal masked values. Or "
+    "filter by a DLQ without masked fields."
 )
 
 
@@ -67,7 +67,7 @@ class _Page:
 
     @property
     def back(self) -> str:
-        """Return the URL of the list."""
+        """Return the URL of the list with this filter, without a selection."""
         return message_list.address_of(replace(self.sieve, letters=None))
 
 
@@ -90,18 +90,18 @@ def page(request: HttpRequest) -> HttpResponse:
     if "look" not in request.POST:
         return _form(at, BulkEditForm())
     form = BulkEditForm(request.POST)
-    return _look(at, form.cleaned_data["wanted"]) if form.is_valid() else _form(at, form)
+    return _first_preview(at, form.cleaned_data["wanted"]) if form.is_valid() else _form(at, form)
 
 
-def _selected(request: HttpRequest, said: Mapping[str, Any] | None = None) -> _Page:
-    """Return the messages to edit, as selected in the list or, on the preview, as in the signed field (`said`).
+def _selected(request: HttpRequest, signed: Mapping[str, Any] | None = None) -> _Page:
+    """Return the messages to edit, as selected in the list or, on the preview, as in the signed field (`signed`).
 
     Raises:
         InvalidFilter: edits are not possible with this filter, or nothing is selected.
     """
-    query = str(said["query"]) if said else request.POST.get("query", "")
-    if said:
-        letters = tuple(said["letters"])
+    query = str(signed["query"]) if signed else request.POST.get("query", "")
+    if signed:
+        letters = tuple(signed["letters"])
     elif request.POST.get("scope") == "all" or "whole" in request.POST:
         letters = ()
     else:
@@ -122,52 +122,52 @@ def _picked(request: HttpRequest) -> tuple[int, ...]:
         letters = tuple(sorted(unpack_messages(text)))
     except ValidationError as error:
         raise InvalidFilter(" ".join(error.messages)) from error
-    there = Letter.objects.filter(pk__in=letters)
-    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
+    selected = Letter.objects.filter(pk__in=letters)
+    if selected.exclude(pk__in=visible_rows.rows(request, selected).values("pk")).exists():
         raise Http404
     return letters
 
 
-def _look(at: _Page, patch: JsonPatch) -> HttpResponse:
+def _first_preview(at: _Page, patch: JsonPatch) -> HttpResponse:
     opened = lanes.database_now()
     return _preview(at, patch, {"token": str(uuid4()), "opened": opened.isoformat()})
 
 
 def _confirmed(request: HttpRequest) -> HttpResponse:
     """Start the previewed bulk action. Show the form again if the person chose to continue editing."""
-    said = _signed(request)
-    if said is None:
+    signed = _signed(request)
+    if signed is None:
         messages.error(request, _OLD)
         return HttpResponseRedirect(reverse("admin:reprocessing_parkedletter_changelist"))
     try:
-        at = _selected(request, said)
+        at = _selected(request, signed)
         if "back" in request.POST:
-            return _form(at, BulkEditForm(initial={"patch": said["patch"]}))
-        return _start(at, JsonPatch.parse(said["patch"]), said)
+            return _form(at, BulkEditForm(initial={"patch": signed["patch"]}))
+        return _start(at, JsonPatch.parse(signed["patch"]), signed)
     except InvalidFilter as error:
         messages.error(request, f"Nothing was done: {error}")
-        return HttpResponseRedirect(_list(str(said["query"])))
+        return HttpResponseRedirect(_list(str(signed["query"])))
 
 
-def _start(at: _Page, patch: JsonPatch, said: dict[str, Any]) -> HttpResponse:
+def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
     request = at.request
-    form = EditConfirmForm(request.POST, may_replay=_may_release(request), touched=said["touched"])
+    form = EditConfirmForm(request.POST, may_replay=_may_release(request), touched=signed["touched"])
     if not form.is_valid():
-        return _preview(at, patch, said, form)
+        return _preview(at, patch, signed, form)
     given = form.cleaned_data
     wanted = BulkEdit(
         patch, release=given["then"] == "replay", new_keys=given["new_key"], changes_keys=bool(given.get("knowing"))
     )
     try:
         is_new = bulk_actions.create(
-            UUID(said["token"]), BulkActionKind.EDIT, at.sieve, wanted.arguments(), by=request.user.get_username(),
-            reason=given["reason"], opened=datetime.fromisoformat(said["opened"]),
+            UUID(signed["token"]), BulkActionKind.EDIT, at.sieve, wanted.arguments(), by=request.user.get_username(),
+            reason=given["reason"], opened=datetime.fromisoformat(signed["opened"]),
         )  # fmt: skip
     except ApprovalNeeded as needed:
-        address, told = requested.request_approval(request, needed, given["reason"])
-        messages.success(request, told)
+        address, sentence = requested.request_approval(request, needed, given["reason"])
+        messages.success(request, sentence)
         return HttpResponseRedirect(address)
-    began = visible_rows.rows(request, BulkAction.objects).filter(token=said["token"]).first()
+    began = visible_rows.rows(request, BulkAction.objects).filter(token=signed["token"]).first()
     if began is None:
         raise Http404
     if not is_new:
@@ -181,7 +181,7 @@ def _form(at: _Page, form: BulkEditForm) -> HttpResponse:
     return TemplateResponse(at.request, "reprocessing/admin/bulk_edit.html", context)
 
 
-def _preview(at: _Page, patch: JsonPatch, said: dict[str, Any], form: EditConfirmForm | None = None) -> HttpResponse:
+def _preview(at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConfirmForm | None = None) -> HttpResponse:
     request = at.request
     n = filtered_letters.count_letters(at.sieve)
     try:
@@ -191,7 +191,7 @@ def _preview(at: _Page, patch: JsonPatch, said: dict[str, Any], form: EditConfir
         return HttpResponseRedirect(at.back)
     touched = [sentence for sentence, _ in found.touched]
     carried = {
-        **said, "user": request.user.pk, "query": at.query, "letters": at.letters, "patch": patch.text,
+        **signed, "user": request.user.pk, "query": at.query, "letters": at.letters, "patch": patch.text,
         "touched": touched,
     }  # fmt: skip
     about = frozen.count_by_dlq(at.sieve) if limits.is_any_limited() else {}
@@ -218,10 +218,10 @@ def _packed(at: _Page) -> str:
 def _signed(request: HttpRequest) -> dict[str, Any] | None:
     """Return the content of the signed hidden field; None: it is not valid, too old, or was made for another person."""
     try:
-        said: dict[str, Any] = signing.loads(request.POST.get("previewed", ""), salt=_PREVIEWED, max_age=_VALID)
+        signed: dict[str, Any] = signing.loads(request.POST.get("previewed", ""), salt=_PREVIEWED, max_age=_VALID)
     except signing.BadSignature:
         return None
-    return said if said["user"] == request.user.pk else None
+    return signed if signed["user"] == request.user.pk else None
 
 
 def _may_release(request: HttpRequest) -> bool:

@@ -46,7 +46,7 @@ class BulkEditForm(forms.Form):
         found = super().clean() or self.cleaned_data
         path, text = found.get("path", ""), found.get("patch", "").strip()
         if path and text:
-            self.add_error(None, "Fill in one field, or a JSON Patch, not both.")
+            self.add_error(None, "Enter a path, or a JSON Patch, not both.")
         elif not path and not text:
             self.add_error(None, "Enter a path, or a JSON Patch.")
         elif not self.errors:

@@ -27,7 +27,7 @@ from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import assignment
 
-_PEOPLE = 500
+_PEOPLE = 500  # max users that the form offers as assignees
 _A_YEAR = timedelta(days=366)
 #: Values of `DecisionForm.how`: a release also asks for a time (`AT`), or for a target and an optional time (`TO`).
 AT, TO = "at", "to"
@@ -66,18 +66,18 @@ class DecisionForm(FilterForm):
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
     def __init__(
-        self, request: HttpRequest, deed: DecisionKind, how: str, *args: Any, **kwargs: Any,  # noqa: ANN401  Django's own
+        self, request: HttpRequest, decision: DecisionKind, how: str, *args: Any, **kwargs: Any,  # noqa: ANN401  Django's own
     ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
-        self.deed = deed
-        if deed is DecisionKind.RELEASE and how in {AT, TO}:
-            self.fields["due"] = _when(required=how == AT)
-        if deed is DecisionKind.RELEASE and how == TO:
-            self.fields["target"] = _where(request)
-        if deed is DecisionKind.ASSIGN:
-            self.fields["to"] = _whom()
+        self.decision = decision
+        if decision is DecisionKind.RELEASE and how in {AT, TO}:
+            self.fields["due"] = _due_field(required=how == AT)
+        if decision is DecisionKind.RELEASE and how == TO:
+            self.fields["target"] = _target_field(request)
+        if decision is DecisionKind.ASSIGN:
+            self.fields["to"] = _assignee_field()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
-        if deed is DecisionKind.NOTE:
+        if decision is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
             self.fields["reason"].help_text = "Kept with each message, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
@@ -112,17 +112,17 @@ class DecisionForm(FilterForm):
 
         A bulk action changes no message that matches only after that time. A note is not added twice.
         """
-        asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
-        if not asks:
+        is_note, is_bulk_action = self.decision is DecisionKind.NOTE, self.cleaned_data.get("token")
+        if not (is_note if self.cleaned_data.get("letters") else is_bulk_action):
             return None
         try:
             found = datetime.fromisoformat(self.cleaned_data["opened"])
-            told = None if found.tzinfo is None else found.astimezone(UTC)
+            opened = None if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, OverflowError):
-            told = None
-        if told is None:
+            opened = None
+        if opened is None:
             raise forms.ValidationError("The page is incomplete. Go back to the list and select the messages again.")
-        return told
+        return opened
 
     def reopen(self) -> None:
         """Set `opened` to now, so that the form selects the messages that match the filter now. Keep other values."""
@@ -137,14 +137,14 @@ class DecisionForm(FilterForm):
 
     @property
     def since(self) -> datetime | None:
-        """Return when the page that is made now was opened; None: it is not known."""
+        """Return the time in the field `opened`, also before the form is checked; None: it has no valid time."""
         try:
             return datetime.fromisoformat(str(self["opened"].value())).astimezone(UTC)
         except (ValueError, OverflowError):
             return None
 
     @property
-    def stood(self) -> PageState:
+    def page_state(self) -> PageState:
         """Return the assignees that the page showed, and when the page was made."""
         return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
@@ -153,8 +153,8 @@ class DecisionForm(FilterForm):
         """Return the entered due time, target and assignee as JSON values, which a bulk action stores."""
         found = self.cleaned_data
         due, target = found.get("due"), found.get("target")
-        said = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
-        return {name: value for name, value in said.items() if name in self.fields and value is not None}
+        values = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
+        return {name: value for name, value in values.items() if name in self.fields and value is not None}
 
 
 class ExportForm(FilterForm):
@@ -199,7 +199,7 @@ def filter_of_query(query: str) -> MessageFilter:
         raise InvalidFilter("The filter has too many parts. Open the list again.") from None
 
 
-def _when(*, required: bool) -> forms.DateTimeField:
+def _due_field(*, required: bool) -> forms.DateTimeField:
     return utc_datetime(
         "Not before (UTC)",
         "Until then, the messages and later messages of the same keys stay queued.",
@@ -208,7 +208,7 @@ def _when(*, required: bool) -> forms.DateTimeField:
     )
 
 
-def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
+def _target_field(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     watched = DeadLetterQueue.objects.values("arn")
     return forms.ModelChoiceField(
         visible_rows.rows(request, Target.objects.exclude(arn__in=watched).order_by("arn")),
@@ -217,7 +217,7 @@ def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     )
 
 
-def _whom() -> forms.ChoiceField:
+def _assignee_field() -> forms.ChoiceField:
     names = list(assignment.assignable_people().values_list("username", flat=True)[:_PEOPLE])
     return forms.ChoiceField(
         required=False, label="Assign to", choices=[("", "nobody"), *((name, name) for name in names)]

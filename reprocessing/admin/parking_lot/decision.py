@@ -116,29 +116,29 @@ class PageState:
 
 
 def decide(  # noqa: PLR0913  # all are passed by name
-    deed: DecisionKind,
+    decision: DecisionKind,
     seen: SeenMessages,
     *,
     by: str,
     reason: str,
     arguments: Arguments | None = None,
-    stood: PageState | None = None,
+    page_state: PageState | None = None,
 ) -> Reviewed:
     """Act on the messages that a page showed, in one transaction. Skip messages that changed after the page was made.
 
     Return the ids of the changed messages, and the reason for each skipped message.
     """
-    said = arguments or {}
+    given = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
         # Until the commit, the messages are locked: nobody else can park, edit or release them.
-        decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
-        left = _changed(seen, deed.state)
-        if deed is DecisionKind.ASSIGN and stood and stood.assigned is not None:
-            left |= _assigned(seen, stood.assigned, said.get("to", ""))
-        if deed is DecisionKind.NOTE and stood and stood.at is not None:
-            left |= _noted(seen, stood.at, by, reason)
-        return left, _act(deed, seen.keys() - left.keys(), by, reason, said)
+        decisions.lock_letters(seen.keys(), need_lane=False, state=decision.state)
+        left = _changed(seen, decision.state)
+        if decision is DecisionKind.ASSIGN and page_state and page_state.assigned is not None:
+            left |= _assigned(seen, page_state.assigned, given.get("to", ""))
+        if decision is DecisionKind.NOTE and page_state and page_state.at is not None:
+            left |= _noted(seen, page_state.at, by, reason)
+        return left, _act(decision, seen.keys() - left.keys(), by, reason, given)
 
     left, reviewed = rows.in_transaction(work)
     return Reviewed(reviewed.done, reviewed.refused | left)
@@ -182,8 +182,8 @@ def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[in
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
 
-def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
-    match deed:
+def _act(decision: DecisionKind, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
+    match decision:
         case DecisionKind.RELEASE:
             due, target = arguments.get("due"), arguments.get("target")
             when = datetime.fromisoformat(due) if due else None
@@ -202,9 +202,9 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
     """Return the messages that were parked again or edited after the page was made: the reason by letter id."""
-    there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
+    letters = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
-    for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
+    for letter, since, revision in letters.values_list("pk", "finished_at", "revision_id"):
         if since is not None and to_stamp(since) != seen[letter][0]:
             left[letter] = f"it was {state.value} again after you opened the page; check it again"
         elif (revision or 0) != seen[letter][1]:

@@ -1,4 +1,4 @@
-"""Preview an edit of many messages: which messages its patch fits, and what it changes in some of them."""
+"""Preview an edit of many messages: to which its patch can be applied, and what it changes in some."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES: Final = 3
 
 
 def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
-    """Preview an edit in the newest messages that a filter matches: how many it fits, and examples.
+    """Preview an edit of the newest messages that a filter matches: how many it can change, and examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.
@@ -44,25 +44,26 @@ def context(request: HttpRequest, found: EditPreview, patch: JsonPatch, count: i
 
     `count`: how many messages match the filter.
     """
-    examples = dict(Letter.objects.filter(pk__in=[one for *_, one in found.unfit]).values_list("pk", "message_id"))
+    ids = [letter for *_, letter in found.unfit]
+    examples = dict(Letter.objects.filter(pk__in=ids).values_list("pk", "message_id"))
     return {
         "operations": operations_of(patch),
         "found": found,
         "is_part": found.checked < count,
         "n_unfit": found.checked - found.fits,
         "unfit": [(why, n, visible(examples.get(letter, ""))) for why, n, letter in found.unfit],
-        "examples": [_example(one, request.user.get_username(), why) for one in found.samples],
+        "examples": [_example(example, request.user.get_username(), why) for example in found.samples],
     }
 
 
-def _example(one: Patched, by: str, why: str) -> dict[str, Any]:
-    viewed_content.record_view(one.stand.letter_id, by=by, why=why)
-    dlq = DeadLetterQueue.objects.get(pk=one.stand.dlq_id)
-    own = unpack_attributes(bytes(one.stand.attributes))
-    before, after = (viewed_content.masked(dlq, body, own) for body in (bytes(one.stand.body), one.to.body))
+def _example(example: Patched, by: str, why: str) -> dict[str, Any]:
+    viewed_content.record_view(example.stand.letter_id, by=by, why=why)
+    dlq = DeadLetterQueue.objects.get(pk=example.stand.dlq_id)
+    own = unpack_attributes(bytes(example.stand.attributes))
+    before, after = (viewed_content.masked(dlq, body, own) for body in (bytes(example.stand.body), example.to.body))
     body, _ = comparison.differences((before.body, {}), (after.body, {}))
     return {
-        "address": reverse("admin:reprocessing_letter_change", args=[one.stand.letter_id]),
-        "message_id": visible(one.stand.message_id), "part": body, "was": one.stand.size, "size": one.to.size,
-        "is_masked": after.is_masked,
+        "address": reverse("admin:reprocessing_letter_change", args=[example.stand.letter_id]),
+        "message_id": visible(example.stand.message_id), "part": body, "was": example.stand.size,
+        "size": example.to.size, "is_masked": after.is_masked,
     }  # fmt: skip

@@ -190,8 +190,8 @@ def _values(letter: ExportedLetter, parts: _Parts, rules: MaskRules) -> dict[str
     """Return the exported values of a message by column name, in the order of the columns."""
     values = {name: _plain(getattr(letter, name)) for name in _FIELDS}
     if letter.unreadable:
-        told = {"body_encoding": "unreadable", "body": letter.unreadable, "attributes": {}}
-        return values | told | ({_ORIGINAL: None} if parts.originals else {})
+        unreadable = {"body_encoding": "unreadable", "body": letter.unreadable, "attributes": {}}
+        return values | unreadable | ({_ORIGINAL: None} if parts.originals else {})
     if parts.bodies:
         values |= _payload(letter.body, letter.attributes, rules)
     if parts.originals:

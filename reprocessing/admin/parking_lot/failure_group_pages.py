@@ -1,4 +1,4 @@
-"""The list of failure groups, and the page of a group, on which a person sets its status and note."""
+"""The list of failure groups, and the page of a group, on which a person sets its status, assignee and note."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import failure_group_cards as shown
 from reprocessing.admin.parking_lot import failure_group_merging, failure_group_table
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.admin.parking_lot.failure_group_table import Asked
+from reprocessing.admin.parking_lot.failure_group_table import GroupQuery
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
@@ -34,7 +34,7 @@ from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 #: Max messages and max audit entries on the page of a group.
 LETTERS, REVIEWS = 50, 20
 _LONGEST_NOTE: Final = 4_000
-#: Actions in the audit log that changed the status or the note of a group.
+#: Actions in the audit log that changed the status, assignee or note of a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
@@ -75,7 +75,7 @@ class StatusForm(forms.Form):
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse a form that changes neither status nor note."""
+        """Return the entered values. Refuse a form that changes neither status, assignee nor note."""
         given: dict[str, Any] = self.cleaned_data
         if all(name in given and given[name] == given.get(f"seen_{name}") for name in ("status", "note", "to")):
             raise forms.ValidationError("Nothing was changed: status, assignee and note are the same as before.")
@@ -83,7 +83,7 @@ class StatusForm(forms.Form):
 
 
 @admin.register(FailureGroup)
-class Groups(ReadOnlyAdmin):
+class FailureGroups(ReadOnlyAdmin):
     """The list of failure groups, open groups first, and their pages."""
 
     ordering = ("-last_at", "-id")
@@ -99,7 +99,7 @@ class Groups(ReadOnlyAdmin):
         """Show a page of the list of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        asked = Asked.read(request.GET)
+        asked = GroupQuery.read(request.GET)
         found = failure_group_pages.group_page(
             limit=failure_group_table.ROWS, offset=(asked.page - 1) * failure_group_table.ROWS,
             seen=visible_rows.of(request), dlq=asked.dlq, status=asked.status, text=asked.text or None,
@@ -129,11 +129,11 @@ class Groups(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the page of a group; after its form is submitted, set the group's status and note."""
+        """Show the page of a group; after its form is submitted, set status, assignee and note."""
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may change the status and the note of failure groups."""
+        """Return whether this person may change the status, assignee and note of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _merge(self, request: HttpRequest) -> HttpResponse:
@@ -157,7 +157,7 @@ class Groups(ReadOnlyAdmin):
         if group.id != pk and request.method != "POST":  # the link names a group that was merged into this group
             return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
         if request.method != "POST":
-            begin = _as_it_is(group)
+            begin = _initial(group)
             asked = request.GET.get("status", "")
             begin |= {"status": asked} if asked in set(FailureGroupStatus) else {}
             return self._page(request, group, StatusForm(initial=begin))
@@ -167,9 +167,9 @@ class Groups(ReadOnlyAdmin):
         if _settle(group, form.cleaned_data, by=request.user.get_username()):
             messages.success(request, f"Saved: {form.cleaned_data['status']}.")
             return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
-        return self._overtaken(request, group)
+        return self._show_conflict(request, group)
 
-    def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
+    def _show_conflict(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
         """Show the form again with the entered values, and say how another person changed the group first."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
@@ -236,16 +236,16 @@ def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
     return failure_group_review.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
 
 
-def _as_it_is(group: GroupRow) -> dict[str, str]:
+def _initial(group: GroupRow) -> dict[str, str]:
     now = {"status": group.status, "note": group.note, "to": group.assigned_to}
     return now | {f"seen_{name}": value for name, value in now.items()}
 
 
-def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
-    return request.user.has_perms((deed.permission, "reprocessing.view_parkedletter"))
+def _may_decide(request: HttpRequest, decision: DecisionKind) -> bool:
+    return request.user.has_perms((decision.permission, "reprocessing.view_parkedletter"))
 
 
-def _pages(asked: Asked, found: list[GroupRow]) -> dict[str, Any]:
+def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:
     """Return the numbers of groups and pages, and the links to the first, previous and next page (empty: none)."""
     total, size = found[0].total if found else 0, failure_group_table.ROWS
     last = max(1, -(-total // size))

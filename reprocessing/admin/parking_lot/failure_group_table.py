@@ -27,12 +27,15 @@ _COLUMNS: Final = (
     ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
 )  # fmt: skip
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
-_HEIGHT: Final = 20  # of a sparkline: each bar is 3 wide, with a gap of 1
+_HEIGHT: Final = 20  # SVG units: of a sparkline; each bar is 3 units wide, with a gap of 1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored."""
+class GroupQuery:
+    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored.
+
+    `days`: whether the sparklines show 14 days, not 24 hours.
+    """
 
     dlq: int | None = None
     status: str | None = None
@@ -42,7 +45,7 @@ class Asked:
     page: int = 1
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Asked:
+    def read(cls, query: Mapping[str, str]) -> GroupQuery:
         """Return the filter, order and page in a URL's query."""
         status, order = query.get("status", ""), query.get("sort", "")
         return cls(
@@ -67,14 +70,14 @@ class Asked:
     @property
     def address(self) -> str:
         """Return the URL's query. It has no page number if this is the first page."""
-        said = {
+        values = {
             "dlq": self.dlq, "status": self.status, "q": self.text, "sort": self.order if self.order != "new" else "",
             "trend": "14d" if self.days else "", "page": self.page if self.page > 1 else "",
         }  # fmt: skip
-        return f"?{urlencode({name: value for name, value in said.items() if value})}"
+        return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-def columns(asked: Asked) -> list[dict[str, str]]:
+def columns(asked: GroupQuery) -> list[dict[str, str]]:
     """Return for each column its label, the URL query that sorts by the column, and its current sort order."""
     found = []
     for order, label in _COLUMNS:
@@ -109,14 +112,17 @@ def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_le
 
 
 def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
-    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it."""
+    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it.
+
+    `counts`: of each hour or day, oldest first. `unit`: "hours" or "days".
+    """
     most = max(counts, default=0)
     bars = []
     for step, n in enumerate(counts):
         high = max(2, round(_HEIGHT * n / most)) if n else 0
         bars += [f"M{step * 4} {_HEIGHT}v-{high}h3v{high}z"] if high else []
-    said = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, {most:,} at most in one"
-    return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": said}
+    sentence = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, at most {most:,} in one {unit[:-1]}"
+    return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": sentence}
 
 
 def _ago(at: datetime, now: datetime) -> dict[str, Any]:

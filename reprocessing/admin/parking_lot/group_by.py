@@ -39,7 +39,7 @@ _LONGEST_SHOWN: Final = 200
 
 
 class GroupForm(forms.Form):
-    """The form that asks for the field."""
+    """The form that asks for the field by which messages are grouped."""
 
     by = forms.CharField(
         label="Field", max_length=300,
@@ -92,20 +92,20 @@ def _grouped(request: HttpRequest, sieve: MessageFilter, field: Selector) -> dic
     return {
         "field": visible(str(field)), "found": found, "is_part": found.read < count,
         "counted": filtered_letters.counted(count), "count": count,
-        "lines": [_line(one, found, sieve, field, may_search=may_search) for one in found.groups[:SHOWN]],
+        "lines": [_line(group, found, sieve, field, may_search=may_search) for group in found.groups[:SHOWN]],
         "others": max(0, len(found.groups) - SHOWN),
         "is_masked": viewed_content.masks_fields(sieve.dlq),
     }  # fmt: skip
 
 
 def _line(
-    one: ValueGroup, found: ValueGroups, sieve: MessageFilter, field: Selector, *, may_search: bool
+    group: ValueGroup, found: ValueGroups, sieve: MessageFilter, field: Selector, *, may_search: bool
 ) -> dict[str, Any]:
     return {
-        "value": _shown(one.value), "is_value": isinstance(one.value, str) and bool(one.value.strip()),
-        "n": one.letters, "share": round(100 * one.letters / max(1, found.read)), "oldest": one.oldest,
-        "sample": reverse("admin:reprocessing_letter_change", args=[one.sample]),
-        "address": _address(one.value, sieve, field) if may_search else "",
+        "value": _shown(group.value), "is_value": isinstance(group.value, str) and bool(group.value.strip()),
+        "n": group.letters, "share": round(100 * group.letters / max(1, found.read)), "oldest": group.oldest,
+        "sample": reverse("admin:reprocessing_letter_change", args=[group.sample]),
+        "address": _address(group.value, sieve, field) if may_search else "",
     }  # fmt: skip
 
 

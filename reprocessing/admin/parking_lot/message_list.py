@@ -123,7 +123,7 @@ def page(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
     try:
-        sieve, below = filter_of(request), _place(request)
+        sieve, below = filter_of(request), _page_start(request)
         if "search" in request.GET:  # submitted form: redirect to the filter's URL
             searched = search_of(request, request.GET["search"], within=sieve)
             return HttpResponseRedirect(address_of(searched.sieve))
@@ -136,24 +136,26 @@ def page(request: HttpRequest) -> HttpResponse:
         "title": "Parking lot",
         "refusal": refusal,
         "search": request.GET.get("search") or write_search(_as_search(sieve)),
-        "declared": names(sorted({field.name for one in settings_seen(request, sieve) for field in one.fields})),
+        "declared": names(
+            sorted({field.name for settings in settings_seen(request, sieve) for field in settings.fields})
+        ),
         "lines": [_line(letter, lanes.database_now(), request.GET) for letter in found[:SHOWN]],
         "count": count,
         "counted": filtered_letters.counted(count),
         "next": _next(request, found),
         "first": address_of(sieve) if below else "",
-        **_asked(request, sieve, count),
+        **_filter_context(request, sieve, count),
     }
     return TemplateResponse(request, "reprocessing/admin/parking_lot.html", context)
 
 
-def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
+def _filter_context(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
     names = names_of(request, sieve)
     states = [
         (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
         for state, label in _STATES.items()
     ]
-    ways = list(_ways(request, sieve))
+    ways = list(_action_buttons(request, sieve))
     may_export = request.user.has_perm("reprocessing.export_letter")
     takes = "" if may_export else "it needs the permission to export messages"
     export = Button("Export…", reverse("admin:parkedletter_export"), takes)
@@ -162,7 +164,7 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
         "sentence": sieve.sentence(names, single=count == 1),
         "query": query_of(sieve),
         "states": states,
-        "kept": _kept(sieve),
+        "kept": _hidden_conditions(sieve),
         "narrowings": list(_narrowings(sieve, names)),
         "dlqs": list(
             visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")[:_DLQS_SHOWN]
@@ -197,7 +199,7 @@ def _line(letter: ListedLetter, now: datetime, query: QueryDict) -> dict[str, An
     }  # fmt: skip
 
 
-def _place(request: HttpRequest) -> PageStart | None:
+def _page_start(request: HttpRequest) -> PageStart | None:
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
     if text and not found:
@@ -215,7 +217,7 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
     return f"?{query.urlencode()}"
 
 
-def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
+def _hidden_conditions(sieve: MessageFilter) -> list[tuple[str, str]]:
     """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
     own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
     own |= {"sent_after", "sent_before", "parked_after", "parked_before"}
@@ -241,17 +243,17 @@ def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[st
         yield {"words": f"{visible(sieve.selector)}: {value}", "without": without}
 
 
-def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
+def _action_buttons(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
     if sieve.states == (LetterState.DISCARDED.value,):
-        yield _deed(request, DecisionKind.RESTORE, "Restore…")
+        yield _action_button(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
-        for deed, label, how in (
+        for decision, label, how in (
             (DecisionKind.RELEASE, "Release…", ""), (DecisionKind.RELEASE, "Release at…", AT),
             (DecisionKind.RELEASE, "Release to…", TO),
             (DecisionKind.DISCARD, "Discard…", ""), (DecisionKind.ASSIGN, "Assign…", ""),
             (DecisionKind.NOTE, "Note…", ""),
         ):  # fmt: skip
-            yield _deed(request, deed, label, how=how)
+            yield _action_button(request, decision, label, how=how)
         may_edit = request.user.has_perm("reprocessing.edit_parkedletter") and may_see_payloads(request.user)
         takes = "" if may_edit else "it needs the permissions to edit messages and to see payloads"
         yield Button("Edit…", reverse("admin:parkedletter_edit_all"), takes)
@@ -266,6 +268,6 @@ def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
     return [(" or ".join(dict.fromkeys(labels)), why) for why, labels in closed.items()]
 
 
-def _deed(request: HttpRequest, deed: DecisionKind, label: str, *, how: str = "") -> Button:
-    closed = "" if request.user.has_perm(deed.permission) else deed.takes
-    return Button(label, reverse(f"admin:parkedletter_{deed}"), closed, how=how)
+def _action_button(request: HttpRequest, decision: DecisionKind, label: str, *, how: str = "") -> Button:
+    closed = "" if request.user.has_perm(decision.permission) else decision.takes
+    return Button(label, reverse(f"admin:parkedletter_{decision}"), closed, how=how)

@@ -33,14 +33,15 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, filtered_letters
 from reprocessing.store.safety import stops
 
-_NAMED: Final = 20  #: max skipped messages that are named after a decision
+_NAMED: Final = 20  #: after a decision, max skipped messages that the page names
 _DONE: Final = {
     DecisionKind.RELEASE: "released", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
 #: Actions that leave a message's state unchanged, so that they never explain why another action skipped the message.
-_BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
-_ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
+_NO_STATE_CHANGE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
+#: Actions of `_NO_STATE_CHANGE` that do explain why a decision of the same kind skipped the message.
+_OWN_ACTION: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
@@ -57,15 +58,14 @@ class ParkingLot(MessagesAdmin):
     def get_urls(self) -> list[URLPattern]:
         """Return the URLs of Django's pages, of the decisions, of the export, and of saved filters."""
         wrap = self.admin_site.admin_view
-        deeds = [
-            path(deed, wrap(post_only(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
-        ]
+        view = wrap(post_only(self._decide))
+        decisions = [path(kind, view, {"decision": kind}, f"parkedletter_{kind}") for kind in DecisionKind]
         saved = [
             path("save", wrap(saved_filter_pages.save), name="parkedletter_save"),
             path("unsave", wrap(saved_filter_pages.delete), name="parkedletter_unsave"),
         ]
         return [
-            *deeds, *saved, path("export", wrap(export_page.page), name="parkedletter_export"),
+            *decisions, *saved, path("export", wrap(export_page.page), name="parkedletter_export"),
             path("edit-all", wrap(bulk_edit.page), name="parkedletter_edit_all"),
             path("group-by", wrap(group_by.page), name="parkedletter_group_by"), *super().get_urls(),
         ]  # fmt: skip
@@ -85,33 +85,37 @@ class ParkingLot(MessagesAdmin):
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
         """Return template values for the page of a message: the actions that its state allows."""
-        offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
+        offered = [action_of(request, decision) for decision in DecisionKind if decision.state == letter.state]
         return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
         """Return the ids of the messages before and after a message in the parking lot with this query."""
         return message_list.neighbours(request, letter, query)
 
-    def _may(self, request: HttpRequest, deed: DecisionKind) -> bool:
-        return request.user.has_perm(deed.permission) and self.has_view_permission(request)
+    def _may(self, request: HttpRequest, decision: DecisionKind) -> bool:
+        return request.user.has_perm(decision.permission) and self.has_view_permission(request)
 
-    def _deed(self, request: HttpRequest, deed: DecisionKind) -> HttpResponse:
-        if not self._may(request, deed):
+    def _decide(self, request: HttpRequest, decision: DecisionKind) -> HttpResponse:
+        if not self._may(request, decision):
             raise PermissionDenied
         how = request.POST.get("how", "")
         if "reason" not in request.POST:
-            return self._first_page(request, deed, how)
-        form = DecisionForm(request, deed, how, request.POST)
+            return self._first_page(request, decision, how)
+        form = DecisionForm(request, decision, how, request.POST)
         if not form.is_valid():
-            return self._page(request, deed, form)
+            return self._page(request, decision, form)
         try:
-            return self._do(request, deed, form) if form.cleaned_data["letters"] else self._begin(request, deed, form)
+            return (
+                self._do(request, decision, form)
+                if form.cleaned_data["letters"]
+                else self._begin(request, decision, form)
+            )
         except ApprovalNeeded as needed:
-            address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
-            messages.success(request, told)
+            address, sentence = requested.request_approval(request, needed, form.cleaned_data["reason"])
+            messages.success(request, sentence)
             return HttpResponseRedirect(address)
 
-    def _first_page(self, request: HttpRequest, deed: DecisionKind, how: str) -> HttpResponse:
+    def _first_page(self, request: HttpRequest, decision: DecisionKind, how: str) -> HttpResponse:
         """Show the confirmation page, for the selected messages or for all that match the filter."""
         query = request.POST.get("query", "")
         asked: dict[str, Any] = {"query": query, "how": how}
@@ -124,36 +128,41 @@ class ParkingLot(MessagesAdmin):
                 return HttpResponseRedirect(_back(query))
             asked["assigned"] = assignees(affected_messages.seen_or_404(request, asked["letters"]))
         asked["opened"] = lanes.database_now().isoformat()
-        return self._page(request, deed, DecisionForm(request, deed, how, initial=asked))
+        return self._page(request, decision, DecisionForm(request, decision, how, initial=asked))
 
-    def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
+    def _do(self, request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Act on the messages of the form that did not change after the page was made."""
         found = form.cleaned_data
         affected_messages.require_visible(request, found["letters"])
         by = request.user.get_username()
         reviewed = decide(
-            deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
+            decision,
+            found["letters"],
+            by=by,
+            reason=found["reason"],
+            arguments=form.arguments,
+            page_state=form.page_state,
         )
-        _tell(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
-        if deed is DecisionKind.RELEASE:
+        _show_result(request, decision, _done(decision, form, len(reviewed.done)), reviewed)
+        if decision is DecisionKind.RELEASE:
             _warn(request, Letter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
         return HttpResponseRedirect(message_list.address_of(found["query"]))
 
-    def _begin(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
+    def _begin(self, request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Start a bulk action on all messages that match the filter now."""
         found = form.cleaned_data
         token = found["token"]
         try:
-            sieve = affected_messages.decidable(request, deed, found["query"])
+            sieve = affected_messages.decidable(request, decision, found["query"])
             is_new = bulk_actions.create(
-                token, BulkActionKind(deed.value), sieve, form.arguments, by=request.user.get_username(),
+                token, BulkActionKind(decision.value), sieve, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"], previewed=found["previewed"] or 0,
             )  # fmt: skip
         except SelectionChanged as fewer:
-            return self._page(request, deed, form, changed=_why_fewer(request, deed, form, fewer.matching))
+            return self._page(request, decision, form, changed=_why_fewer(request, decision, form, fewer.matching))
         except InvalidFilter as error:
             form.add_error("query", str(error))
-            return self._page(request, deed, form)
+            return self._page(request, decision, form)
         began = visible_rows.rows(request, BulkAction.objects).filter(token=token).first()
         if began is None:  # the token of another team's page
             raise Http404
@@ -162,35 +171,39 @@ class ParkingLot(MessagesAdmin):
                 request,
                 "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
-        elif deed is DecisionKind.RELEASE:
+        elif decision is DecisionKind.RELEASE:
             _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(sieve)})
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
-    def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm, changed: str = "") -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, decision: DecisionKind, form: DecisionForm, changed: str = ""
+    ) -> HttpResponse:
         whole = bool(form["token"].value())
-        kind = deed.state.value
+        kind = decision.state.value
         if whole and form.is_bound:
             form.reopen()
         about = (
-            affected_messages.of_filter(request, deed, form)
+            affected_messages.of_filter(request, decision, form)
             if whole
-            else affected_messages.of_letters(request, deed, form)
+            else affected_messages.of_letters(request, decision, form)
         )
         form.preview(about["count"])
-        notice = requested.notice(request, about.pop("about", {})) if deed.needs_approval else ""
+        notice = requested.notice(request, about.pop("about", {})) if decision.needs_approval else ""
         context = self.admin_site.each_context(request) | {
-            "deed": deed.value,
-            "button": requested.BUTTON if notice else deed.label,
+            "deed": decision.value,
+            "button": requested.BUTTON if notice else decision.label,
             "notice": notice,
-            "deed_url": f"admin:parkedletter_{deed}",
+            "deed_url": f"admin:parkedletter_{decision}",
             "form": form,
             "opts": self.opts,
             "whole": whole,
             "changed": changed,
             "back": _back(str(form["query"].value() or "")),
-            "title": f"{deed.label} a {kind} message" if about["count"] == 1 else f"{deed.label} {kind} messages",
+            "title": f"{decision.label} a {kind} message"
+            if about["count"] == 1
+            else f"{decision.label} {kind} messages",
             "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ())))
-            if deed is DecisionKind.RELEASE
+            if decision is DecisionKind.RELEASE
             else [],
             "automatic": _automatic(dlq for dlq, _, _ in about.get("kinds", ())),
             **about,
@@ -206,11 +219,15 @@ def _back(query: str) -> str:
         return reverse("admin:reprocessing_parkedletter_changelist")
 
 
-def _why_fewer(request: HttpRequest, deed: DecisionKind, form: DecisionForm, matching: int) -> str:
+def _why_fewer(request: HttpRequest, decision: DecisionKind, form: DecisionForm, matching: int) -> str:
     found = form.cleaned_data
-    sieve = affected_messages.decidable(request, deed, found["query"])
+    sieve = affected_messages.decidable(request, decision, found["query"])
     return start_bulk_action.why_fewer(
-        BulkActionKind(deed.value), sieve, previewed=found["previewed"] or 0, matching=matching, since=found["opened"]
+        BulkActionKind(decision.value),
+        sieve,
+        previewed=found["previewed"] or 0,
+        matching=matching,
+        since=found["opened"],
     )
 
 
@@ -232,12 +249,12 @@ def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:
         messages.warning(request, sentence)
 
 
-def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
-    done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if deed is DecisionKind.ASSIGN else _DONE[deed]
+def _done(decision: DecisionKind, form: DecisionForm, n: int) -> str:
+    done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if decision is DecisionKind.ASSIGN else _DONE[decision]
     return f"{n:,} message{'' if n == 1 else 's'} {done}."
 
 
-def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
+def _show_result(request: HttpRequest, decision: DecisionKind, done: str, reviewed: Reviewed) -> None:
     """Show what was done. For each of the first 20 skipped messages, show why, and who acted on the message last."""
     if reviewed.done:
         messages.success(request, done)
@@ -245,7 +262,9 @@ def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewe
         messages.warning(request, "Nothing was done.")
     refused = dict(list(reviewed.refused.items())[:_NAMED])
     names = dict(Letter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
-    moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
+    moves = AuditEntry.objects.filter(letter__in=list(refused)).exclude(
+        act__in=_NO_STATE_CHANGE - {_OWN_ACTION.get(decision)}
+    )
     last = {move.letter_id: move for move in moves.order_by("at", "id")}
     for letter, why in refused.items():
         who = (

@@ -23,7 +23,7 @@ from reprocessing.domain.routing.first_match import CONDITIONS
 BUTTONS: Final = frozenset({"add_row", "remove_row", "use", "show_as", "show_values", "update"})
 ROWS, TEXT = "rows", "text"
 _NUMBER: Final = re.compile(r"row_([0-9]{1,3})_(?:field|text)")
-_MOST: Final = 2 * CONDITIONS  # max rows that are read; with more than CONDITIONS, an error tells the person
+_MOST: Final = 2 * CONDITIONS  # max rows that are read; more than CONDITIONS rows are an error
 
 
 @dataclass(slots=True)
@@ -47,11 +47,11 @@ class BuilderRow:
             self.error = f"{self.why[:1].upper()}{self.why[1:]}" if is_wrong else ""
             return self.text
         try:
-            said = condition_of(self.parts)
+            condition = condition_of(self.parts)
         except InvalidRule as error:
             self.error = str(error)
             return f"{self.parts.field} {self.parts.operator} {self.parts.value}".strip(" ")
-        return self.text if same_condition(said, self.text) else said
+        return self.text if same_condition(condition, self.text) else condition
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """Fields and values of a DLQ's newest messages, offered as conditions of a rule.
 
 Everybody who may see messages is offered names of fields. Values are offered only on request, to people who may see
-payloads. The audit log records the request, and masked values stay masked. Encrypted messages are read only then.
+payloads. The audit log records the request, and masked values stay masked. Without a request, encrypted messages are
+not read.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Offers:
 
     def of_rows(self, rows: Sequence[BuilderRow]) -> list[OfferedField | None]:
         """Return for each row the offered field that the row names; None: the field of the row is not offered."""
-        known = {one.name: one for one in self.found.fields}
+        known = {offered.name: offered for offered in self.found.fields}
         return [known.get(row.parts.field) if row.parts else None for row in rows]
 
 
@@ -92,7 +93,7 @@ def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, 
 
 def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
     """Record that this person sees values of these messages. Return their ids."""
-    ids = [one.letter_id for one in letters]
+    ids = [letter.letter_id for letter in letters]
     message_edits.record_views(ids, by=request.user.get_username(), reason="Offered values for a rule.")
     return ids
 
@@ -111,8 +112,8 @@ def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
 
 def _facts(letters: Sequence[RoutableLetter], dlq: DeadLetterQueue | None) -> list[MessageFields]:
     """Return the values that rules read from messages, with masked fields masked."""
-    dlqs = {dlq.pk: dlq} if dlq else DeadLetterQueue.objects.in_bulk({one.dlq_id for one in letters})
-    return [_masked(one, dlqs[one.dlq_id]) for one in letters if one.dlq_id in dlqs]
+    dlqs = {dlq.pk: dlq} if dlq else DeadLetterQueue.objects.in_bulk({letter.dlq_id for letter in letters})
+    return [_masked(letter, dlqs[letter.dlq_id]) for letter in letters if letter.dlq_id in dlqs]
 
 
 def _masked(letter: RoutableLetter, dlq: DeadLetterQueue) -> MessageFields:

@@ -31,7 +31,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
-#: Fields of conditions, by the part of a message in which a selector finds the ordering key.
+#: For each part of a message that can have the ordering key: the kind of field with which a condition reads the part.
 _OF_KEYS: Final = {SelectorSource.ATTRIBUTE: FieldKind.ATTRIBUTE, SelectorSource.BODY: FieldKind.BODY}
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters, which no page can show
 
@@ -67,7 +67,7 @@ class SourceMessage:
     def drafted(self) -> list[str]:
         """Return conditions that match the message, on its ordering key, its type and its task.
 
-        The source queue is not among them, because all messages of a queue have the same.
+        The source queue is left out, because many messages have the same.
         """
         conditions = list(self._of_key())
         for kind in _NAMED if self.facts else ():
@@ -83,7 +83,7 @@ class SourceMessage:
         if field is None or key is None or self.facts is None or self.facts.read(field) != key:
             return
         condition = _equal(field.text, key)
-        if not condition.endswith(f" {Operator.EXISTS}"):  # a key that no condition can hold
+        if not condition.endswith(f" {Operator.EXISTS}"):  # not for a masked key, or a key that is too long
             yield str(Condition.parse(condition))
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
@@ -113,17 +113,17 @@ def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, va
     JSON list is returned unchanged.
     """
     try:
-        said = json.loads(text or "[]")
+        present = json.loads(text or "[]")
     except (ValueError, RecursionError):
         return text
-    if not isinstance(said, list):
+    if not isinstance(present, list):
         return text
     with transaction.atomic():
         if values:
             AuditEntry.objects.create(
                 act=AuditAct.REVEALED, letter=of.letter, dlq=of.letter.dlq, by=by, reason="Used values for a rule."
             )
-        return to_json([*said, *(added for added in of.conditions(fields, values=values) if added not in said)])
+        return to_json([*present, *(added for added in of.conditions(fields, values=values) if added not in present)])
 
 
 def to_json(conditions: list[Any]) -> str:

@@ -19,7 +19,7 @@ from reprocessing.store.routing import routable_letters, rules
 MOST: Final = 20_000
 #: Max messages that are evaluated while a person fills in the form.
 FEW: Final = 200
-#: Max messages that are counted, to say of how many the evaluated messages are the newest.
+#: Max messages that are counted, for the text "of the newest 200 of 1,500 messages".
 COUNTED: Final = 2_000
 #: Seconds after which an evaluation stops: of a preview, and while a person fills in the form.
 _PATIENCE: Final = 1.0
@@ -57,6 +57,7 @@ def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int
     """Return, as template values, what an incomplete rule would do to recent messages. Nothing is sent to AWS.
 
     `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
+    `sees`: returns whether the person may see all values in the messages of a DLQ (of all DLQs, if its id is None).
     """
     action = Action(given.get("action") or Action.QUARANTINE)
     position = given.get("position", row.position if row else 100)
@@ -78,10 +79,10 @@ def _impatient(patience: float) -> Callable[[], bool]:
     return lambda: time.monotonic() >= until
 
 
-def _share(one: RulePreview) -> dict[str, Any]:
+def _share(share: RulePreview) -> dict[str, Any]:
     """Return the preview of one rule as template values.
 
     Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
     """
-    counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
-    return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
+    counts = {"acting": share.would_act_on, "before": share.matched_before, "taken": share.taken_first}
+    return {"is": share, **{name: sorted(counted.items()) for name, counted in counts.items()}}

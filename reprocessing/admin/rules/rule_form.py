@@ -91,7 +91,7 @@ class RuleForm(PreviewForm):
             )
         return self.cleaned_data
 
-    def said(self) -> tuple[str, dict[str, Any]]:
+    def entered(self) -> tuple[str, dict[str, Any]]:
         """Return the rule's name, and the values that the person entered, by column.
 
         Raises:

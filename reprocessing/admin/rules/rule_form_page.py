@@ -62,7 +62,7 @@ class _RulePage:
         self.builder = condition_builder.read(self.sent, otherwise)
 
     def answer(self) -> HttpResponse:
-        """Return the page, only its part with the effect of the conditions, or the redirect after saving."""
+        """Return the page; or only its part with the effect of the conditions; or, after saving, the redirect."""
         do = self.sent.get("do")
         fills = "example" in self.sent or (self.source is not None and do == "fill")
         rearranges = fills or bool(condition_builder.BUTTONS & self.sent.keys())
@@ -89,7 +89,7 @@ class _RulePage:
             back=_there(row),
             about=row.name if row else "Rules",
             make=self._form,
-            look=partial(_look, sees=partial(_sees_values, self.request)),
+            make_preview=partial(_make_preview, sees=partial(_sees_values, self.request)),
             write=partial(_write, self.seen),
             preview="reprocessing/admin/rule_preview.html",
             extra={
@@ -172,8 +172,8 @@ def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
 
 
-def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
-    name, fields = form.said()
+def _make_preview(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
+    name, fields = form.entered()
     row = rule_changes.draft_rule(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
     if new != (form.row is None):
@@ -190,8 +190,8 @@ def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
     )  # fmt: skip
 
 
-def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
-    name, fields, version = look.payload
+def _write(seen: VisibleDlqs, preview: Preview, by: str, reason: str) -> Done:
+    name, fields, version = preview.payload
     with transaction.atomic():
         if str(rules.lock().version) != version:
             raise InvalidRule(
@@ -199,9 +199,9 @@ def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
             )
         done = rule_changes.save_rule(name, fields, by=by, reason=reason)
     route.wake_stopped(route.RuleBook.load())
-    told = f"{name} is {'added' if done.new else 'changed'}"
+    sentence = f"{name} is {'added' if done.new else 'changed'}"
     if fields["enabled"]:
-        told += f". {decides(fields['action'])}"
+        sentence += f". {decides(fields['action'])}"
     else:
-        told += ", not enabled: it decides nothing until you enable it."
-    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), told)
+        sentence += ", not enabled: it decides nothing until you enable it."
+    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), sentence)

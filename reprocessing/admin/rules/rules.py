@@ -118,7 +118,7 @@ class Rules(ManagedAdmin):
         if row is not None and not row.enabled:
             mark, address = self.mark(row), reverse("admin:reprocessing_rule_enable", args=[row.pk])
             locked = mark is not None and mark.unlocked_at is None
-            found = [one for one in self.buttons(request, row) if one.address == address and not locked]
+            found = [offered for offered in self.buttons(request, row) if offered.address == address and not locked]
             more = {"not_enabled": True, "enable": found[0] if found else None}
         return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
 

@@ -112,9 +112,9 @@ def _ends(now: datetime, at: datetime) -> str:
 
 def _peaks(found: ChoiceFigures) -> list[str]:
     alone = len(found.peaks) == 1
-    told = [_peak(peak, alone=alone) for peak in found.peaks[:_PEAKS]]
+    named = [_peak(peak, alone=alone) for peak in found.peaks[:_PEAKS]]
     rest = len(found.peaks) - _PEAKS
-    return [*told, f"{rest:,} more targets"] if rest > 0 else told
+    return [*named, f"{rest:,} more targets"] if rest > 0 else named
 
 
 def _peak(peak: Peak, *, alone: bool) -> str:
@@ -140,9 +140,9 @@ def page(request: HttpRequest, run: int) -> HttpResponse:
     elif why := actions.choose(run, form.choice, seen=request.POST.get("seen", ""), by=request.user.get_username()):
         messages.warning(request, f"Nothing was changed. {why}")
     else:
-        told = ", ".join(_how(form.choice))
+        limits = ", ".join(_how(form.choice))
         messages.success(
-            request, f"{found.name} has these limits now: {told}. Nothing is sent until somebody starts it."
+            request, f"{found.name} has these limits now: {limits}. Nothing is sent until somebody starts it."
         )
     return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run]))
 

@@ -37,9 +37,9 @@ class AbortRunForm(ReasonForm):
     )
 
 
-def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """Show what the action does and ask for the reason; after that, execute it. `deed`: its name, such as "pause"."""
-    which = RUN_ACTIONS[deed]
+def page(request: HttpRequest, run: int, name: str) -> HttpResponse:
+    """Show what an action does and ask for the reason; then execute it. `name`: the action's, such as "pause"."""
+    which = RUN_ACTIONS[name]
     visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, request, run, which), partial(_act, run, which)
     form = AbortRunForm if which is RUN_ACTIONS["abort"] and _may_stop(request, run) else ReasonForm
@@ -61,25 +61,25 @@ def _found(run: int) -> Run:
     return get_object_or_404(Run.objects.select_related("dlq"), pk=run)
 
 
-def _question(request: HttpRequest, key: int, deed: RunAction) -> Question:
+def _question(request: HttpRequest, key: int, action: RunAction) -> Question:
     run = _found(key)
-    idle = why_impossible(run, deed)
+    idle = why_impossible(run, action)
     return Question(
-        title=f"{deed.name.capitalize()} {run.name}",
-        button=deed.name.capitalize(),
-        says=() if idle else deed.does(run),
+        title=f"{action.name.capitalize()} {run.name}",
+        button=action.name.capitalize(),
+        says=() if idle else action.does(run),
         seen=run_transitions.page_stamp(run),
         back=reverse("admin:reprocessing_run_change", args=[run.pk]),
         about=run.name,
         facts=(("Dead-letter queue", run.dlq.name), ("State", run.state), ("Messages selected", _selected(run))),
         idle=idle,
         begin={"stop_dlq": True},
-        notice="" if idle else _notice(request, run, deed),
+        notice="" if idle else _notice(request, run, action),
     )
 
 
-def _notice(request: HttpRequest, run: Run, deed: RunAction) -> str:
-    if deed.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
+def _notice(request: HttpRequest, run: Run, action: RunAction) -> str:
+    if action.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
         return ""
     limit = limits.limits_of([run.dlq_id]).get(run.dlq_id)
     if limit is None:
@@ -93,14 +93,14 @@ def _selected(run: Run) -> str:
     return "messages released from the parking lot" if run.is_for_released_letters else f"{run.selected or 0:,}"
 
 
-def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done | NotDone:
-    done = run_actions.carry_out(key, deed, given, seen=given["seen"], by=by)
+def _act(key: int, action: RunAction, given: Mapping[str, Any], by: str) -> Done | NotDone:
+    done = run_actions.carry_out(key, action, given, seen=given["seen"], by=by)
     run = _found(key)
     if done:
         return Done(
             reverse("admin:reprocessing_run_change", args=[key]),
-            f"{run.name} is {deed.did}. {run_actions.still_waits_for(run, deed)}".rstrip(),
+            f"{run.name} is {action.did}. {run_actions.still_waits_for(run, action)}".rstrip(),
         )
-    if run.state in deed.out_of and (idle := why_impossible(run, deed)):
-        return NotDone(f"{run.name} was not {deed.did}. {idle}")
+    if run.state in action.out_of and (idle := why_impossible(run, action)):
+        return NotDone(f"{run.name} was not {action.did}. {idle}")
     return NotDone(f"{run.name} changed after you opened this page. {state_sentence(run)}")

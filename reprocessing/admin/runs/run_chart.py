@@ -38,7 +38,8 @@ class Label:
 class RateChart:
     """The values from which the template draws the chart.
 
-    `limit_y`: y coordinate of the line at the allowed rate; None: no limit, or above the chart.
+    `limit_y`: y coordinate of the line at the allowed rate; None: no limit, or above the chart. `minutes`: time that a
+    column covers. `left`, `base`: coordinates of the axes' crossing point.
     """
 
     bars: list[Bar]

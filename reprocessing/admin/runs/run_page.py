@@ -35,6 +35,7 @@ from reprocessing.store.safety import stops
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that the page shows.
 _REVIEWS: Final = 20
+#: States in which an open page refreshes itself.
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 #: Kinds of reasons why a run waits that need the attention of a person.
 _GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)
@@ -55,7 +56,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
     return {
         "choice_form": form,
         "max_rate": "" if run.rate is None else rate_in_words(run.rate),
-        "asked": visible(_asked(run)),
+        "asked": visible(_selection_text(run)),
         **audit_context(run),
         **live_context(run, user, query),
     }
@@ -80,10 +81,10 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
         "grave_waits": _GRAVE,
         "buttons": list(_buttons(run, user)),
     }
-    told = actions.state_sentence(run) if run.state in _STOPPED else ""
+    sentence = actions.state_sentence(run) if run.state in _STOPPED else ""
     if run.state != RunState.PLANNED:
-        return context | run_progress.progress_context(run, now, user, told=told)
-    context["waits"] = why_run_waits.why_waits(run, now, told=told, observed=None)
+        return context | run_progress.progress_context(run, now, user, sentence=sentence)
+    context["waits"] = why_run_waits.why_waits(run, now, told=sentence, observed=None)
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
     return context | _plan(run, query) | {"shown": _shown(run, now), "may_choose": _may(user)}
@@ -94,26 +95,26 @@ def is_as_shown(run: Run, shown: str) -> bool:
 
     `shown`: the text that `_shown` wrote into the page: the plan's state, and the time of the figures.
     """
-    stood, _, at = shown.rpartition("@")
+    stamp, _, at = shown.rpartition("@")
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
         return False
-    if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stood != _stands(run):
+    if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stamp != _plan_stamp(run):
         return False
     return lanes.database_now() - moment < _FRESH
 
 
 def _shown(run: Run, now: datetime) -> str:
-    return f"{_stands(run)}@{now.isoformat()}"
+    return f"{_plan_stamp(run)}@{now.isoformat()}"
 
 
-def _stands(run: Run) -> str:
+def _plan_stamp(run: Run) -> str:
     since = (run.changed_at or run.created_at).isoformat()
     return f"{run.selected}@{since}@{'held' if stops.describe_stop(run.dlq) else 'free'}"
 
 
-def _asked(run: Run) -> str:
+def _selection_text(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"all messages of {run.dlq.name}, all the time"
     if run.is_for_released_letters:
@@ -126,9 +127,9 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
     if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_for_released_letters:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
-    for deed in actions.possible_actions(run):
-        address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
-        yield Button(deed.name, address, "" if may else "You may not operate runs")
+    for action in actions.possible_actions(run):
+        address = reverse("admin:reprocessing_run_deed", args=[run.pk, action.name])
+        yield Button(action.name, address, "" if may else "You may not operate runs")
 
 
 def _may(user: AbstractBaseUser | AnonymousUser) -> bool:
@@ -159,7 +160,7 @@ def _plan(run: Run, query: QueryDict) -> dict[str, Any]:
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
         "ways": [
-            _planned_way(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
+            _planned_target(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
         ],
         "faster": [hint for share in outlook.shares for hint in outlook.faster_options(share)],
         "hindrances": list(_hindrances(outlook)),
@@ -182,7 +183,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
         ids = ", ".join(map(visible, outlook.behind))
         yield (
             outlook.run.behind,
-            f"not in this run: earlier messages of their keys are not in the run either. For example {ids}",
+            f"not in this run, because earlier messages of their keys are not in it. For example {ids}",
         )
     for share in outlook.late_targets:
         yield (
@@ -203,7 +204,7 @@ def _expiry(outlook: PlanForecast) -> str:
     return f"in {duration_in_words(left)}" if left > 0 else "now"
 
 
-def _planned_way(share: TargetFigures, forecast: Forecast, given_up: str) -> dict[str, Any]:
+def _planned_target(share: TargetFigures, forecast: Forecast, given_up: str) -> dict[str, Any]:
     window = f" within {share.window:g} s" if share.proof == "absence" else ""
     order = f"outcome: {share.proof}{window}; a key's next message is sent when the one before is {share.advance}"
     if given_up:

@@ -39,13 +39,13 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 #: Max key queues of a run whose state is read.
 _LANES: Final = 10_000
-_TRIAL: Final = "end unknown: an open circuit breaker only lets canaries through"
+_TRIAL: Final = "end unknown: a circuit breaker is not closed, so only canaries are sent"
 
 
 def progress_context(
-    run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, told: str
+    run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, sentence: str
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the template values about the progress of a started run. `told`: a sentence about its state."""
+    """Return the template values about the progress of a started run. `sentence`: about its state; may be empty."""
     seen, count_lag = visible_rows.of_user(user), conf.current().count_lag.total_seconds()
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
@@ -55,14 +55,14 @@ def progress_context(
         if 0 < tally.open <= MAX_EXACT
         else []
     )
-    stands = lane_counts.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
+    lane_states = lane_counts.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
     wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
     pace = _pace(run, now, [share.target_id for share in left])
     observed = Observed(
-        tally=tally, lanes=stands, breakers=pace.breakers, wave=wave.size if wave else None,
+        tally=tally, lanes=lane_states, breakers=pace.breakers, wave=wave.size if wave else None,
         awaited=next((text for _, text in _awaited(awaited)), ""), measured=pace.measured, allowed=pace.allowed,
     )  # fmt: skip
-    unknown = _unknown(run, tally, stands, wave, known, seen=seen)
+    unknown = _unknown(run, tally, lane_states, wave, known, seen=seen)
     moves = run.state == RunState.RUNNING
     return {
         "tally": tally,
@@ -72,14 +72,14 @@ def progress_context(
         "pieces": list(_pieces(run, tally)),
         "rate": pace.words if moves and tally.open else "",
         "ends": _ends(run, tally, left, pace, unknown=unknown, known=_latest(known), now=now),
-        "waits": why_run_waits.why_waits(run, now, told=told, observed=observed),
+        "waits": why_run_waits.why_waits(run, now, told=sentence, observed=observed),
         "chart": run_chart.rate_chart(
             run_minutes.minutes_of_run(run.pk), now=now if moves else None, allowed=pace.allowed if moves else None
         ),
-        "ways": [_open_way(share) for share in left if share.letters],
-        "stands": _stands(stands),
-        "awaited": [] if tally.sending or _moves(stands) else _awaited(awaited),
-        "not_all": sum(lanes.n for lanes in stands) == _LANES,
+        "ways": [_open_target(share) for share in left if share.letters],
+        "lane_sentences": _lane_sentences(lane_states),
+        "awaited": [] if tally.sending or _moves(lane_states) else _awaited(awaited),
+        "not_all": sum(lanes.n for lanes in lane_states) == _LANES,
         "steps": run_waves.wave_steps(run, left=tally.waiting),
         "failures": run_failures.failures(run, user, parked=tally.parked),
     }
@@ -114,7 +114,7 @@ def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
     return _Pace(measured, why_run_waits.allowed_rate(run, breakers), breakers, since < send_rates.RUN_WINDOW)
 
 
-def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
+def _lane_sentences(found: list[LaneCount]) -> list[tuple[int, str]]:
     """Return what the key queues do or wait for, each with the number of key queues, largest number first."""
     counts = Counter[str]()
     for lanes in found:
@@ -136,18 +136,18 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 def _latest(known: Mapping[int, float | None]) -> float | None:
     """Return in how many seconds at the earliest all outcomes are known; None: not predictable, or all are known.
 
-    `known`: in how many seconds at the earliest those of one target are known, by target id.
+    `known`: by target id, in how many seconds at the earliest all outcomes of the target are known.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
 
 def _unknown(  # noqa: PLR0913  # each of another kind
-    run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
+    run: Run, tally: RunCounts, lane_states: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
     """Return a text about why the end of the run cannot be predicted; empty: the end can be predicted."""
-    ready = [lanes for lanes in stands if lanes.phase == LanePhase.READY]
+    ready = [lanes for lanes in lane_states if lanes.phase == LanePhase.READY]
     barred = [lanes for lanes in ready if lanes.is_barred or lanes.why == WAITS_FOR_CAUSE]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
@@ -237,7 +237,7 @@ def rate_in_words(rate: float | None) -> str:
     return "no rate limit" if rate is None else forecast.rate_in_words(rate, digits=12)
 
 
-def _open_way(share: TargetRemainder) -> dict[str, Any]:
+def _open_target(share: TargetRemainder) -> dict[str, Any]:
     shut = share.breaker != BreakerState.CLOSED
     now = (
         rate_in_words(share.rate)

@@ -37,13 +37,13 @@ def _settled(wave: Wave, success: float) -> dict[str, Any]:
 
 
 def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
-    told = "paused" if run.state == RunState.PAUSED else f"since {wave.opened_at:%H:%M:%S} UTC"
+    text = "paused" if run.state == RunState.PAUSED else f"since {wave.opened_at:%H:%M:%S} UTC"
     health = "none"
     if counts and counts.touched:
         health = "hurt" if counts.failed else "well"
         newest = f"of the last {counts.touched:,} sent" if wave.size is None and counts.touched >= LAST else ""
-        told = f"{counts.failed:,} failed, {counts.open:,} open, " + (newest or f"{counts.touched:,} sent")
-    return {"kind": "now", "no": wave.no, "size": wave.size, "health": health, "text": told}
+        text = f"{counts.failed:,} failed, {counts.open:,} open, " + (newest or f"{counts.touched:,} sent")
+    return {"kind": "now", "no": wave.no, "size": wave.size, "health": health, "text": text}
 
 
 def _following(size: int | None, left: int) -> Iterator[dict[str, Any]]:

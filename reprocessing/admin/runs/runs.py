@@ -41,13 +41,13 @@ class Runs(ReadOnlyAdmin):
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/choose", post_only(choose_plan.page), "choose", {}),
-            ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
+            ("<int:run>/<slug:deed>/now", _action, "deed", {}),
         )
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list of runs, the newest first, filtered by DLQ, state and person."""
-        self._look(request)
+        self._require_view(request)
         found = visible_rows.rows(request, Run.objects.select_related("dlq"))
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state", "by")}
         if asked["dlq"].isdecimal():
@@ -71,7 +71,7 @@ class Runs(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the page of a run."""
-        self._look(request)
+        self._require_view(request)
         run = _found(request, object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
@@ -99,25 +99,25 @@ class Runs(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/plan_run.html", context)
 
     def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
-        self._look(request)
+        self._require_view(request)
         found = _found(request, run)
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
         context = run_page.live_context(found, request.user, request.GET) | {"is_part": True}
-        if found.state == RunState.PLANNED:  # its first entry is written when its messages are selected
+        if found.state == RunState.PLANNED:  # the plan's first entry is written when its messages are selected
             context |= run_page.audit_context(found) | {"has_audit": True}
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
         """Return the initial values of the form: from the run in the URL parameter `like`, or from other parameters."""
         if "like" in request.GET:
-            self._look(request)
+            self._require_view(request)
             return plan_run.initial_from(_found(request, request.GET["like"]))
         return {
             name: request.GET[name][:200] for name in ("dlq", "source", "key", "message_ids") if name in request.GET
         }
 
-    def _look(self, request: HttpRequest) -> None:
+    def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
             raise PermissionDenied
 
@@ -138,7 +138,7 @@ def _found(request: HttpRequest, key: str | int) -> Run:
     return visible_rows.row_or_404(request, Run.objects.select_related("dlq"), key)
 
 
-def _deed(request: HttpRequest, run: int, deed: str) -> HttpResponse:
+def _action(request: HttpRequest, run: int, deed: str) -> HttpResponse:
     if deed not in RUN_ACTIONS:
         raise Http404
     return run_actions.page(request, run, deed)

@@ -49,7 +49,7 @@ def possible_moves(breaker: Breaker) -> list[str]:
 
     An open circuit breaker can be opened again, which changes its cooldown.
     """
-    return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
+    return [move for move, state in MOVES.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
@@ -72,43 +72,43 @@ def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
 
 def _found(key: int) -> BreakerStatus:
     row = Breaker.objects.filter(pk=key).first()
-    for bearing in breaker_status.breaker_statuses([row.target_id]) if row else ():
-        if bearing.breaker_id == key:
-            return bearing
+    for status in breaker_status.breaker_statuses([row.target_id]) if row else ():
+        if status.breaker_id == key:
+            return status
     raise Http404
 
 
-def _seen(bearing: BreakerStatus) -> str:
-    return f"{bearing.state}@{bearing.epoch}"
+def _seen(status: BreakerStatus) -> str:
+    return f"{status.state}@{status.epoch}"
 
 
 def _question(key: int, to: State) -> Question:
-    bearing = _found(key)
-    name = f"Circuit breaker of {bearing.name}"
+    status = _found(key)
+    name = f"Circuit breaker of {status.name}"
     return Question(
-        title=f"{_DEEDS[to]} the circuit breaker of {bearing.name}",
+        title=f"{_DEEDS[to]} the circuit breaker of {status.name}",
         button=_DEEDS[to],
         says=(_DOES[to], "This applies to messages of every DLQ that are sent to this target."),
-        seen=_seen(bearing),
+        seen=_seen(status),
         back=reverse("admin:reprocessing_breaker_change", args=[key]),
         about=name,
         facts=(
-            ("State", _WORDS[bearing.state]), ("Since", f"{bearing.since:%Y-%m-%d %H:%M:%S} UTC"),
-            ("Reason", bearing.why or bearing.ramp_reason or "none"),
+            ("State", _WORDS[status.state]), ("Since", f"{status.since:%Y-%m-%d %H:%M:%S} UTC"),
+            ("Reason", status.why or status.ramp_reason or "none"),
         ),
-        idle="The circuit breaker is closed already." if to == bearing.state == BreakerState.CLOSED else "",
+        idle="The circuit breaker is closed already." if to == status.state == BreakerState.CLOSED else "",
     )  # fmt: skip
 
 
 def _act(key: int, to: State, given: Mapping[str, Any], by: str) -> Done | NotDone:
-    bearing = _found(key)
+    status = _found(key)
     moved = None
-    if given["seen"] == _seen(bearing):
-        moved = breaker_resets.reset_one(bearing, to=to, by=by, reason=given["reason"], seconds=given.get("seconds"))
+    if given["seen"] == _seen(status):
+        moved = breaker_resets.reset_one(status, to=to, by=by, reason=given["reason"], seconds=given.get("seconds"))
     if moved is None:
         now = _found(key)
         why = f": {now.why}" if now.why else ""
         state = f"It is {_WORDS[now.state]} since {now.since:%H:%M:%S} UTC{why}."
         return NotDone(f"The circuit breaker changed after you opened this page. {state}")
-    there = reverse("admin:reprocessing_breaker_change", args=[key])
-    return Done(there, f"The circuit breaker of {bearing.name} is {_WORDS[to]}.")
+    address = reverse("admin:reprocessing_breaker_change", args=[key])
+    return Done(address, f"The circuit breaker of {status.name} is {_WORDS[to]}.")

@@ -44,9 +44,9 @@ class Breakers(ReadOnlyAdmin):
     ordering = ("id",)
     sortable_by = ()
     field_help: ClassVar[Mapping[str, str]] = {
-        "canary_until": "The next canary is sent as soon as the outcome of this canary is known, and at this time if "
-        "the outcome stays unknown. A canary that the target accepted is awaited for one hour after its outcome is "
-        "due. The max cooldown does not limit this time.",
+        "canary_until": "The next canary is sent as soon as the outcome of this canary is known; if it stays unknown, "
+        "at this time. If the target accepted the canary, this time is one hour after its outcome is due. The max "
+        "cooldown does not limit this time.",
     }
 
     def pages(self) -> Iterable[Page]:
@@ -56,10 +56,10 @@ class Breakers(ReadOnlyAdmin):
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
         """Return a button for each state that the circuit breaker can be put into."""
         shared = visible_rows.is_shared(request, row)
-        for deed in breaker_actions.possible_moves(row):
-            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
+        for move in breaker_actions.possible_moves(row):
+            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, move])
             takes = ("reset_breaker", "change circuit breakers")
-            yield button(request, f"{deed.capitalize()}…", address, takes, grave=deed == "open", shared=shared)
+            yield button(request, f"{move.capitalize()}…", address, takes, grave=move == "open", shared=shared)
 
 
 @admin.register(Wave)

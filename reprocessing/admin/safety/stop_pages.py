@@ -95,20 +95,20 @@ _KINDS: Final = {
         StopKind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
             "After two seconds at most, no worker sends messages of this DLQ or receives from it. Sends that have "
-            "started finish. Other messages keep their state.",
+            "started are completed. Other messages keep their state.",
             _dlq, stops.stop_of, stops.stop, stops.resume, model=DeadLetterQueue,
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
-            "No worker sends messages of this ordering key. Sends that have started finish. All other key queues "
-            "continue.",
+            "No worker sends messages of this ordering key. Sends that have started are completed. All other key "
+            "queues continue.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id, model=Lane,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
-            "After two seconds at most, no worker sends messages of any DLQ. Sends that have started finish. Other "
-            "messages keep their state. Messages are still captured.",
+            "After two seconds at most, no worker sends messages of any DLQ. Sends that have started are completed. "
+            "Other messages keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
             lambda _: None,
@@ -171,12 +171,12 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
-    name = _ALL.capitalize() if kind.name == _ALL else name  # only this text: capitalize changes names
-    there = kind.back(key)
+    name = _ALL.capitalize() if kind.name == _ALL else name  # not a DLQ or a key: capitalize would change their names
+    back = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)
         if stop.new:
-            return Done(there, f"{name} is stopped: nothing is sent until somebody resumes it.")
+            return Done(back, f"{name} is stopped: nothing is sent until somebody resumes it.")
         return NotDone(f'{stop.by} stopped it before you ("{stop.reason}"). That stop stays.')
     follow_redrives.check_before_resuming(kind.dlq(key))
     try:
@@ -184,7 +184,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
     except RestoreUnresolved as error:
         return NotDone(str(error))
     if gone:
-        return Done(there, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')
+        return Done(back, f'{name} is resumed. The stop by {gone.by} ("{gone.reason}") has ended.')
     if now := kind.stopped(key):
         return NotDone(f'{now.by} stopped it again after you opened this page ("{now.reason}").')
     return NotDone("Somebody else resumed it before you.")

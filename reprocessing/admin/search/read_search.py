@@ -60,8 +60,10 @@ def search_of(request: HttpRequest, text: str, within: MessageFilter | None = No
 def settings_seen(request: HttpRequest, sieve: MessageFilter) -> list[SearchSettings]:
     """Return the search settings of the filter's DLQs that have search fields, and that this person sees."""
     seen = visible_rows.of(request)
-    every = (one for one in search_settings.all_settings() if one.declared and seen.includes(one.id))
-    return [one for one in every if sieve.dlq in {None, one.id}]
+    every = (
+        settings for settings in search_settings.all_settings() if settings.declared and seen.includes(settings.id)
+    )
+    return [settings for settings in every if sieve.dlq in {None, settings.id}]
 
 
 def names(found: Sequence[str], most: int = _NAMES) -> str:
@@ -88,12 +90,12 @@ def _dlq(request: HttpRequest, name: str | None) -> int | None:
     if name in every:
         return every[name]
     near = difflib.get_close_matches(name, every, n=3, cutoff=0.5) or list(every)
-    there = f" Write dlq: and one of {names(near)}." if near else ""
-    raise InvalidFilter(f"You see no DLQ {visible(name)[:60]!a}.{there}")
+    advice = f" Write dlq: and one of {names(near)}." if near else ""
+    raise InvalidFilter(f"You see no DLQ {visible(name)[:60]!a}.{advice}")
 
 
 def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None:
-    known = sorted({field.name for one in declared for field in one.fields})
+    known = sorted({field.name for settings in declared for field in settings.fields})
     for condition in asked.fields:
         if condition.name in known:
             continue
@@ -109,7 +111,7 @@ def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None
 
 def _meanings(asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
     if asked.named is not None:
-        fields = names(sorted({field.name for one in declared for field in one.fields}))
+        fields = names(sorted({field.name for settings in declared for field in settings.fields}))
         yield f"message id, redrive id, ordering key{f' or search field ({fields})' if fields else ''} is {asked.named}"
     for condition in asked.fields:
         yield f"{condition.words} in {_in(declaring(condition, declared))}"
@@ -127,20 +129,20 @@ def _meanings(asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator
 
 
 def _in(dlqs: Sequence[SearchSettings]) -> str:
-    return f"{len(dlqs):,} DLQ{'' if len(dlqs) == 1 else 's'}: {names([one.name for one in dlqs])}"
+    return f"{len(dlqs):,} DLQ{'' if len(dlqs) == 1 else 's'}: {names([settings.name for settings in dlqs])}"
 
 
 def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> list[SearchSettings]:
     """Return the settings in `declared` whose DLQs have the search field of the condition."""
-    return [one for one in declared if any(field.name == condition.name for field in one.fields)]
+    return [settings for settings in declared if any(field.name == condition.name for field in settings.fields)]
 
 
 def _notes(sieve: MessageFilter, asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
     if not asked.fields and asked.named is None:
         return
-    if pending := [one.name for one in declared if not one.is_current]:
+    if pending := [settings.name for settings in declared if not settings.is_current]:
         yield f"Search fields of {names(pending)} are being indexed: older messages may be missing."
-    if not sieve.reveals and any(one.rules for one in declared):
+    if not sieve.reveals and any(settings.rules for settings in declared):
         yield "Masked values are not searched: this needs the permission to reveal them."
     if any(condition.is_prefix for condition in asked.fields) and search_settings.encrypts():
         yield "Encrypted values are found only whole, without *."

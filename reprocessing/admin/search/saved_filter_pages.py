@@ -79,10 +79,10 @@ def shown(request: HttpRequest, query: str) -> dict[str, Any]:
     return {
         "saved": [
             {
-                "id": one.id, "name": one.name, "team": one.team, "address": message_list.address_of(one.sieve),
-                "here": message_list.query_of(one.sieve) == query, "deletable": saved_filters.may_delete(user, one),
+                "id": row.id, "name": row.name, "team": row.team, "address": message_list.address_of(row.sieve),
+                "here": message_list.query_of(row.sieve) == query, "deletable": saved_filters.may_delete(user, row),
             }
-            for one in saved_filters.filters_seen_by(user)
+            for row in saved_filters.filters_seen_by(user)
         ],
         "save_form": SaveForm(user, initial={"query": query}),
     }  # fmt: skip
@@ -96,6 +96,6 @@ def _user(request: HttpRequest) -> User:
 
 
 def _back(request: HttpRequest) -> str:
-    there = request.POST.get("back", "")
-    is_own = url_has_allowed_host_and_scheme(there, allowed_hosts=None)
-    return there if is_own and there.startswith(reverse(_LIST)) else reverse(_LIST)
+    address = request.POST.get("back", "")
+    is_own = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_own and address.startswith(reverse(_LIST)) else reverse(_LIST)

@@ -34,7 +34,7 @@ SHOWN: Final = 50
 _VIEW: Final = "reprocessing.view_letter"
 _PARKED: Final = "reprocessing.view_parkedletter"
 #: States whose messages the parking lot lists. There, people act on all messages that match, or export them.
-_DESK: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
+_LOT_STATES: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
 _MOST_ID: Final = 18  # max digits of a message's id
 
 
@@ -82,7 +82,7 @@ def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
 def _scan(sieve: MessageFilter) -> str:
     done = found_letters.scanned(sieve)
     if filter_conditions.is_exhaustive(sieve):
-        return f"This was a scan of the bodies of all {done.n:,} messages that match the rest of the search."
+        return f"This was a scan of the bodies of all {done.n:,} messages that match the other conditions."
     back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
     return (
         f"This was a scan of the bodies of the newest {done.n:,} messages. It stopped at messages captured on "
@@ -127,21 +127,21 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
 def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[str, Any]]:
     """Yield for each state its name, the number of found messages, and the URL that shows only these messages.
 
-    `is_desk`: the URL is that of the parking lot, where people act on the messages.
+    `in_parking_lot`: the URL is that of the parking lot, where people act on the messages.
     """
     for count in result.page.counts:
         words, sieve = (
             labels.counted_state(count.state),
             replace(result.sieve, states=(count.state,), dlqs=None, reveals=False),
         )
-        is_desk = count.state in _DESK and request.user.has_perm(_PARKED)
-        address = message_list.address_of(sieve) if is_desk else ""
+        in_parking_lot = count.state in _LOT_STATES and request.user.has_perm(_PARKED)
+        address = message_list.address_of(sieve) if in_parking_lot else ""
         more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""
         yield {
             "words": words,
             "n": filtered_letters.counted(count.n),
             "address": address or more,
-            "is_desk": bool(address),
+            "in_parking_lot": bool(address),
         }
 
 

@@ -16,7 +16,7 @@ _PRESUMED_VALUES: Final = {"0": False, "1": True}
 
 
 def named_state(asked: dict[str, str]) -> str:
-    """Return the name of the state that both parameters, state and presumed, select together; empty: only one does."""
+    """Return the state's name if the URL selects delivered messages by `presumed`, too; empty: it does not."""
     presumed = _PRESUMED_VALUES.get(asked.get(PRESUMED, ""))
     if presumed is None or asked.get(STATE) != LetterState.DELIVERED:
         return ""
@@ -37,10 +37,10 @@ class StateFilter(ChoicesFieldListFilter):
             "selected": state is None and presumed is None,
             "query_string": changelist.get_query_string({STATE: None, PRESUMED: None}), "display": "All",
         }  # fmt: skip
-        for one in LetterState:
-            for value in ("0", "1") if one is LetterState.DELIVERED else (None,):
+        for kind in LetterState:
+            for value in ("0", "1") if kind is LetterState.DELIVERED else (None,):
                 yield {
-                    "selected": (state or presumed) is not None and state in {one, None} and presumed in {value, None},
-                    "query_string": changelist.get_query_string({STATE: one.value, PRESUMED: value}),
-                    "display": labels.state(one, value == "1"),
+                    "selected": (state or presumed) is not None and state in {kind, None} and presumed in {value, None},
+                    "query_string": changelist.get_query_string({STATE: kind.value, PRESUMED: value}),
+                    "display": labels.state(kind, value == "1"),
                 }  # fmt: skip

@@ -43,7 +43,7 @@ def canonical(query: QueryDict, filters: Iterable[Any], options: Options[Any]) -
 
 
 def words(field: Field[Any, Any], how: str, value: str, seen: VisibleDlqs) -> str:
-    """Return the value of a filter in words. `how`: its Django lookup. Names of rows that are not seen are left out."""
+    """Return the value of a filter in words. `how`: its Django lookup. Hidden rows (not in `seen`) are left out."""
     if how == "isnull":
         return "none" if _YES.get(value) == "yes" else "any"
     if isinstance(field, ForeignKey):

@@ -78,10 +78,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The action was done. `told`: a sentence that says so, for the page at `address`."""
+    """The action was done. `sentence`: what was done, for the page at `address`."""
 
     address: str
-    told: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ def page(
         except ApprovalNeeded as needed:
             answer = Done(*requested.request_approval(request, needed, form.cleaned_data["reason"]))
         if isinstance(answer, Done):
-            messages.success(request, answer.told)
+            messages.success(request, answer.sentence)
             return HttpResponseRedirect(answer.address)
         refused = answer.why
     asked = question()
     if form is None or refused:
-        said = form.cleaned_data if form else {}
-        form = form_class(initial={**asked.begin, **said, "seen": asked.seen})
+        entered = form.cleaned_data if form else {}
+        form = form_class(initial={**asked.begin, **entered, "seen": asked.seen})
     context: dict[str, Any] = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "refused": refused,
     }  # fmt: skip

@@ -25,7 +25,7 @@ LONGEST: Final = 2_048
 JITTER: Final = (
     (Jitter.FULL.value, "full: a random part of the backoff"), (Jitter.NONE.value, "none: always the whole backoff"),
 )  # fmt: skip
-_ALIKE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSource.MESSAGE_ID)
+_NOT_COMPARABLE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSource.MESSAGE_ID)
 
 
 def text(label: str, help_text: str = "", **more: Any) -> forms.CharField:  # noqa: ANN401  Django's own
@@ -130,10 +130,14 @@ class SelectorField(forms.CharField):
             found = Selector.parse(given)
         except InvalidSelector as error:
             raise ValidationError(str(error)) from error
-        if self.shared and found.source in _ALIKE and not (self.or_none and found.source is SelectorSource.NONE):
+        if (
+            self.shared
+            and found.source in _NOT_COMPARABLE
+            and not (self.or_none and found.source is SelectorSource.NONE)
+        ):
             raise ValidationError(
-                "This value differs in every message, so rules cannot compare it. Use an attribute "
-                "or a body field, or leave the field empty."
+                "Rules cannot compare this value: it is missing, or it differs in every message. Use an attribute or a "
+                "body field, or leave the field empty."
             )
         return str(found)
 

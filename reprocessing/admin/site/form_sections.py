@@ -13,8 +13,8 @@ class SectionedForm(forms.Form):
     """A form whose fields are shown in sections.
 
     Attributes:
-        sections: headings, each with the names of its fields. In brackets: closed at first.
-        folds: whether every section can be closed. A section is opened if an error or a problem is about its fields.
+        sections: headings, each with the names of its fields. A heading in parentheses: the section is closed at first.
+        folds: whether the other sections can be closed, too. A section is opened if one of its fields has a problem.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
@@ -50,17 +50,17 @@ class Section:
 
 
 def sections_of(
-    form: SectionedForm, *, proposed: Mapping[str, str], troubled: Collection[str], is_looked_at: bool
+    form: SectionedForm, *, proposed: Mapping[str, str], troubled: Collection[str], has_preview: bool
 ) -> list[Section]:
     """Return the sections that have fields.
 
-    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `is_looked_at`:
+    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `has_preview`:
     whether the page shows a preview.
     """
     found = []
     for heading, names in form.sections:
         bounds = [form[name] for name in names if name in form.fields]
-        begins_closed = heading.startswith("(") or (form.folds and is_looked_at)
+        begins_closed = heading.startswith("(") or (form.folds and has_preview)
         needed = any(bound.errors or bound.name in troubled for bound in bounds)
         shown = [ShownField(bound, form.differs(bound.name), _proposal(bound, proposed)) for bound in bounds]
         if shown:

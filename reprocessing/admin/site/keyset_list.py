@@ -65,9 +65,11 @@ class KeysetList(ChangeList):
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
-        list_filter, desk = args[3], args[10]
-        plain = [name for name in desk.link_filters if not isinstance(desk.opts.get_field(name), ForeignKey)]
-        request.GET = active_filters.canonical(request.GET, [*list_filter, *plain], desk.opts)  # type: ignore[assignment]
+        list_filter, list_admin = args[3], args[10]
+        plain = [
+            name for name in list_admin.link_filters if not isinstance(list_admin.opts.get_field(name), ForeignKey)
+        ]
+        request.GET = active_filters.canonical(request.GET, [*list_filter, *plain], list_admin.opts)  # type: ignore[assignment]
         super().__init__(request, *args, **options)
         self.title = capfirst(labels.plural(self.opts))
 
@@ -94,8 +96,8 @@ class KeysetList(ChangeList):
             name, _, lookup = parameter.partition("__")
             field = self.opts.get_field(name)
             if isinstance(field, Field):
-                said = active_filters.words(field, lookup, value, self.visible_dlqs)
-                found.append(ActiveFilter(labels.column(name), said, self.get_query_string({parameter: None})))
+                shown = active_filters.words(field, lookup, value, self.visible_dlqs)
+                found.append(ActiveFilter(labels.column(name), shown, self.get_query_string({parameter: None})))
         return found
 
     def filters_shown(self) -> dict[str, str]:
@@ -126,11 +128,14 @@ class KeysetList(ChangeList):
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
-            self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
+            self.more = self.get_query_string({AFTER: _after_text(keys, self.result_list[-1])})
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
-    """Return the `size` newest rows with ids below `after` (if it is an id), and the next `after`; None: last page."""
+    """Return the `size` newest rows, and the value of `after` for the next page; None: this is the last page.
+
+    `after`: only rows with smaller ids; a text that is not an id: all rows.
+    """
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
     return found[:size], found[size - 1].pk if len(found) > size else None
@@ -158,18 +163,18 @@ def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | Non
     return None
 
 
-def _written(keys: list[OrderColumn], row: Model) -> str:
+def _after_text(keys: list[OrderColumn], row: Model) -> str:
     return json.dumps([key.field.value_to_string(row) for key in keys])
 
 
 def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
-    """Return the sort values that `_written` wrote into a URL; None: the text is not valid."""
+    """Return the sort values that `_after_text` wrote into a URL; None: the text is not valid."""
     try:
-        said = json.loads(text)
-        if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
+        values = json.loads(text)
+        if not isinstance(values, list) or len(values) != len(keys) or "\0" in "".join(values):
             return None
-        "".join(said).encode()  # raises UnicodeEncodeError for a lone surrogate
-        return [key.field.to_python(value) for key, value in zip(keys, said, strict=True)]
+        "".join(values).encode()  # raises UnicodeEncodeError for a lone surrogate
+        return [key.field.to_python(value) for key, value in zip(keys, values, strict=True)]
     except (TypeError, ValueError, RecursionError, ValidationError):
         return None
 

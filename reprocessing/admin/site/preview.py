@@ -27,7 +27,7 @@ class Preview:
         version: version of other data on which the preview depends, for example of all rules.
         facts: labels and values that the page shows.
         preview: further effects of a save, for the template `FormPage.preview`.
-        about: number of messages by DLQ, by which the need of a second person is decided; empty: none is needed.
+        about: number of changed messages by DLQ; it decides whether a second person is needed. Empty: not needed.
         why: returns why a value is proposed; None: the page shows no reasons.
         reported: the reason of values that are only read, and not proposed; the page shows them apart.
         proposed: by field of the form, the value that is saved if the field is empty, as text.

@@ -76,7 +76,7 @@ class FormPage:
         title, intro, button: title, first sentences, and label of the button that saves.
         back: URL of the page to which Cancel leads; `about`: the name of that page.
         make: returns the form with the submitted values; with the row's values if given None.
-        look: returns the preview of a valid form.
+        make_preview: returns the preview of a valid form.
         write: saves a preview; takes the preview, the user's name and the reason.
         preview: name of the template that shows `Preview.preview`; empty: no such template.
         extra: further values for the page's template.
@@ -89,7 +89,7 @@ class FormPage:
     back: str
     about: str
     make: Callable[[QueryDict | None], PreviewForm]
-    look: Callable[[Any], Preview]
+    make_preview: Callable[[Any], Preview]
     write: Callable[[Preview, str, str], Done]
     preview: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -115,15 +115,15 @@ def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
     if request.method != "POST":
         return show_initial(request, asked)
     form = asked.make(request.POST)
-    look, refused = _look(asked, form)
-    if look is not None:
-        refused = _why_not(request, form, look)
+    preview, refused = _make_preview(asked, form)
+    if preview is not None:
+        refused = _why_not(request, form, preview)
         try:
             if not refused and request.POST.get("do") == _WRITE:
-                return _written(request, asked, look, form.cleaned_data["reason"])
+                return _save(request, asked, preview, form.cleaned_data["reason"])
         except RedriveError as error:
             refused = str(error)
-    return _shown(request, asked, form, look, refused)
+    return _shown(request, asked, form, preview, refused)
 
 
 def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any]) -> HttpResponse:
@@ -135,25 +135,25 @@ def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any
         parts = value if isinstance(value, list) else [value]
         filled.setlist(name, [str(part) for part in parts if part is not None])
     form = asked.make(filled)
-    look, refused = _look(asked, form)
-    return _shown(request, asked, form, look, refused)
+    preview, refused = _make_preview(asked, form)
+    return _shown(request, asked, form, preview, refused)
 
 
-def _look(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
-    """Return the preview of a form, or None and why there is none; empty: the form marks its errors."""
+def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
+    """Return the preview and an empty text; or None and the reason (empty: the form marks its errors)."""
     try:
-        return (asked.look(form), "") if form.is_valid() else (None, "")
+        return (asked.make_preview(form), "") if form.is_valid() else (None, "")
     except RedriveError as error:
         return None, str(error)
 
 
-def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) -> HttpResponse:
+def _save(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) -> HttpResponse:
     """Save the previewed values or, if this needs a second person, request an approval. Redirect to the result."""
     try:
-        done = asked.write(look, request.user.get_username(), reason)
+        done = asked.write(preview, request.user.get_username(), reason)
     except ApprovalNeeded as needed:
         done = Done(*requested.request_approval(request, needed, reason))
-    messages.success(request, done.told)
+    messages.success(request, done.sentence)
     return HttpResponseRedirect(done.address)
 
 
@@ -163,46 +163,47 @@ def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def _shown(
-    request: HttpRequest, asked: FormPage, form: PreviewForm, look: Preview | None, refused: str
+    request: HttpRequest, asked: FormPage, form: PreviewForm, preview: Preview | None, refused: str
 ) -> HttpResponse:
     context = {
-        **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
+        **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": preview,
         "refused": with_links(without_hidden_names(request, refused), form.fields),
-        "found": _found(request, look, form), "parts": _sections(form, look), **asked.extra,
-        "notice": requested.notice(request, look.about) if look else "", "request_button": requested.BUTTON,
+        "found": _found(request, preview, form), "parts": _sections(form, preview), **asked.extra,
+        "notice": requested.notice(request, preview.about) if preview else "", "request_button": requested.BUTTON,
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/preview_form.html", context)
 
 
-def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
+def _sections(form: PreviewForm, preview: Preview | None) -> list[Section]:
     """Return the sections of the form. A section is open if a warning or an error names one of its fields."""
-    findings = [finding for finding in look.findings if finding.severity is not Severity.NOTE] if look else []
+    findings = [finding for finding in preview.findings if finding.severity is not Severity.NOTE] if preview else []
     troubled = {name for found in findings for name in named_fields(f"{found.what} {found.cure}", form.fields)}
-    return sections_of(form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None)
+    proposed = preview.proposed if preview else {}
+    return sections_of(form, proposed=proposed, troubled=troubled, has_preview=preview is not None)
 
 
-def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
+def _found(request: HttpRequest, preview: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
     """Return the problems that the preview found, each as severity, text, and what to do.
 
-    Where the texts name an option of a command, such as --rate, they get the label of the form's field instead.
+    In the texts, labels of the form's fields replace options of commands, such as --rate.
     """
 
     def shown(text: str) -> str:
         return with_links(without_hidden_names(request, text), form.fields)
 
-    found = look.findings if look else ()
+    found = preview.findings if preview else ()
     return [(finding.severity, shown(finding.what), shown(finding.cure)) for finding in found]
 
 
-def _why_not(request: HttpRequest, form: PreviewForm, look: Preview) -> str:
+def _why_not(request: HttpRequest, form: PreviewForm, preview: Preview) -> str:
     """Return why the submitted values are not saved; empty: they can be saved, or no save was requested."""
     if request.POST.get("do") != _WRITE:
         return ""
-    if look.is_refused:
+    if preview.is_refused:
         return "Fix the errors below first."
-    if not look.changes:
+    if not preview.changes:
         return "Nothing would change."
-    if look.seen != request.POST.get("seen"):
+    if preview.seen != request.POST.get("seen"):
         return "The effect is no longer what you saw. Check the new preview below, then save again."
     if not form.cleaned_data["reason"]:
         form.add_error("reason", "Give a reason.")

@@ -22,9 +22,9 @@ from reprocessing.admin.site.visible_rows import VisibleRelatedFilter
 from reprocessing.store.rights.visible_dlqs import ALL_DLQS
 
 if TYPE_CHECKING:
-    Desk = admin.ModelAdmin[Any]  # only the type checker needs the type argument
+    PlainAdmin = admin.ModelAdmin[Any]  # only the type checker needs the type argument
 else:
-    Desk = admin.ModelAdmin
+    PlainAdmin = admin.ModelAdmin
 
 #: Django lookups that a filter in a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__exact", "isnull"})
@@ -33,7 +33,7 @@ _COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__e
 Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
-class ReadOnlyAdmin(Desk):
+class ReadOnlyAdmin(PlainAdmin):
     """The list and the pages of a model. Nobody can add, change or delete rows with Django's own forms.
 
     `link_filters`: filters that only links to the list use. `labels`: labels of fields on these pages only.

@@ -38,7 +38,10 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
 
 
 def _page_of_form(request: HttpRequest) -> str:
-    """Return the address of the form: the submitted one, the page before it, or the page of the record or list."""
+    """Return the first of these URLs that can be opened, else the dashboard's.
+
+    The URLs are those of the submitted form, of the page before it, of the record's page, and of the list.
+    """
     before = request.headers.get("Referer", "")
     parts = urlsplit(before) if url_has_allowed_host_and_scheme(before, {request.get_host()}) else None
     asked = [request.get_full_path()]

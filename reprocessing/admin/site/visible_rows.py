@@ -85,7 +85,7 @@ def is_id(text: str) -> bool:
 
 
 def without_hidden_names(request: HttpRequest, text: str) -> str:
-    """Return the text with names of DLQs, rules and targets that this person does not see as "(of another team)"."""
+    """Return the text. "(of another team)" replaces DLQs, rules and targets that this person does not see."""
     if of(request).are_all or not text:
         return text
     names = sorted({name for name in _hidden_names(request) if name and name in text}, key=len, reverse=True)

@@ -114,13 +114,13 @@ def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Targets",
         make=lambda data: TargetForm(data, row, _settings(row) if row else {}),
-        look=_look,
+        make_preview=_make_preview,
         write=_write,
     )
     return preview_form.page(request, asked)
 
 
-def _look(form: TargetForm) -> Preview:
+def _make_preview(form: TargetForm) -> Preview:
     named = form.row.arn if form.row else form.cleaned_data["target"]
     given = changed_values(form, (*_REACH, *PACE, *BRAKES))
     found = examine.target(named, given, conf.current())
@@ -135,14 +135,13 @@ def _look(form: TargetForm) -> Preview:
     )
 
 
-def _write(look: Preview, by: str, reason: str) -> Done:
-    found: examine.TargetCase = look.payload
-    targets.save_target(found.arn, found.fields, by=by, reason=reason, seen=look.changes)
+def _write(preview: Preview, by: str, reason: str) -> Done:
+    found: examine.TargetCase = preview.payload
+    targets.save_target(found.arn, found.fields, by=by, reason=reason, seen=preview.changes)
     row = Target.objects.get(arn=found.arn)
-    told = (
-        f"{row} is added. Nothing is sent to it until a DLQ or a rule names it." if look.new else f"{row} is changed."
-    )
-    return Done(reverse("admin:reprocessing_target_change", args=[row.pk]), told)
+    added = f"{row} is added. Nothing is sent to it until a DLQ or a rule names it."
+    sentence = added if preview.new else f"{row} is changed."
+    return Done(reverse("admin:reprocessing_target_change", args=[row.pk]), sentence)
 
 
 def _settings(row: Target) -> dict[str, Any]:

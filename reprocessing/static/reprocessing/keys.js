@@ -9,7 +9,7 @@ const KEYS = [
   ["e", "edit the message"],
   ["r", "release the ticked messages, or the message or group"],
   ["/", "search"],
-  ["?", "this list"],
+  ["?", "show these shortcuts"],
 ];
 
 const rows = () => [...document.querySelectorAll("#content tbody tr")].filter((row) => row.querySelector("a[href]"));
@@ -22,7 +22,7 @@ function step(by) {
   row?.scrollIntoView({ block: "nearest" });
 }
 
-// Clicks the first button or link whose text begins so: in the current row or, if there is none, on the page.
+// Clicks the first button or link whose label begins with `text`: in the current row or, if none is there, on the page.
 function press(text) {
   for (const place of [current(), document.getElementById("content")]) {
     const found = [...(place?.querySelectorAll("a[href], button") ?? [])].find(

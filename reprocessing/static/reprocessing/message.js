@@ -8,7 +8,7 @@ async function copied(text) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // The browser refuses: try the older way below.
+      // The browser does not allow this API: use execCommand below.
     }
   }
   const area = document.createElement("textarea");

@@ -79,7 +79,7 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
 def reveal(window: Window) -> None:
     """A letter with its payload."""
     window.press("Show payload")
-    window.sees("This view is recorded")
+    window.sees("The audit log records this view")
 
 
 def edit(window: Window) -> None:

@@ -89,7 +89,7 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
         "9 of 10 failed", "circuit breaker open, canaries only", "5 messages in a row failed",
     ):  # fmt: skip
         assert told in page, told
-    assert '<div class="bad"><dt>SQS deletes the oldest in</dt>' in page
+    assert '<div class="bad"><dt>Next to expire</dt>' in page
 
 
 def test_uncaptured_messages_link_to_a_plan_in_mode_manual(ann: Client, shop: Source) -> None:
@@ -117,7 +117,7 @@ def test_largest_failure_groups_are_linked() -> None:
     n, address = _count(page, "Timeout")
     timeouts = FailureGroup.objects.get(title="Timeout")
     assert (n, address) == (4, f"/admin/reprocessing/failuregroup/{timeouts.pk}/change/")
-    assert "Failures or types" not in _page(person("bob", *SEES))
+    assert "<h3>Failure groups</h3>" not in _page(person("bob", *SEES))
 
 
 def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:

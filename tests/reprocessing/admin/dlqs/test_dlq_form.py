@@ -74,7 +74,7 @@ def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> No
         ("role_arn", "me", "Not the ARN of an IAM role"),
         ("crontab", "never", "Not a valid schedule"),
         ("rate", "fast", "Enter a number from 0.001 to 1,000,000"),
-        ("tenant", "message-id", "This value differs in every message"),
+        ("tenant", "message-id", "it differs in every message"),
         ("max_attempts", "0", "greater than or equal to 1"),
         ("name", "no name", "Use only the letters a to z"),
         ("give_up_after", "0", "greater than or equal to 1"),

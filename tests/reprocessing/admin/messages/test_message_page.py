@@ -474,8 +474,8 @@ def test_parked_message_says_which_attempts_did_not_count() -> None:
 @pytest.mark.parametrize(
     ("after", "ends"),
     [
-        (86_400.0, ("After 24 h without a success at the target, and while the run has no message for another target, "
-         "the message is parked if no other message waits for the target; else the run pauses.")),
+        (86_400.0, ("After 24 h without a success at the target, the message is parked if no other message waits for "
+         "the target; else the run pauses. Neither happens while the run has messages for another target.")),
         (None, "The DLQ's setting give-up-after is off, so no time ends these attempts."),
     ],
     ids=["24 h", "off"],

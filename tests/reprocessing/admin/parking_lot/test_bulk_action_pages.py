@@ -90,11 +90,11 @@ def test_messages_changed_meanwhile_are_counted() -> None:
     Letter.objects.update(finished_at=database_now() + HOUR)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert _facts(person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode())[
-        "Changed meanwhile"
+        "No longer matching"
     ] == "3"  # fmt: skip
     listed = person("zoe", *MAY).get(DESK).content.decode()
-    cells = re.findall(r'<td data-label="(Done|Skipped|Changed meanwhile|Messages)">([^<]*)<', listed)
-    assert cells == [("Done", "0"), ("Skipped", "0"), ("Changed meanwhile", "3"), ("Messages", "3")]
+    cells = re.findall(r'<td data-label="(Done|Skipped|No longer matching|Messages)">([^<]*)<', listed)
+    assert cells == [("Done", "0"), ("Skipped", "0"), ("No longer matching", "3"), ("Messages", "3")]
 
 
 def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_all_messages_of_a_filter_are_previewed_and_then_edited_by_a_bulk_action
     form = post(ann, ADDRESS, scope="all", query=f"dlq={source.dlq_id}")
     assert "Edit the JSON body of all 3 parked messages of the DLQ shop-dlq" in _text(form)
     page = _look(ann, query=f"dlq={source.dlq_id}")
-    assert "The patch fits 2 of 3 checked messages" in _text(page)
+    assert "The patch applies to 2 of 3 checked messages" in _text(page)
     assert "1 it is not JSON for example" in _text(page)
     assert _lines(page)[:2] == ['-"country": "FR",', '+"country": "DE",']
     assert not BulkAction.objects.exists()
@@ -123,7 +123,7 @@ def test_a_form_that_is_no_edit_says_why_and_keeps_what_was_written(
 def test_a_patch_that_fits_nothing_cannot_be_confirmed(ann: Client) -> None:
     parked(dlq(), body=b"{}")
     page = _look(ann)
-    assert ("The patch fits none of 1 checked message" in _text(page), 'name="do"' in page) == (True, False)
+    assert ("The patch applies to none of 1 checked message" in _text(page), 'name="do"' in page) == (True, False)
     assert _field_text(post(ann, ADDRESS, previewed=_previewed(page), back="1")) == PATCH
 
 
@@ -194,7 +194,7 @@ def test_of_many_messages_the_newest_are_checked_and_the_page_says_so(
     for _ in range(3):
         parked(source, body=BODY)
     page = _look(ann)
-    assert "The patch fits 2 of 2 checked messages" in _text(page)
+    assert "The patch applies to 2 of 2 checked messages" in _text(page)
     assert "Only the newest 2 messages were checked. The others are checked while the bulk action runs." in _text(page)
 
 
@@ -220,7 +220,7 @@ def test_messages_of_another_team_are_not_found() -> None:
     user.groups.add(team)
     client = Client(enforce_csrf_checks=True)
     client.force_login(user)
-    assert "The patch fits 1 of 1 checked message" in _text(_look(client))
+    assert "The patch applies to 1 of 1 checked message" in _text(_look(client))
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "pick": f"{other.pk}@0@0", "query": ""}
     assert client.post(ADDRESS, given).status_code == 404
     _do(client, _look(client))

@@ -81,7 +81,7 @@ def test_columns_have_time_end_load_expiry_requests_and_cost(source: Source, ann
     assert [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "T", end) for end in ends] == ["T UTC"] * 4
     assert found["As configured"] == {
         "Takes": "about 62 seconds", "Peak load on the consumer": "0.0333 messages/s",
-        "Expires before it is sent": "none", "SQS requests": "3 to 74", "Estimated cost": "less than $0.01",
+        "Expire before sending": "none", "SQS requests": "3 to 74", "Estimated cost": "less than $0.01",
     }  # fmt: skip
     assert found["Without waiting for outcomes"]["Peak load on the consumer"] == "2 messages/s"
 

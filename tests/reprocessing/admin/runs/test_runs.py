@@ -165,9 +165,9 @@ def test_plan_queries_use_the_index_of_the_run(monkeypatch: pytest.MonkeyPatch) 
 def test_plan_counts_later_arrivals(source: Source, ann: Client) -> None:
     _captured(source)
     run = _plan(source)
-    assert "Arrived since" not in ann.get(_address(run)).content.decode()
+    assert "Arrived after the plan" not in ann.get(_address(run)).content.decode()
     _captured(source, 2)
-    assert "<dt>Arrived since</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
+    assert "<dt>Arrived after the plan</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
 
 
 def test_empty_plan_names_the_plan_with_its_messages() -> None:
