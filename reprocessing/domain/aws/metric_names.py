@@ -25,6 +25,7 @@ class Metric:
 
     Attributes:
         name: the name in Prometheus, without suffixes such as `_total`.
+        means: the help text in Prometheus.
         cloudwatch: the name in CloudWatch; empty: the metric is not published to CloudWatch.
         unit: the unit in CloudWatch.
     """
@@ -117,9 +118,10 @@ CAPTURES: Final = Metric("redrive_capture_seconds", Kind.HISTOGRAM, "Duration of
 CAPTURE_ERRORS: Final = Metric(
     "redrive_capture_errors", Kind.COUNTER, "Captures that ended with an error.", _DLQ, "CaptureErrors"
 )
-SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices, in which due messages are sent.")
+SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices: tasks that send due messages.")
 SLICE_ERRORS: Final = Metric(
-    "redrive_slice_errors", Kind.COUNTER, "Slices that ended with an error.", (), "SliceErrors"
+    "redrive_slice_errors", Kind.COUNTER, "Slices that ended with an error. A slice is a task that sends due messages.", (),
+    "SliceErrors",
 )
 THROTTLES: Final = Metric("redrive_throttles", Kind.COUNTER, "Requests that AWS throttled.", ("service",), "Throttles")
 
@@ -137,7 +139,8 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the histograms' buckets in seconds. A slice takes 5 s, a capture up to 150 s.
+#: Upper bounds of the histograms' buckets in seconds. A slice (a task that sends due messages) takes 5 s, a
+#: capture up to 150 s.
 BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 

@@ -23,7 +23,7 @@ FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
-OWN_VISIBILITY: Final = 900  #: seconds; the visibility timeout of the service's own queues: three times a task's limit
+OWN_VISIBILITY: Final = 900  #: seconds; visibility timeout of the service's own queues: three times a task's time limit
 FIFO: Final = ".fifo"
 
 
@@ -44,7 +44,7 @@ class WantedNumber:
     """A wanted number, and what happens if the existing queue has another number."""
 
     value: int
-    hold: Precedence = Precedence.AT_FIRST
+    precedence: Precedence = Precedence.AT_FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the wanted queues, with content-based deduplication for each DLQ of which a source queue has it.
+    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
 
     `found`: the existing queues by name; None: the queue does not exist.
     """

@@ -25,8 +25,8 @@ from reprocessing.domain.routing.condition_fields import (
 )
 from reprocessing.domain.routing.linear_regex import Pattern
 
-VALUES = 1_000
-VALUE_LENGTH = 1_024
+VALUES = 1_000  #: max values of a condition
+VALUE_LENGTH = 1_024  #: max characters of a value
 
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; in JSON, values may double
 _SHOWN = 80

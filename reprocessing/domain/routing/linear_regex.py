@@ -10,7 +10,7 @@ import re2
 
 from reprocessing.domain.message.json_view import Unreadable
 
-LENGTH = 512
+LENGTH = 512  #: max characters of a regular expression
 #: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
 #: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for a cost of 1.
@@ -25,7 +25,7 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache may be smaller than the number of rules
+    _compiled: Any = field(repr=False, compare=False)  # not only in the cache of `_compiled`, which may be too small
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:

@@ -178,7 +178,7 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
             replace(ORDERS, redrive_policy=(f"{ACCOUNT}a", 5), permission="byQueue", allowed=(f"{ACCOUNT}a",)),
             [AttributeContradicts(
                 REDRIVE,
-                "its DLQ is a, for which it is to be the DLQ: failed messages would circulate between both queues",
+                "its DLQ is a, and it would be the DLQ of a: failed messages would circulate between both",
                 "Name another queue than orders with --dlq.",
             )],
         ),
