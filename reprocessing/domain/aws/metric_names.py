@@ -120,8 +120,7 @@ CAPTURE_ERRORS: Final = Metric(
 )
 SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices: tasks that send due messages.")
 SLICE_ERRORS: Final = Metric(
-    "redrive_slice_errors", Kind.COUNTER, "Slices that ended with an error. A slice is a task that sends due messages.", (),
-    "SliceErrors",
+    "redrive_slice_errors", Kind.COUNTER, "Failed slices. A slice is a task that sends due messages.", (), "SliceErrors"
 )
 THROTTLES: Final = Metric("redrive_throttles", Kind.COUNTER, "Requests that AWS throttled.", ("service",), "Throttles")
 

@@ -141,7 +141,7 @@ def select_values(selector: Selector, letter: LetterFacts, *, most: int) -> list
 
 
 def key_hash(key: str) -> bytes:
-    """Return the SHA-256 of a key, by which the database finds lanes and claims."""
+    """Return the SHA-256 of a key, by which the database finds lanes and reserved idempotency keys (claims)."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 

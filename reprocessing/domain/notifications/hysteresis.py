@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis: a value near the threshold does not switch it on and off."""
+"""Decide whether a condition holds, with hysteresis: a value near the threshold does not change the result."""
 
 from __future__ import annotations
 

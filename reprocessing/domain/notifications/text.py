@@ -1,4 +1,4 @@
-"""Write the text of a notification about the incidents that a destination has not been told yet, without payloads.
+"""Write the text of a notification about the incidents that a destination was not notified of yet, without payloads.
 
 The text has one section for each kind of event and stage: incidents that began, that last, or that ended.
 """

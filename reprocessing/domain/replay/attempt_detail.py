@@ -1,6 +1,7 @@
 """Write and read the detail of an attempt: the service's own words, or an error code and the target's error text.
 
-A target's error text may quote the payload. A separator (`QUOTES`) stands before it, so that readers can leave it out.
+A target's error text may quote the payload. The separator `QUOTES` precedes the error text, so that readers can leave
+the text out.
 """
 
 from __future__ import annotations

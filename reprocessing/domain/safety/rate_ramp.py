@@ -1,4 +1,4 @@
-"""Decide the ramp-up: which share of a target's rate is allowed. Each step doubles it, or halves it after failures."""
+"""Decide the ramp-up: which share of a target's rate is allowed. Steps double the share, or halve it after failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Ramp:
     """The state of a target's ramp-up.
 
     Attributes:
-        start: the first share of the rate, above 0 and at most 1.
-        share: the allowed share.
+        start: the share of the rate with which a ramp-up begins, above 0 and at most 1.
+        share: the share of the rate that is allowed now.
         failure_ratio: the share of failed sends when the last step was taken.
     """
 

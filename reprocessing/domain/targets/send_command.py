@@ -18,7 +18,10 @@ LONGEST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class MessageToSend:
-    """What a command sends. `file`: the name of the downloaded body. `group`, `deduplication`: empty: not FIFO."""
+    """What a command sends. `file`: the name of the file with the body, which the person downloads.
+
+    `group`, `deduplication`: the message group id and the deduplication id; empty: the queue is not FIFO.
+    """
 
     body: bytes = field(repr=False)
     attributes: Attributes = field(repr=False)
