@@ -35,6 +35,8 @@ class DeliveryFacts:
         outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
         sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
         deadline: until when the message may come back, or must be acknowledged.
+        closed_at: when the attempt got its outcome. `returned_at`: when the message came back to a DLQ.
+        finished_at: when the letter got its final state.
         denied: whether the consumer reported a failure.
         said: the verdict of the consumer's last report that decides the outcome; None: no report decides it.
         said_by: the reporter's name; empty: a consumer that shares the database.

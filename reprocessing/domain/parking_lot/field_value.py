@@ -1,4 +1,4 @@
-"""Read the value of a field of a message, in the body or in an attribute, to group messages or to filter them by it."""
+"""Read the value of a message's field (in the body, or an attribute), by which messages are grouped or filtered."""
 
 from __future__ import annotations
 

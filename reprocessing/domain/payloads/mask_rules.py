@@ -24,6 +24,7 @@ _SELECTS: Final = frozenset({
     "field", "subexpression", "index_expression", "index", "slice", "projection", "value_projection", "flatten",
     "filter_projection", "identity", "current",
 })  # fmt: skip
+#: Types of JMESPath nodes that select many values.
 _MANY: Final = frozenset({"projection", "value_projection", "filter_projection", "flatten"})
 
 #: The place of a value: the id of the object or list around it, and the value's name or index there.

@@ -56,7 +56,8 @@ class TargetLoad:
     """A plan's messages for one target, and its limits. Times are seconds.
 
     Attributes:
-        lanes: key queues; the longest has `longest` messages.
+        lanes: number of key queues; the longest has `longest` messages.
+        size: bytes of all messages.
         rate: messages a second; None: no limit. `ramp`: initial share of the rate; `ramp_every`: time between steps.
         tail: shortest time from sending to outcome. `round_trip`: time from one message of a key to the next.
         every: time between two captures that show whether messages came back; 0: a capture is always running.
@@ -127,7 +128,10 @@ def waves_before_last(loads: Sequence[TargetLoad], *, waves: bool) -> int:
 
 
 def forecast_of(load: TargetLoad, among: Sequence[TargetLoad], *, waves: bool) -> Forecast:
-    """Return the forecast for one target of a plan. It assumes that the rate rises by one step with each wave."""
+    """Return the forecast for one target of a plan. `among`: the loads of all its targets.
+
+    The forecast assumes that the rate rises by one step with each wave.
+    """
     before, wait = waves_before_last(among, waves=waves), wave_wait(among)
     return Forecast.of(
         letters=load.letters, rate=load.rate, longest_lane=load.longest, round_trip=load.round_trip,

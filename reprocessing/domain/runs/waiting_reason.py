@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends. If several reasons apply, the most general is said."""
+"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the most general."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class WaitsFor(StrEnum):
 
     NOTHING = "nothing"  #: the run has ended
     SENDS = "sends"  #: messages are sent now, more slowly than the rate permits
-    RATE = "rate"
-    PERSON = "person"
+    RATE = "rate"  #: messages are sent now, as fast as the rate permits
+    PERSON = "person"  #: a person must start or resume the run
     APPROVAL = "approval"
-    STOP = "stop"
-    AWS = "aws"
-    PROCESS = "process"
+    STOP = "stop"  #: the sends are stopped
+    AWS = "aws"  #: AWS's own redrive moves the messages
+    PROCESS = "process"  #: beat or a worker
     CAPTURE = "capture"
     BREAKER = "breaker"
     HEALTH = "health"
     WAVE = "wave"
-    KEY = "key"
+    KEY = "key"  #: a parked message or a rule holds key queues
     OUTCOME = "outcome"
     BACKOFF = "backoff"
     OTHER = "other"

@@ -47,7 +47,8 @@ def headers(
 
     `added`: the letter's marks (attributes that the service adds); `names`: the names of the marks. If an idempotency
     key is not a valid header value, its SHA-256 is sent. Other marks that are not valid are omitted.
-    `content_type`: the target's content type, for a letter without a content type among its `attributes`.
+    `content_type`: the target's content type, for a letter without a content type among its `attributes`. If both are
+    missing, the content type says whether `body` is JSON or bytes.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():
