@@ -138,7 +138,7 @@ def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         if len(both) > max(MOST_ALLOWED, len(found.allowed)):
             cure = "Name another queue with --dlq, or remove unused queues from the policy by hand."
             yield AttributeContradicts(
-                ALLOW, f"it names {len(found.allowed)} source queues, and SQS accepts {MOST_ALLOWED}", cure
+                ALLOW, f"it names {len(found.allowed)} source queues, and SQS accepts at most {MOST_ALLOWED}", cure
             )
         elif both != found.allowed:
             yield AttributeDiffers(ALLOW, _allowing(found.allowed), _allowing(both))

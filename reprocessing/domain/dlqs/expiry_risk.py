@@ -23,7 +23,7 @@ class RiskLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """When SQS drops messages of a DLQ. `left`: seconds until the first message is dropped, if it is known."""
+    """When SQS drops messages of a DLQ. `left`: seconds until the first message is dropped; None: not known."""
 
     level: RiskLevel
     words: str

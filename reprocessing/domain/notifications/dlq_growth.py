@@ -56,7 +56,7 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few stored message counts for a decision (under 6), such as after the workers were stopped."""
+    """Too few message counts (under 6), or only recent ones, are stored, for example because workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:

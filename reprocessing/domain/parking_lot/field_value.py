@@ -16,7 +16,7 @@ _SOURCES: Final = {SelectorSource.BODY, SelectorSource.ATTRIBUTE}
 
 
 class NoValue(Enum):
-    """Why a message has no single value in a field. The value of a member is how people see it."""
+    """Why a message has no single value in a field, in the words that people see."""
 
     MISSING = "no value"
     MANY = "an object or a list"

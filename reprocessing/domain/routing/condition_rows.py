@@ -83,7 +83,7 @@ def condition_of(row: ConditionRow) -> str:
     except InvalidRule as error:
         raise InvalidRule(_sentence(_reason(error))) from error
     if condition.field.text != field or condition.operator is not operator:
-        raise InvalidRule(f'"{field[:80]}" is not one field. Enter an operator and a value beside it.')
+        raise InvalidRule(f'"{field[:80]}" is more than a field. Enter the operator and the value beside the field.')
     return str(condition)
 
 

@@ -87,12 +87,12 @@ RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
 def index_rules(rules: Sequence[Rule]) -> IndexedRules:
-    """Return the rules in order of evaluation, with indexes that make their evaluation on many letters fast."""
+    """Return the rules in order of evaluation, indexed so that they are evaluated fast on many letters."""
     return IndexedRules(rules)
 
 
 class IndexedRules:
-    """Rules, indexed by the values they expect in fields, so that a letter is checked only by rules that may match."""
+    """Rules, indexed by the values they expect in fields, so that only rules that may match a letter are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))

@@ -28,7 +28,7 @@ def sizes_after(size: int | None) -> tuple[int | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """How many letters of a wave were sent, failed, and so on.
+    """Numbers of the letters of one wave, by what became of them.
 
     Attributes:
         size: letters that the wave may send. None: all letters; then only the newest 100 (`LAST`) are counted.

@@ -214,7 +214,7 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
         return request
     message = json_string_text(request.get("MessageBody"))
     if message is None or request.keys() != {"MessageBody", "QueueUrl"}:
-        return Unreadable("it is a schedule's request, and not one that only sends a message to a queue")
+        return Unreadable("it is a schedule's request that does not only send a body to a queue")
     return message.encode()
 
 

@@ -28,6 +28,7 @@ _OF_A_RECORD: Final = (
     "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion",
     "Signature", "SigningCertURL", "UnsubscribeURL", "MessageAttributes",
 )  # fmt: skip
+#: The values of members that a notification lacks.
 _WHERE_ABSENT: Final = {"Subject": b"null", "MessageAttributes": b"{}"}
 
 

@@ -77,7 +77,7 @@ class StatusMeanings:
             case Meaning.SUCCESS:
                 return Taken()
             case Meaning.WAIT:
-                return NotSent(f"it answered {status}: later", after=after or DEFAULT_DELAY)
+                return NotSent(f"it answered {status}: try again later", after=after or DEFAULT_DELAY)
             case Meaning.RETRY:
                 return Refused(str(status), _in_words(status), after=after)
             case Meaning.POISON:

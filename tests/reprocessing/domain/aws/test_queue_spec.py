@@ -226,7 +226,7 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"sources": ("a",)}, replace(ORDERS, permission="byQueue", allowed=MANY),
             [AttributeContradicts(
-                ALLOW, "it names 10 source queues, and SQS accepts 10",
+                ALLOW, "it names 10 source queues, and SQS accepts at most 10",
                 "Name another queue with --dlq, or remove unused queues from the policy by hand.",
             )],
         ),
