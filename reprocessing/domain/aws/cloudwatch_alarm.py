@@ -155,7 +155,10 @@ def alarms_of_dlq(
 
 
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of one target, such as "its circuit breaker is open"."""
+    """Yield the alarms of one target, such as "its circuit breaker is open".
+
+    `namespace`: the CloudWatch namespace of the service's own metrics.
+    """
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
         description=f"The circuit breaker of {target} is open, because messages fail there. "
@@ -168,6 +171,7 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of the whole service.
 
     The alarm `consumes-nothing` also fires when CloudWatch gets no data: a stopped service publishes no metrics.
+    `namespace`: the CloudWatch namespace of the service's own metrics.
     """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",

@@ -41,7 +41,7 @@ class Precedence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WantedNumber:
-    """A wanted number, and what happens if the existing queue has another number."""
+    """A wanted number, and what happens if the existing queue has another number (`precedence`)."""
 
     value: int
     precedence: Precedence = Precedence.AT_FIRST
@@ -83,6 +83,7 @@ class ExistingQueue:
     """The attributes of an existing queue.
 
     Attributes:
+        visibility, retention, wait, by_content: as in `WantedQueue`.
         sse: whether SSE-SQS is on.
         key: the KMS key; empty: none.
         redrive_policy: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
@@ -165,7 +166,7 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 
 
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
-    """Return one of the service's own queues and its DLQ.
+    """Return the queue `name`, one of the service's own queues, and its DLQ. `key`: the KMS key; "": SQS's own keys.
 
     Existing queues keep their duration of a long poll (`wait`), because workers send their own duration with each
     receive.

@@ -40,7 +40,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's content: mappings, lists, texts, and None for empty values. `lines`: the line of each path."""
+    """A file's content (`root`): mappings, lists, texts, and None for empty values. `lines`: the line of each path."""
 
     root: dict[str, Any] = field(default_factory=dict)
     lines: Mapping[Path, int] = field(default_factory=dict)

@@ -50,7 +50,10 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A letter to send to an SQS queue. `attempt` is the attempt's id, under which the outcome is returned."""
+    """A letter to send to an SQS queue.
+
+    `attempt`: the attempt's id, under which the outcome is returned. `trace_header`: the X-Ray header.
+    """
 
     attempt: int
     body: bytes

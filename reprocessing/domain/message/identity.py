@@ -69,7 +69,7 @@ class Selector:
 
 @dataclass(frozen=True)
 class LetterFacts:
-    """The parts of a letter that selectors read; the body is parsed at most once, on demand."""
+    """The parts of a letter that selectors read. `system`: SQS's own attributes. The body is parsed at most once."""
 
     message_id: str
     body: bytes

@@ -102,7 +102,7 @@ class Event:
 
     Attributes:
         subject: the object of the event, such as "breaker:12" or "dlq:3".
-        facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may quote them.
+        facts: see `FACTS`. No payload, attribute's value or ordering key, and no error text that may quote these.
         dlq_id: the DLQ that the event is about; None if the event is about a target or the whole service.
 
     Raises:

@@ -46,7 +46,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident, with its facts. `times`: how often its event was observed."""
+    """One incident, with its facts. `times`: how often its event was observed. `ended_at` None: it has not ended."""
 
     subject: str
     facts: Facts

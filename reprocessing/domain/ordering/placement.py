@@ -105,7 +105,8 @@ class LetterPlace:
 class StoredPlace:
     """A letter's place in a lane as it is stored; fields of a letter without a place are None.
 
-    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent.
+    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent. `LetterPlace` explains the
+    other fields.
     """
 
     blocked_reason: str = ""

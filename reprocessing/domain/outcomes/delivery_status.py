@@ -63,7 +63,8 @@ class DeliveryFacts:
 class DeliveryStatus:
     """What is known about a letter's delivery.
 
-    `since`: when this became known. `worked`: whether the delivery succeeded; None: not known, or only presumed.
+    `how`: how the outcome is known. `since`: when it became known. `worked`: whether the delivery succeeded; None: not
+    known, or only presumed.
     """
 
     how: OutcomeSource

@@ -32,7 +32,10 @@ _PUBLIC: Final = (FieldKind.TYPE, FieldKind.TASK)
 
 @dataclass(frozen=True, slots=True)
 class OfferedValue:
-    """A value that messages have: the text that conditions compare, its JSON types, and the number of messages."""
+    """A value that messages have: the text that conditions compare, its JSON types, and the number of messages.
+
+    `condition`: the condition that matches this value.
+    """
 
     text: str
     types: str
@@ -63,6 +66,8 @@ class OfferedFields:
 
 @dataclass(slots=True)
 class _Found:
+    """How many messages have a field, and its values with their JSON types."""
+
     count: int = 0
     values: Counter[str] = field(default_factory=Counter)
     types: dict[str, set[str]] = field(default_factory=dict)

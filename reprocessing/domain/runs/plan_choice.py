@@ -104,7 +104,7 @@ class ChoiceFigures:
     """What a plan takes with one choice.
 
     Attributes:
-        ends_at: when the last outcome is known, if the run starts now.
+        seconds: time until the last outcome is known. `ends_at`: when that is, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
         late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """

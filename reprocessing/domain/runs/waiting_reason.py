@@ -75,7 +75,10 @@ class LaneGroup:
 
 @dataclass(frozen=True, slots=True)
 class ShutBreaker:
-    """A circuit breaker that is not closed. `until`: when the next canary may be sent."""
+    """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
+
+    `name`: the target's name.
+    """
 
     name: str
     is_open: bool
@@ -93,6 +96,7 @@ class RunFacts:
         approval: the number of an open request for approval to start or resume the run; None: there is none.
         stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
         missing: sentences about processes that do not run: first about beat, then about the workers.
+        lanes: the run's key queues, by what they wait for. `breakers`: the circuit breakers that are not closed.
         captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
             messages that wait for a person's decision. `open`: all unfinished messages.
         awaited: what pending outcomes wait for.

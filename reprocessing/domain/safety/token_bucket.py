@@ -29,7 +29,7 @@ def capacity(rate: float, burst: float | None = None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The tokens of one target at the time `at` (in microseconds). `rate` tokens are added each second."""
+    """The tokens of one target at the time `at` (in microseconds). Each second adds `rate` tokens, up to `capacity`."""
 
     tokens: float
     at: int

@@ -72,7 +72,7 @@ class FailedDelivery:
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
     """Return where and why an AWS service failed to deliver the message. Never raises.
 
-    None: the letter came from a source queue, or its kind is not recognised.
+    None: the letter came from a source queue, or its kind is not recognised. `system`: SQS's own attributes.
     """
     if system.get("DeadLetterQueueSourceArn"):
         return None
