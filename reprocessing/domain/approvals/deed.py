@@ -73,8 +73,8 @@ class Deed:
     def stamp(self) -> bytes:
         """Return the SHA-256 of the kind, the arguments, the letters and the edit: equal deeds have equal stamps."""
         parts = [hashlib.sha256(part or b"").hexdigest() for part in (self.body, self.attributes)]
-        told = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+        content = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 
 #: The key in `Messages`, instead of a DLQ's id, if a deed is about all DLQs.

@@ -130,5 +130,5 @@ class Event:
 
 
 def _line(text: str) -> str:
-    seen = visible(" ".join(text.split()))
-    return seen if len(seen) <= LONGEST_FACT else seen[: LONGEST_FACT - 1] + "…"
+    shown = visible(" ".join(text.split()))
+    return shown if len(shown) <= LONGEST_FACT else shown[: LONGEST_FACT - 1] + "…"

@@ -139,16 +139,16 @@ def _section(section: TextSection, link: Link) -> str:
 
 
 def _incident(section: TextSection, incident: IncidentFacts, wording: Wording) -> list[str]:
-    said = [_headline(section, incident) + "."]
+    sentences = [_headline(section, incident) + "."]
     if section.stage is Stage.ENDED and incident.ended_at is not None:
         lasted = (incident.ended_at - incident.opened_at).total_seconds()
-        said.append(f"It began at {incident.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
-        return [" ".join(said)]
-    said.append(f"{'Since' if not section.kind.is_moment else 'At'} {incident.opened_at:%Y-%m-%d %H:%M} UTC.")
-    said += [
+        sentences.append(f"It began at {incident.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
+        return [" ".join(sentences)]
+    sentences.append(f"{'Since' if not section.kind.is_moment else 'At'} {incident.opened_at:%Y-%m-%d %H:%M} UTC.")
+    sentences += [
         _filled(sentence, incident.facts) for sentence in wording.more if _names(sentence) <= incident.facts.keys()
     ]
-    return [" ".join(said)]
+    return [" ".join(sentences)]
 
 
 def _headline(section: TextSection, incident: IncidentFacts) -> str:

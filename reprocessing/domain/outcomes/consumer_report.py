@@ -51,8 +51,8 @@ class ConsumerReport:
         """
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
-        said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
-        return hashlib.sha256(json.dumps(said).encode()).digest()
+        values = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
+        return hashlib.sha256(json.dumps(values).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def first_line(text: str, values: Iterable[str]) -> str:
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}
     for value in sorted(quoted, key=len, reverse=True):
         line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", line)
-    told = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
-    return told if _LETTER.search(told) else ""
+    pattern = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
+    return pattern if _LETTER.search(pattern) else ""
 
 
 def type_name(text: str) -> str:

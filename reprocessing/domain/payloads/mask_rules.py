@@ -136,7 +136,7 @@ def _elements(node: Any, at: _Node, *, values: bool) -> Iterator[_Node]:  # noqa
     if node["type"] == "flatten":
         child = node["children"][0]
         inside = list(_select(child, at))
-        members = inside if child["type"] in _MANY else [one for found in inside for one in _members(found[0])]
+        members = inside if child["type"] in _MANY else [element for found in inside for element in _members(found[0])]
         for member in members:
             yield from _members(member[0]) if isinstance(member[0], list) else [member]
     elif node["type"] == "index_expression" and node["children"][1]["type"] == "slice":

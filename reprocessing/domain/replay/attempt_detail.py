@@ -30,8 +30,8 @@ def detail_of(failure: Refused | Unknown) -> str:
 
 def split(detail: str) -> tuple[str, str]:
     """Return two parts of a detail: the part that everybody may read, and the target's error text ("": none)."""
-    said, _, text = detail.partition(QUOTES)
-    return said, text
+    public, _, text = detail.partition(QUOTES)
+    return public, text
 
 
 def without_quotes(detail: str) -> str:

@@ -143,7 +143,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
-    text, seen = text.strip(" "), []
+    text, problems = text.strip(" "), []
     for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
         if found.start() > len(FieldKind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
             break
@@ -154,10 +154,11 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         problem = problem_of_field(Field(FieldKind(kind), name.strip(" ")), named=bool(colon))
         if not problem:
             return Field(FieldKind(kind), name.strip(" ")), Operator(found[1]), rest
-        seen.append(problem)
+        problems.append(problem)
         if kind not in (FieldKind.BODY, FieldKind.TASK):
             break
-    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE. FIELD is {FIELDS}; OPERATOR is {_OPERATORS}.")
+    form = f"write FIELD OPERATOR VALUE. FIELD is {FIELDS}; OPERATOR is {_OPERATORS}."
+    raise _NotWritten(problems[0] if problems else form)
 
 
 def _values(operator: Operator, rest: str) -> tuple[str, ...]:

@@ -35,8 +35,8 @@ class Pattern:
         try:
             compiled = _compiled(text)
         except re2.error as error:
-            said = error.args[0] if error.args else b""
-            why = said.decode(errors="replace") if isinstance(said, bytes) else said
+            reason = error.args[0] if error.args else b""
+            why = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
             return Unreadable(
                 f"RE2 refuses the regex: {why}. RE2 supports neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."

@@ -77,7 +77,7 @@ class LaneGroup:
 class ShutBreaker:
     """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
 
-    `name`: the target's name.
+    `name`: the name of the target, and of the rate class if the breaker is for a rate class.
     """
 
     name: str

@@ -77,8 +77,8 @@ def give_up(target: FailingTarget) -> GiveUp:
     last = f"; the last failure: {target.last_failure}" if target.last_failure else ""
     if target.has_others:
         keys = f"{target.keys} ordering key" if target.keys == 1 else f"{target.keys} ordering keys"
-        told = f"No message to {target.name} succeeded: {tried}, for {keys}"
-        return PauseRun(f"{told}{last}.", f"{told}.")
+        sentence = f"No message to {target.name} succeeded: {tried}, for {keys}"
+        return PauseRun(f"{sentence}{last}.", f"{sentence}.")
     if target.of_message < target.max_attempts:
         return KeepTrying()
     return ParkMessage(f"{tried}, and the run has no other message to test {target.name} with{last}.")

@@ -47,13 +47,14 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
     counted = sends[: newest + 1][-WINDOW:]
     failures = sum(1 for failed in counted if failed)
     failure_ratio = failures / len(counted)
-    seen = f"{failures} of {len(counted)} messages failed"
+    counts = f"{failures} of {len(counted)} messages failed"
     if failure_ratio <= ramp.failure_ratio + FLAT_RISE:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
-        return RampStep(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
+        allowed = "the full rate is allowed" if share == 1 else "the rate rises"
+        return RampStep(share, failure_ratio, f"{allowed}: {counts}")
     if failures == 1:
-        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {seen}")
-    falls = f"the rate falls: {seen}, {ramp.failure_ratio:.0%} before"
+        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {counts}")
+    falls = f"the rate falls: {counts}, {ramp.failure_ratio:.0%} before"
     return RampStep(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 
 

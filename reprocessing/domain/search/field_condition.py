@@ -44,14 +44,14 @@ class FieldCondition:
         return _checked(cls(name, value.removesuffix(_STAR), is_prefix=value.endswith(_STAR)))
 
 
-def _checked(asked: FieldCondition) -> FieldCondition:
-    value = normal_value(asked.value)
+def _checked(condition: FieldCondition) -> FieldCondition:
+    name, value = condition.name, normal_value(condition.value)
     if not value:
-        raise InvalidFilter(f"{asked.name} has no value. Write {asked.name}:VALUE, such as {asked.name}:4711.")
+        raise InvalidFilter(f"{name} has no value. Write {name}:VALUE, such as {name}:4711.")
     if "\n" in value:
-        raise InvalidFilter(f"The value of {asked.name} has several lines. Search for the first: {asked.name}:LINE*.")
-    if asked.is_prefix and len(value) < SHORTEST_PREFIX:
+        raise InvalidFilter(f"The value of {name} has several lines. Search for the first line: {name}:LINE*.")
+    if condition.is_prefix and len(value) < SHORTEST_PREFIX:
         raise InvalidFilter(
-            f"{asked.name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *."
+            f"{name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *."
         )
-    return FieldCondition(asked.name, value, asked.is_prefix)
+    return FieldCondition(name, value, condition.is_prefix)

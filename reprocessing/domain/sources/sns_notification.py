@@ -82,13 +82,13 @@ def read(body: bytes) -> Notification | Unreadable:
 
 def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
     """Return the HTTP headers with which SNS posts a notification to an endpoint."""
-    told = (
+    values = (
         ("x-amz-sns-message-type", "Notification"),
         ("x-amz-sns-message-id", notification.message_id),
         ("x-amz-sns-topic-arn", notification.topic),
         ("x-amz-sns-subscription-arn", notification.subscription),
     )
-    return tuple((name, value) for name, value in told if value)
+    return tuple((name, value) for name, value in values if value)
 
 
 def function_event(notification: Notification) -> bytes | Unreadable:

@@ -93,12 +93,12 @@ def parse_answers(text: str) -> StatusMeanings:
     """
     if len(text) > LONGEST_TEXT:
         raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes of codes: 4xx=retry.")
-    said: dict[str, Meaning] = {}
+    meanings: dict[str, Meaning] = {}
     for entry in filter(None, _SEPARATORS.split(text)):
         what, meaning = _entry(entry)
-        if said.setdefault(what, meaning) is not meaning:
-            raise InvalidAnswers(f"{what} means both {said[what]} and {meaning}. Write it once.")
-    return StatusMeanings(tuple(sorted(said.items())))
+        if meanings.setdefault(what, meaning) is not meaning:
+            raise InvalidAnswers(f"{what} means both {meanings[what]} and {meaning}. Write it once.")
+    return StatusMeanings(tuple(sorted(meanings.items())))
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
