@@ -72,12 +72,12 @@ LETTER_COUNTERS: Final = {
 }
 
 VISIBLE: Final = Metric(
-    "redrive_dlq_visible_messages", Kind.GAUGE, "Visible messages, when SQS was last asked.", _DLQ, "VisibleMessages"
+    "redrive_dlq_visible_messages", Kind.GAUGE, "Visible messages, by the newest count of SQS.", _DLQ, "VisibleMessages"
 )
 IN_FLIGHT: Final = Metric(
     "redrive_dlq_messages_in_flight",
     Kind.GAUGE,
-    "Messages in flight, captured ones included.",
+    "Messages in flight, including captured messages.",
     _DLQ,
     "MessagesInFlight",
 )

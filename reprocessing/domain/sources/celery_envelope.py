@@ -24,9 +24,9 @@ _LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all pr
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
-    "application/x-yaml": "its payload is YAML, which is not read here",
-    "application/x-msgpack": "its payload is msgpack, which is not read here",
-    "application/data": "its payload is signed, or raw bytes, which are not read here",
+    "application/x-yaml": "its payload is YAML, which this service does not read",
+    "application/x-msgpack": "its payload is msgpack, which this service does not read",
+    "application/data": "its payload is signed, or raw bytes, which this service does not read",
 }
 
 
@@ -113,7 +113,7 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
     if isinstance(raw, NotShown):
         return raw
     if envelope.content_type not in (JSON, ""):
-        unknown = "its payload is of a content type that is not known here"
+        unknown = "its payload has a content type that this service does not know"
         return NotShown(_NOT_SHOWN.get(envelope.content_type, unknown))
     payload = _decompressed(envelope, raw, limit)
     if isinstance(payload, NotShown):
@@ -142,7 +142,7 @@ def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShow
         return raw if len(raw) <= limit else _too_large(limit)
     if compression := _COMPRESSIONS.get(envelope.compression):
         return compression.open(raw, limit)
-    return NotShown("its payload is compressed in a way that is not known here")
+    return NotShown("its payload has a compression that this service does not know")
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:

@@ -38,7 +38,9 @@ def test_more_failures_than_before_halve_the_rate() -> None:
     assert next_step(ramp, [True] * 4 + [False] * 16) == RampStep(
         0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
     )
-    assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(1.0, 0.15, "the full rate is allowed: 3 of 20 messages failed")
+    assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(
+        1.0, 0.15, "the full rate is allowed: 3 of 20 messages failed"
+    )
 
 
 @pytest.mark.parametrize(
