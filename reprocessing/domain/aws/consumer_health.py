@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 #: Min values for a trend. A trend compares the first third of the values with the last third.
 LEAST_VALUES: Final = 6
-#: A value grows if it rose by 60 s (age) or by 10 messages (in flight), and by 25 % of its earlier value.
+#: A value grows if it rose by at least 60 s (age) or 10 messages (in flight), and by 25 % of its earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: A value counts as growing only if at least this share of its changes are increases.
 _UPWARD: Final = 0.75

@@ -162,7 +162,7 @@ def deduplication_id(public_id: UUID, epoch: int) -> str:
 def _problem(source: SelectorSource, name: str, *, named: bool) -> str | None:
     match source:
         case SelectorSource.SYSTEM if name not in SYSTEM_ATTRIBUTES:
-            return f"SQS knows {', '.join(sorted(SYSTEM_ATTRIBUTES))}. Name one of these."
+            return f"SQS has no such attribute. Name one of {', '.join(sorted(SYSTEM_ATTRIBUTES))}."
         case SelectorSource.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
         case SelectorSource.BODY:

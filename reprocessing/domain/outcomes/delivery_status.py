@@ -117,7 +117,7 @@ def _open(facts: DeliveryFacts) -> DeliveryStatus:
         return DeliveryStatus(OutcomeSource.OPEN, "Its outcome is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
-        waits += ", unless its queue is found empty before that"
+        waits += ", unless its target is found empty before that"
     if facts.acknowledges:
         then = "it is presumed delivered if it does not come back" if facts.watched else "it is parked"
         waits = f"its consumer can report{_until(facts)}; after that, {then}"

@@ -25,7 +25,7 @@ MAX_CONDITIONS: Final = 3
 SECRETS: Final[tuple[LiteralString, ...]] = ("text", "fields", "named", "value")
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
-_NOBODY: Final = "-"  #: stands for "assigned to nobody" in a URL
+_NOBODY: Final = "-"  #: the value of `assigned` in a URL that means nobody
 
 #: Old names of conditions, which saved URLs still use.
 _FORMER: Final = {

@@ -155,7 +155,7 @@ class _Work:
     def _too_large(self, added: int) -> str:
         """Return why the body is too large after `added` characters were added; empty: it is not."""
         self._size += added
-        if self._size > LARGEST_BODY:  # what was removed is counted only now, because measuring takes time
+        if self._size > LARGEST_BODY:  # removed text is subtracted only now, because measuring takes time
             self._size = len(self.root.written())
             self._budget.pay(self._size)
         return f"it would be larger than {LARGEST_BODY:,} bytes" if self._size > LARGEST_BODY else ""

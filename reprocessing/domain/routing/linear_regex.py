@@ -25,7 +25,8 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # not only in the cache of `_compiled`, which may be too small
+    # Each pattern has its compiled form, because the cache of the function `_compiled` may be too small for all rules.
+    _compiled: Any = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:

@@ -111,7 +111,7 @@ class MessageFields:
     def _in_task(self, message: TaskMessage, name: str) -> FieldValue:
         fields = _task_fields(message)
         shown = name in fields and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # the expression may read arguments, which are not shown
+        if not shown and message.opaque:  # the expression may read the arguments, which are unreadable
             return Unreadable(message.opaque)
         if not shown:
             fields |= {"args": message.args, "kwargs": message.kwargs}

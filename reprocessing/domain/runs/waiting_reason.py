@@ -11,7 +11,7 @@ from typing import Final
 from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 
-#: A run sends as fast as it may if it reaches this share of the allowed rate.
+#: A run counts as sending at the allowed rate if it reaches this share of that rate.
 _FULL_RATE: Final = 0.8
 _BREAKER: Final = "the circuit breaker is "
 _HEALTH: Final = "the target is not known to be healthy"
@@ -21,7 +21,7 @@ _WAVE: Final = "the run's wave"
 class WaitsFor(StrEnum):
     """The kind of reason for which a run waits."""
 
-    NOTHING = "nothing"  #: the run has ended
+    NOTHING = "nothing"  #: the run has ended, or has no unfinished message
     SENDS = "sends"  #: messages are sent now, more slowly than the rate permits
     RATE = "rate"  #: messages are sent now, as fast as the rate permits
     PERSON = "person"  #: a person must start or resume the run

@@ -81,7 +81,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
     if over and (harm or over.reason is ParkedReason.EXPIRED or not released):
         return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
     if not isinstance(found, TaskMessage):
-        return body  # released by a person; workers reject it
+        return body  # a person released the message, although workers reject it
     if source_queue and source_queue != target_queue:
         wanted = replace(
             wanted, queue=celery_name(target_queue, source_queue=source_queue, routing_key=found.routing_key)
