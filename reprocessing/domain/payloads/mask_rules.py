@@ -117,14 +117,14 @@ def _select(node: Any, at: _Node) -> Iterator[_Node]:  # noqa: ANN401  as above
         case "subexpression" | "index_expression":
             selected = [at]
             for child in children:
-                selected = [inner for one in selected for inner in _select(child, one)]
+                selected = [inner for element in selected for inner in _select(child, element)]
             yield from selected
         case "projection" | "value_projection" | "filter_projection" as kind:
             elements = _elements(children[0], at, values=kind == "value_projection")
             conditions = children[2:] if kind == "filter_projection" else ()
-            for one in elements:
-                if all(_holds(condition, one[0]) for condition in conditions):
-                    yield from _select(children[1], one)
+            for element in elements:
+                if all(_holds(condition, element[0]) for condition in conditions):
+                    yield from _select(children[1], element)
         case "flatten":
             yield from _elements(node, at, values=False)
         case _:  # an empty expression, or "@": it selects the node itself

@@ -1,7 +1,7 @@
-"""Compute what each way to run a plan would take: time, requests, cost, load on the consumer, and expired copies.
+"""Compute what each way to run a plan takes: time, requests, cost, load on the consumer, and messages that expire.
 
-All figures assume that nothing fails. They come from counts of the plan's messages for each target, so their cost does
-not grow with the plan.
+All figures assume that nothing fails. They are computed from counts of the plan's messages for each target, so large
+plans take no longer to compare.
 """
 
 from __future__ import annotations
