@@ -149,7 +149,7 @@ def iam_action(call: str) -> str:
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
     """Return the IAM policies that allow the service to use these resources: one policy for each role, by role ARN.
 
-    The key "" stands for the service's own role. `acts`: whether the service may capture and send messages; if false,
+    The key "" means the service's own role. `acts`: whether the service may capture and send messages; if false,
     the policies allow only to observe DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}

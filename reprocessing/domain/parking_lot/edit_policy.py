@@ -144,7 +144,7 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
         attributes: the attributes to send.
         former: the attributes before the edit. Unchanged attributes are not checked. As many attributes as before are
             always allowed.
-        names: the names of the marks (attributes that the service adds), for which room is kept.
+        names: the names of the marks (attributes that the service adds), which count towards SQS's limit of 10.
         largest: max bytes of a message that the target accepts.
     """
     changed = [(name, attribute) for name, attribute in attributes.items() if former.get(name) != attribute]

@@ -95,7 +95,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id for a letter's task. The id stays the same until an attempt is known to have failed (`epoch`)."""
+    """Return the new id of a letter's task, equal for equal `epoch`, which rises with every known failure and edit."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
