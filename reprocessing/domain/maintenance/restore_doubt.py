@@ -15,7 +15,7 @@ class Finding(StrEnum):
     GONE = "gone"  #: the letter's copy is no longer in the DLQ
     DROPPED = "dropped"  #: the letter's copy is no longer in the DLQ, and had expired or was about to expire
     HIDDEN = "hidden"  #: no capture has received the letter's copy since the restore
-    NO_COPY = "no_copy"  #: the letter's copy had been deleted from the DLQ when the backup was made
+    NO_COPY = "no_copy"  #: when the backup was made, the service kept no copy of the letter in the DLQ
     SENT = "sent"  #: the letter had been sent when the backup was made
 
     @property
@@ -39,6 +39,6 @@ _SENTENCES: Final = {
     Finding.GONE: "it is no longer in the DLQ: it was delivered, parked or discarded after the backup",
     Finding.DROPPED: "it is no longer in the DLQ, maybe because it expired: whether it was finished is not known",
     Finding.HIDDEN: "no capture has received it since the restore: it may be invisible, or no longer in the DLQ",
-    Finding.NO_COPY: "it was deleted from the DLQ before the backup was made: nothing is known",
+    Finding.NO_COPY: "when the backup was made, the service did not keep it in the DLQ: nothing is known",
     Finding.SENT: "it had been sent when the backup was made: its outcome is not known",
 }
