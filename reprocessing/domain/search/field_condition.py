@@ -51,7 +51,5 @@ def _checked(condition: FieldCondition) -> FieldCondition:
     if "\n" in value:
         raise InvalidFilter(f"The value of {name} has several lines. Search for the first line: {name}:LINE*.")
     if condition.is_prefix and len(value) < SHORTEST_PREFIX:
-        raise InvalidFilter(
-            f"{name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *."
-        )
+        raise InvalidFilter(f"{name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *.")
     return FieldCondition(name, value, condition.is_prefix)
