@@ -110,7 +110,7 @@ def test_a_new_queue_lacks_only_its_policies(wanted: WantedQueue) -> None:
 def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: WantedQueue, found: ExistingQueue) -> None:
     after = taken(found, changes(differences(wanted, found)))
     for name in ("visibility", "retention", "wait"):
-        asked = getattr(wanted, name).hold is Precedence.EXACTLY
+        asked = getattr(wanted, name).precedence is Precedence.EXACTLY
         assert asked or getattr(after, name) >= getattr(found, name)
     assert (bool(after.key), after.sse or bool(after.key)) >= (bool(found.key), found.sse or bool(found.key))
     assert found.key in {"", after.key}
