@@ -38,7 +38,7 @@ class FieldCondition:
         """Return the condition that a text such as `order_id:4711` describes, or raise InvalidFilter."""
         name, colon, value = text.partition(":")
         if not colon or not is_name(name) or name in RESERVED:
-            raise InvalidFilter(f"{text[:60]!a} is no condition on a field. Write NAME:VALUE, such as order_id:4711.")
+            raise InvalidFilter(f"{text[:60]!a} is no condition on a search field. Write one such as order_id:4711.")
         if value.endswith(_ESCAPED):
             return _checked(cls(name, value.removesuffix(_ESCAPED) + _STAR))
         return _checked(cls(name, value.removesuffix(_STAR), is_prefix=value.endswith(_STAR)))
