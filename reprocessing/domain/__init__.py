@@ -1,1 +1,1 @@
-"""The service's decisions, without Django, SQL and AWS calls. Times and random numbers are arguments, for tests."""
+"""Decide what the service does, without Django, SQL and AWS calls. Times and random numbers are given as arguments."""

@@ -68,7 +68,7 @@ class RestoreUnresolved(RedriveError):
 
 
 class DlqAlreadyRegistered(RedriveError):
-    """Another person has meanwhile added a DLQ with this name or queue."""
+    """A DLQ cannot be added, because another person has just added a DLQ with this name or queue."""
 
 
 class SourceInUse(RedriveError):

@@ -22,9 +22,9 @@ class LetterState(StrEnum):
     DISCARDED = "discarded"  #: discarded by a person, or by a rule that a person enabled
 
 
-#: States of a letter that a run has enlisted, and that is not finished.
+#: States of a letter that is in a run and not finished.
 OPEN_STATES = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
-#: Final states, unless the message returns to a DLQ or a person releases the letter.
+#: States of a letter that is not sent any more, unless its message comes back to a DLQ or a person releases the letter.
 FINISHED_STATES = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
 #: Names that users see, for states that have another name in the code.
 STATE_NAMES: Final = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
@@ -99,7 +99,7 @@ _SENTENCES = {
     ParkedReason.NO_ORDERING_KEY: "It has no ordering key, which the DLQ's settings require.",
     ParkedReason.NO_SEQUENCE: "It has no sequence, which the DLQ's settings require.",
     ParkedReason.NO_IDEMPOTENCY_KEY: "It has no idempotency key, which the DLQ's settings require.",
-    ParkedReason.UNREADABLE_BODY: "A key is read from its body, and the body is not readable JSON.",
+    ParkedReason.UNREADABLE_BODY: "A key is read from its body, which is not readable JSON.",
     ParkedReason.UNKNOWN_SOURCE: "Its source queue is not known, and the DLQ names no other target.",
     ParkedReason.STALE: "A later message of its ordering key was delivered before this one arrived.",
     ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
@@ -109,9 +109,9 @@ _SENTENCES = {
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the DLQ's limit allows.",
     ParkedReason.NO_ANSWER: "Its consumer did not report the outcome in time.",
     ParkedReason.EXPIRED: "It is a task message that has expired: a worker would discard it.",
-    ParkedReason.PART_OF_GROUP: "It is part of a group or chord of tasks, which may have ended already.",
+    ParkedReason.PART_OF_GROUP: "Its task is part of a group or chord, which may have ended already.",
     ParkedReason.UNREADABLE_TASK: "It goes to Celery workers, and is not a readable task message.",
-    ParkedReason.IN_DOUBT: "PostgreSQL was restored from a backup, and it may have been sent since.",
+    ParkedReason.IN_DOUBT: "It may have been sent after the backup from which PostgreSQL was restored.",
     ParkedReason.MOVED_BY_AWS: "AWS's native redrive took it out of the DLQ, and it has not come back.",
     ParkedReason.UNSUPPORTED_TARGET: "Its source is of a kind that this service cannot send to.",
 }

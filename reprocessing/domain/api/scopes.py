@@ -54,7 +54,7 @@ _MEANINGS: Final = {
     Scope.RULES_SWITCH: ("change_rule", "enable and disable rules"),
     Scope.EVERYTHING_STOP: ("stop_sends", "stop and resume all sends"),
     Scope.APPROVALS_READ: ("view_approval", "list approvals"),
-    Scope.APPROVALS_DECIDE: ("view_approval", "approve and decline what others asked for"),
+    Scope.APPROVALS_DECIDE: ("view_approval", "approve and decline requests of other people"),
 }  # fmt: skip
 
 

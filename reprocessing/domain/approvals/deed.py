@@ -13,7 +13,7 @@ from reprocessing.domain.errors import RedriveError
 
 
 class DeedKind(StrEnum):
-    """The kind of a deed. Actions of other kinds never need a second person."""
+    """The kinds of actions that a second person may have to approve. Other actions never need a second person."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -53,13 +53,13 @@ _PERMISSIONS: Final[Mapping[DeedKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """A frozen description of a deed, which is stored, approved, and then executed unchanged.
+    """An action of a person, as data: it is stored, approved by a second person, and then executed unchanged.
 
     Attributes:
-        title: the deed in words, such as "Discard parked messages".
-        arguments: the options of the deed, as JSON values. The option `filter` selects all letters that it matches.
+        title: the action in words, such as "Discard parked messages".
+        arguments: the options of the action, as JSON values. The option `filter` selects all letters that it matches.
         letters: ids of the letters; empty: the arguments select the letters.
-        body, attributes: the edited body, and the edited attributes (packed as bytes); None: the deed edits nothing.
+        body, attributes: the edited body, and the edited attributes (packed as bytes); None: the action edits nothing.
     """
 
     kind: DeedKind
@@ -73,8 +73,8 @@ class Deed:
     def stamp(self) -> bytes:
         """Return the SHA-256 of the kind, the arguments, the letters and the edit: equal deeds have equal stamps."""
         parts = [hashlib.sha256(part or b"").hexdigest() for part in (self.body, self.attributes)]
-        told = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+        content = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
 
 
 #: The key in `Messages`, instead of a DLQ's id, if a deed is about all DLQs.

@@ -61,14 +61,14 @@ class Alarm:
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the parameters of CloudWatch's call PutMetricAlarm. `actions`: ARNs that the alarm notifies."""
         comparison = "GreaterThanThreshold" if self.above else "LessThanThreshold"
-        told: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "AlarmName": self.name, "AlarmDescription": self.description, "ActionsEnabled": True,
             "AlarmActions": list(actions), "ComparisonOperator": comparison, "Threshold": self.threshold,
             "EvaluationPeriods": self.periods, "TreatMissingData": self.missing,
         }  # fmt: skip
         if len(self.metrics) == 1:
-            return told | _metric(self.metrics[0]) | {"Statistic": self.metrics[0].stat, "Period": self.period}
-        return told | {"Metrics": [*_summed(self.metrics, self.period)]}
+            return parameters | _metric(self.metrics[0]) | {"Statistic": self.metrics[0].stat, "Period": self.period}
+        return parameters | {"Metrics": [*_summed(self.metrics, self.period)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def alarms_of_dlq(
     ours = (("Dlq", dlq),)
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-expire", dlq=dlq,
-        description=f"Within a day, SQS deletes the copy in the DLQ of an unfinished message of {dlq}. "
+        description=f"Within a day, SQS deletes an unfinished message from the DLQ of {dlq}. "
         f"PostgreSQL keeps the message. Run manage.py redrive_status {dlq}.",
         metrics=(_own(metric_names.EXPIRY, ours, namespace, "Minimum"),), threshold=_DAY, above=False,
     )  # fmt: skip
@@ -155,7 +155,10 @@ def alarms_of_dlq(
 
 
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of one target, such as "its circuit breaker is open"."""
+    """Yield the alarms of one target, such as "its circuit breaker is open".
+
+    `namespace`: the CloudWatch namespace of the service's own metrics.
+    """
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
         description=f"The circuit breaker of {target} is open, because messages fail there. "
@@ -168,6 +171,7 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of the whole service.
 
     The alarm `consumes-nothing` also fires when CloudWatch gets no data: a stopped service publishes no metrics.
+    `namespace`: the CloudWatch namespace of the service's own metrics.
     """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
@@ -200,14 +204,14 @@ def differences(
     """
     if found is None:
         return (AlarmMissing(),)
-    told = wanted.request(actions)
+    parameters = wanted.request(actions)
     if not actions:
-        del told["AlarmActions"]
+        del parameters["AlarmActions"]
     of_one, of_sum = {"Namespace", "MetricName", "Dimensions", "Statistic", "Period"}, {"Metrics"}
     absent = dict.fromkeys(of_sum if len(wanted.metrics) == 1 else of_one)
     return tuple(
         ParameterDiffers(name, found.get(name), value)
-        for name, value in (told | absent).items()
+        for name, value in (parameters | absent).items()
         if _plainly(found.get(name)) != _plainly(value)
     )
 
@@ -246,4 +250,4 @@ def _summed(streams: tuple[AlarmMetric, ...], period: int) -> Iterator[dict[str,
         stat = {"Metric": _metric(stream), "Period": period, "Stat": stream.stat}
         yield {"Id": f"m{number}", "MetricStat": stat, "ReturnData": False}
     expression = " + ".join(f"FILL(m{number}, 0)" for number in range(len(streams)))
-    yield {"Id": "sum", "Expression": expression, "Label": "visible and hidden", "ReturnData": True}
+    yield {"Id": "sum", "Expression": expression, "Label": "visible and in flight", "ReturnData": True}

@@ -1,8 +1,8 @@
 """Decide from a queue's metrics whether the queue's consumers keep up.
 
 If the age of the oldest message grows, consumers are behind. If the number of messages in flight grows, consumers are
-slow, or crash. If all sent messages were received, but fewer were deleted, consumers fail. With under 6 values, the
-result is unknown.
+slow, or crash. If all sent messages were received, but fewer were deleted, consumers fail. Whether a number grows can
+be decided only from 6 values or more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 #: Min values for a trend. A trend compares the first third of the values with the last third.
 LEAST_VALUES: Final = 6
-#: A value grows if it rose by 60 s (age) or by 10 messages (in flight), and by 25 % of its earlier value.
+#: A value grows if it rose by at least 60 s (age) or 10 messages (in flight), and by 25 % of its earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: A value counts as growing only if at least this share of its changes are increases.
 _UPWARD: Final = 0.75
@@ -115,8 +115,8 @@ def _failing(of: QueueMetrics) -> FailingConsumers | None:
     Messages in flight do not count as failed, because their consumer may still delete them.
     """
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
-    open_yet = of.in_flight[-1] if of.in_flight else 0.0
+    in_flight = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)
-    if received >= due > 0 and due - deleted - open_yet > max(_MISSING * due, 1.0):
+    if received >= due > 0 and due - deleted - in_flight > max(_MISSING * due, 1.0):
         return FailingConsumers(sent, received, deleted)
     return None

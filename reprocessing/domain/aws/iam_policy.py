@@ -116,7 +116,7 @@ _ACTIONS: Final = {
 }  # fmt: skip
 #: The KMS encryption context of payload keys has this name, and its value begins with this text. CloudTrail shows it.
 KMS_CONTEXT: Final = "redrive"
-#: Purposes that only capturing and sending need: not allowed in mode `observe`.
+#: Purposes that only captures and sends have: the policies for mode `observe` leave them out.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
     Purpose.BUCKETS,
@@ -149,7 +149,7 @@ def iam_action(call: str) -> str:
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
     """Return the IAM policies that allow the service to use these resources: one policy for each role, by role ARN.
 
-    The key "" stands for the service's own role. `acts`: whether the service may capture and send messages; if false,
+    The key "" means the service's own role. `acts`: whether the service may capture and send messages; if false,
     the policies allow only to observe DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
@@ -228,9 +228,10 @@ def _resource(use: ResourceUse) -> str:
 
 
 def kms_key_arn(queue: str, key: str) -> str | None:
-    """Return the ARN of the KMS key, or of the key's alias, that encrypts a queue; None if no permission is needed.
+    """Return the ARN of the KMS key, or of the key's alias, that encrypts a queue; None: no permission is needed.
 
-    No permission is needed for the key alias/aws/sqs: AWS manages it, and everybody in the account may use it.
+    `queue`: the queue's ARN. `key`: the queue's attribute KmsMasterKeyId (an ARN, an alias or an id). The service needs
+    no permission for the key alias/aws/sqs: AWS manages it, and everybody in the account may use it.
     """
     found = read(queue)
     if found is None or key.endswith("alias/aws/sqs"):

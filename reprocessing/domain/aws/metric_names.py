@@ -25,6 +25,7 @@ class Metric:
 
     Attributes:
         name: the name in Prometheus, without suffixes such as `_total`.
+        means: the help text in Prometheus.
         cloudwatch: the name in CloudWatch; empty: the metric is not published to CloudWatch.
         unit: the unit in CloudWatch.
     """
@@ -71,12 +72,12 @@ LETTER_COUNTERS: Final = {
 }
 
 VISIBLE: Final = Metric(
-    "redrive_dlq_visible_messages", Kind.GAUGE, "Visible messages, when SQS was last asked.", _DLQ, "VisibleMessages"
+    "redrive_dlq_visible_messages", Kind.GAUGE, "Visible messages, by the newest count of SQS.", _DLQ, "VisibleMessages"
 )
 IN_FLIGHT: Final = Metric(
     "redrive_dlq_messages_in_flight",
     Kind.GAUGE,
-    "Messages in flight, captured ones included.",
+    "Messages in flight, including captured messages.",
     _DLQ,
     "MessagesInFlight",
 )
@@ -117,9 +118,9 @@ CAPTURES: Final = Metric("redrive_capture_seconds", Kind.HISTOGRAM, "Duration of
 CAPTURE_ERRORS: Final = Metric(
     "redrive_capture_errors", Kind.COUNTER, "Captures that ended with an error.", _DLQ, "CaptureErrors"
 )
-SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices, in which due messages are sent.")
+SLICES: Final = Metric("redrive_slice_seconds", Kind.HISTOGRAM, "Duration of slices: tasks that send due messages.")
 SLICE_ERRORS: Final = Metric(
-    "redrive_slice_errors", Kind.COUNTER, "Slices that ended with an error.", (), "SliceErrors"
+    "redrive_slice_errors", Kind.COUNTER, "Failed slices. A slice is a task that sends due messages.", (), "SliceErrors"
 )
 THROTTLES: Final = Metric("redrive_throttles", Kind.COUNTER, "Requests that AWS throttled.", ("service",), "Throttles")
 
@@ -137,7 +138,8 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the histograms' buckets in seconds. A slice takes 5 s, a capture up to 150 s.
+#: Upper bounds of the histograms' buckets in seconds. A slice (a task that sends due messages) takes 5 s, a
+#: capture up to 150 s.
 BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 

@@ -108,7 +108,10 @@ def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) ->
 
 
 def cost_of_native_redrive(messages: int, *, each: float) -> Cost:
-    """Return the cost of AWS's native redrive, which receives, sends and deletes messages in batches of 1 to 10."""
+    """Return the cost of AWS's native redrive, at `each` US dollars for one request.
+
+    AWS receives, sends and deletes messages in batches of 1 to 10.
+    """
     return Cost.of(1 + 3 * -(-messages // MESSAGES_PER_CALL), 1 + 3 * messages, each=each)
 
 

@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted queue. Only a value that a person set may weaken an existing limit."""
+"""Compare an existing queue with the wanted queue. Only a value that a person set may lower an existing value."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _number(attribute: str, want: WantedNumber, found: int) -> Iterator[Attribut
     if found == want.value:
         return
     texts = _text(attribute, found), _text(attribute, want.value)
-    if want.hold is Precedence.AT_FIRST or (want.hold is Precedence.AT_LEAST and found > want.value):
-        yield AttributeKept(attribute, *texts, want.hold.value)
+    if want.precedence is Precedence.AT_FIRST or (want.precedence is Precedence.AT_LEAST and found > want.value):
+        yield AttributeKept(attribute, *texts, want.precedence.value)
     else:
         yield AttributeDiffers(attribute, *texts)
 
@@ -89,13 +89,13 @@ def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         other = found.redrive_policy[0].rpartition(":")[2]
         yield AttributeContradicts(
             REDRIVE,
-            f"its DLQ is {other}, for which it is to be the DLQ: failed messages would circulate between both queues",
+            f"its DLQ is {other}, and it would be the DLQ of {other}: failed messages would circulate between both",
             f"Name another queue than {wanted.name} with --dlq.",
         )
 
 
 def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Yield a contradiction if the queue is itself a DLQ, and would get a first DLQ that no person named."""
+    """Yield a contradiction if the queue is itself a DLQ, has no DLQ, and would get a DLQ that no person named."""
     named = found.allowed if found.permission == "byQueue" else ()
     if wanted.dlq and not wanted.chains and found.redrive_policy is None and (sources := found.sources or named):
         names = ", ".join(arn.rpartition(":")[2] for arn in sources)
@@ -138,7 +138,7 @@ def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         if len(both) > max(MOST_ALLOWED, len(found.allowed)):
             cure = "Name another queue with --dlq, or remove unused queues from the policy by hand."
             yield AttributeContradicts(
-                ALLOW, f"it names {len(found.allowed)} source queues, and SQS accepts {MOST_ALLOWED}", cure
+                ALLOW, f"it names {len(found.allowed)} source queues, and SQS accepts at most {MOST_ALLOWED}", cure
             )
         elif both != found.allowed:
             yield AttributeDiffers(ALLOW, _allowing(found.allowed), _allowing(both))

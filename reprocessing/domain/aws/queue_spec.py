@@ -23,7 +23,7 @@ FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
-OWN_VISIBILITY: Final = 900  #: seconds; the visibility timeout of the service's own queues: three times a task's limit
+OWN_VISIBILITY: Final = 900  #: seconds; visibility timeout of the service's own queues: three times a task's time limit
 FIFO: Final = ".fifo"
 
 
@@ -41,10 +41,10 @@ class Precedence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WantedNumber:
-    """A wanted number, and what happens if the existing queue has another number."""
+    """A wanted number, and what happens if the existing queue has another number (`precedence`)."""
 
     value: int
-    hold: Precedence = Precedence.AT_FIRST
+    precedence: Precedence = Precedence.AT_FIRST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,7 @@ class ExistingQueue:
     """The attributes of an existing queue.
 
     Attributes:
+        visibility, retention, wait, by_content: as in `WantedQueue`.
         sse: whether SSE-SQS is on.
         key: the KMS key; empty: none.
         redrive_policy: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
@@ -165,7 +166,7 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 
 
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
-    """Return one of the service's own queues and its DLQ.
+    """Return the queue `name`, one of the service's own queues, and its DLQ. `key`: the KMS key; "": SQS's own keys.
 
     Existing queues keep their duration of a long poll (`wait`), because workers send their own duration with each
     receive.
@@ -179,7 +180,7 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the wanted queues, with content-based deduplication for each DLQ of which a source queue has it.
+    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
 
     `found`: the existing queues by name; None: the queue does not exist.
     """

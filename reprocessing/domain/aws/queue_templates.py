@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from reprocessing.domain.aws.queue_spec import WantedQueue
 
+#: The ARN of a queue in the template's account and region, without the queue's name.
 _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
@@ -52,7 +53,7 @@ def terraform(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
 
 
 def _properties(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "QueueName": queue.name,
         "VisibilityTimeout": queue.visibility.value,
         "MessageRetentionPeriod": queue.retention.value,
@@ -62,15 +63,15 @@ def _properties(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
     }
     if queue.dlq:
         arn = {"Fn::GetAtt": [ids[queue.dlq], "Arn"]}
-        said["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value}
+        properties["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value}
     if queue.sources:
         arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in queue.sources]
-        said["RedriveAllowPolicy"] = {"redrivePermission": "byQueue", "sourceQueueArns": arns}
-    return said
+        properties["RedriveAllowPolicy"] = {"redrivePermission": "byQueue", "sourceQueueArns": arns}
+    return properties
 
 
 def _arguments(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "name": queue.name,
         "visibility_timeout_seconds": queue.visibility.value,
         "message_retention_seconds": queue.retention.value,
@@ -81,11 +82,12 @@ def _arguments(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
     }
     if queue.dlq:
         arn = f"${{aws_sqs_queue.{ids[queue.dlq]}.arn}}"
-        said["redrive_policy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value})
-    return said
+        arguments["redrive_policy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": queue.receives.value})
+    return arguments
 
 
 def _names(wanted: Iterable[WantedQueue], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
+    """Return a unique identifier for each queue, by the queue's name. `read` makes an identifier from a name."""
     found: dict[str, str] = {}
     for queue in wanted:
         plain, taken = read(queue.name), set(found.values())

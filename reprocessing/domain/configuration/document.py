@@ -40,7 +40,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's content: mappings, lists, texts, and None for empty values. `lines`: the line of each path."""
+    """A file's content (`root`): mappings, lists, texts, and None for empty values. `lines`: the line of each path."""
 
     root: dict[str, Any] = field(default_factory=dict)
     lines: Mapping[Path, int] = field(default_factory=dict)
@@ -83,8 +83,8 @@ def _syntax(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark
     if mark is not None and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1]:
         return "YAML allows only spaces before a key. Replace the tab with spaces."
-    said = " ".join(filter(None, (error.context, error.problem)))
-    return f"This is not YAML: {said or 'it cannot be read'}."
+    problem = " ".join(filter(None, (error.context, error.problem)))
+    return f"This is not YAML: {problem or 'it cannot be read'}."
 
 
 @dataclass(slots=True)

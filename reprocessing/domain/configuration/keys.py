@@ -42,6 +42,7 @@ _SINGULAR: Final = {
 
 
 def _same(*names: str) -> dict[str, str]:
+    """Return settings whose keys in the file are also the names of their fields."""
     return dict(zip(names, names, strict=True))
 
 

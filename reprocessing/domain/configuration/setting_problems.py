@@ -16,9 +16,9 @@ from reprocessing.domain.targets.signing_secret import secret_problem as problem
 
 #: A URL without a path, or an empty text.
 _PUBLIC_URL = re.compile(r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?")
-#: Values of `colour`.
+#: Values of the setting COLOUR.
 COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
-#: Max characters of `place`, so that it fits on a phone's screen.
+#: Max characters of the setting PLACE (the environment's name), so that it fits on a phone's screen.
 LONGEST_PLACE = 40
 #: Min and max of the settings about notifications and repeated checks; durations in seconds.
 ALERT_LIMITS: dict[str, tuple[float, float]] = {
@@ -107,7 +107,7 @@ def _problems_of_marks(name: str, value: object) -> Iterator[str]:
         return
     for mark, attribute in value.items():
         if mark not in known:
-            yield f"{name} has {mark!r}; the marks are {', '.join(known)}."
+            yield f"{name} has {mark!r}; its keys are {', '.join(known)}."
         elif attribute is not None and not (isinstance(attribute, str) and is_name(attribute)):
             yield f"{name}: {mark} is {attribute!r}; SQS does not allow this attribute name. Correct it, or set None."
 

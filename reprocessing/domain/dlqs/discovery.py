@@ -90,7 +90,8 @@ class Scope:
     def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:
         """Return whether a queue belongs to the scope, by its account, region, name and tags.
 
-        A queue that was found with a role never belongs to a scope without a role, whose account is not known.
+        A scope without a role does not cover a queue that was found with a role, because the account of such a scope is
+        not known.
 
         Args:
             arn: the queue's ARN.

@@ -8,7 +8,7 @@ from typing import Final
 
 from reprocessing.domain.notifications.text import duration
 
-_SOON: Final = 86_400  #: seconds; SQS drops a message within this time: risk `SOON`
+_SOON: Final = 86_400  #: the risk is `SOON` if SQS drops a message within this many seconds
 
 
 class RiskLevel(StrEnum):
@@ -18,12 +18,12 @@ class RiskLevel(StrEnum):
     SOON = "soon"
     LATER = "later"
     UNKNOWN = "unknown"
-    NONE = "none"
+    NONE = "none"  #: the DLQ has no messages
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """When SQS drops messages of a DLQ. `left`: seconds until the first message is dropped, if it is known."""
+    """When SQS drops messages of a DLQ. `left`: seconds until the first message is dropped; None: not known."""
 
     level: RiskLevel
     words: str

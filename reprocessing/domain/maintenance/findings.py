@@ -27,6 +27,7 @@ class DoctorFinding:
     """The result of one check of redrive_doctor.
 
     Attributes:
+        grade: the severity.
         where: the name of a server, a queue, a DLQ or a target.
         what: what was found, in a sentence.
         why: why it matters; may be empty.

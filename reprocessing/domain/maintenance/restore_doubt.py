@@ -15,7 +15,7 @@ class Finding(StrEnum):
     GONE = "gone"  #: the letter's copy is no longer in the DLQ
     DROPPED = "dropped"  #: the letter's copy is no longer in the DLQ, and had expired or was about to expire
     HIDDEN = "hidden"  #: no capture has received the letter's copy since the restore
-    NO_COPY = "no_copy"  #: no copy was kept in the DLQ
+    NO_COPY = "no_copy"  #: when the backup was made, the service kept no copy of the letter in the DLQ
     SENT = "sent"  #: the letter had been sent when the backup was made
 
     @property
@@ -33,12 +33,12 @@ class Finding(StrEnum):
 
 _UNFINISHED: Final = frozenset({Finding.SEEN, Finding.ARRIVED, Finding.CAME_BACK})
 _SENTENCES: Final = {
-    Finding.SEEN: "its copy is in the DLQ, so it was not finished; it may have been sent",
-    Finding.ARRIVED: "captured again: its copy is in the DLQ, so it was not finished; it may have been sent",
+    Finding.SEEN: "it was still in the DLQ after the restore, so it was not finished; it may have been sent",
+    Finding.ARRIVED: "it was captured again from the DLQ, so it was not finished; it may have been sent",
     Finding.CAME_BACK: "it was sent after the backup, failed, and came back",
-    Finding.GONE: "its copy is gone: it was delivered, parked or discarded after the backup",
-    Finding.DROPPED: "its copy is gone, and had expired or was about to: whether it was finished is not known",
-    Finding.HIDDEN: "its copy was not received since the restore: it may be hidden or gone",
-    Finding.NO_COPY: "no copy of it was kept in the DLQ: nothing is known",
+    Finding.GONE: "it is no longer in the DLQ: it was delivered, parked or discarded after the backup",
+    Finding.DROPPED: "it is no longer in the DLQ, maybe because it expired: whether it was finished is not known",
+    Finding.HIDDEN: "no capture has received it since the restore: it may be invisible, or no longer in the DLQ",
+    Finding.NO_COPY: "when the backup was made, the service did not keep it in the DLQ: nothing is known",
     Finding.SENT: "it had been sent when the backup was made: its outcome is not known",
 }

@@ -26,7 +26,7 @@ class ResourceKind(Enum):
     SUBSCRIPTION = "an SNS subscription"
     BUS = "an EventBridge bus"
     RULE = "an EventBridge rule"
-    ANOTHER = "nothing that messages can be sent to from here"
+    ANOTHER = "a resource to which this service cannot send messages"
 
 
 _FORMS: Final = (

@@ -91,7 +91,7 @@ def _of_json(body: bytes, document: JsonValue) -> BodySummary:
             more = f" and {len(others)} more" if others else ""
             return BodySummary(BodyFormat.S3, f"{_short(what)}, {_object(where)}{more}")
         case {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": str(bucket)}:
-            return BodySummary(BodyFormat.S3, f"a test, bucket {_short(bucket)}")
+            return BodySummary(BodyFormat.S3, f"a test event, bucket {_short(bucket)}")
         case _:
             names = _named(list(document)) if isinstance(document, dict) else ""
             return BodySummary(BodyFormat.JSON, f"a list of {len(document):,}" if isinstance(document, list) else names)

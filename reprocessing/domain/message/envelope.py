@@ -50,7 +50,10 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A letter to send to an SQS queue. `attempt` is the attempt's id, under which the outcome is returned."""
+    """A letter to send to an SQS queue.
+
+    `attempt`: the attempt's id, under which the outcome is returned. `trace_header`: the X-Ray header.
+    """
 
     attempt: int
     body: bytes
@@ -64,11 +67,11 @@ def pack_attributes(attributes: Attributes) -> bytes:
     """Return message attributes as bytes, which `unpack_attributes` reads. Equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
-        one = attributes[name]
-        if isinstance(one.value, bytes):
-            rows[name] = [one.type, "b", base64.b64encode(one.value).decode()]
+        attribute = attributes[name]
+        if isinstance(attribute.value, bytes):
+            rows[name] = [attribute.type, "b", base64.b64encode(attribute.value).decode()]
         else:
-            rows[name] = [one.type, "s", one.value]
+            rows[name] = [attribute.type, "s", attribute.value]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 

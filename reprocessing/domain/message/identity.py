@@ -69,7 +69,7 @@ class Selector:
 
 @dataclass(frozen=True)
 class LetterFacts:
-    """The parts of a letter that selectors read; the body is parsed at most once, on demand."""
+    """The parts of a letter that selectors read. `system`: SQS's own attributes. The body is parsed at most once."""
 
     message_id: str
     body: bytes
@@ -141,7 +141,7 @@ def select_values(selector: Selector, letter: LetterFacts, *, most: int) -> list
 
 
 def key_hash(key: str) -> bytes:
-    """Return the SHA-256 of a key, by which the database finds lanes and claims."""
+    """Return the SHA-256 of a key, by which the database finds lanes and reserved idempotency keys (claims)."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
@@ -162,7 +162,7 @@ def deduplication_id(public_id: UUID, epoch: int) -> str:
 def _problem(source: SelectorSource, name: str, *, named: bool) -> str | None:
     match source:
         case SelectorSource.SYSTEM if name not in SYSTEM_ATTRIBUTES:
-            return f"SQS knows {', '.join(sorted(SYSTEM_ATTRIBUTES))}. Name one of these."
+            return f"SQS has no such attribute. Name one of {', '.join(sorted(SYSTEM_ATTRIBUTES))}."
         case SelectorSource.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
         case SelectorSource.BODY:

@@ -37,7 +37,7 @@ class Budget:
         """Subtract characters that are read. Raise TooMuchWork if the edit has read more than it may."""
         self.left -= characters
         if self.left < 0:
-            raise TooMuchWork(f"more than {WORK:,} characters would be read to edit it")
+            raise TooMuchWork(f"the edit would read more than {WORK:,} characters")
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ def _split(text: str) -> Iterator[Member]:
     while True:
         number += 1
         if number > MEMBERS:
-            raise TooMuchWork(f"an object or list on the way has more than {MEMBERS:,} members")
+            raise TooMuchWork(f"an object or list on the path has more than {MEMBERS:,} members")
         member, at = _member(text, at, named=named)
         yield member
         if text[at] == closing:

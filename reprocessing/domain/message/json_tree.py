@@ -67,7 +67,7 @@ Step = Leaf | Opened | Closed | Stopped
 def walk(text: str) -> Iterator[Step]:
     """Yield the values of a JSON document in their order, as far as the caller asks. Never raises for any text.
 
-    Each step reads only what it yields, so a caller that stops early does not pay for the rest.
+    Each step reads only what it yields. If the caller stops early, the rest is not read.
     """
     try:
         yield from _value(text, _past_blank(text, 0), Label(), 1)

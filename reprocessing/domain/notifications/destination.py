@@ -128,12 +128,12 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     if secret not in keys:
         return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
     allowed = _allowed(url, inside)
-    asked = allowed if isinstance(allowed, UrlDenied) else url_policy.read_url(url, allowed)
-    if isinstance(allowed, UrlDenied) or isinstance(asked, UrlDenied):
+    endpoint = allowed if isinstance(allowed, UrlDenied) else url_policy.read_url(url, allowed)
+    if isinstance(allowed, UrlDenied) or isinstance(endpoint, UrlDenied):
         return Unusable(
             "the text after webhook+ is not a URL such as https://hooks.example.com/redrive, or has credentials"
         )
-    if asked.scheme == "http" and isinstance(asked.host, str):
+    if endpoint.scheme == "http" and isinstance(endpoint.host, str):
         return Unusable("plain http can be read by others; use https, or the IP address of a host in your own network")
     return SignedWebhook(url, secret, keys[secret], allowed)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How many notes (`DlqNote`) of a DLQ are stored in the time over which its growth is measured.
+#: How many notes (message counts, `DlqNote`) of a DLQ are stored in the time over which its growth is measured.
 NOTES: Final = 12
 #: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % since the oldest note.
 LEAST, SHARE = 10, 0.1
 #: A DLQ is growing only if at least this share of the backlog's changes are increases.
 UPWARD: Final = 0.75
-#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago. If this note is missing, a
-#: newer note is used, whose age must be at least this share of `within`.
+#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago, else with the next newer
+#: note. That note's age must be at least this share of `within`.
 _HALFWAY: Final = 0.25
 
 
@@ -56,7 +56,7 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few stored message counts for a decision (under 6), such as after the workers were stopped."""
+    """Too few message counts (under 6), or only recent ones, are stored, for example because workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:

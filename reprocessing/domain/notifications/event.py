@@ -66,10 +66,11 @@ _URGENT: Final = _ENDED_BY_A_PERSON | {
 }  # fmt: skip
 
 #: The required facts of each kind, and its optional facts.
-#: `dlq`, `target`, `run` and `queue` are names. `messages`, `errors`, `sources` and the like are counts. `seconds` is
-#: an age or a duration. `why` and `finding` are sentences of this service. `title` is a failure group's title, which
-#: quotes no message. `what` is a deed in words, `by` and `who` are people.
-#: `..._id` is the id in the address of the admin's page.
+#: `dlq`, `target`, `run`, `queue`, `account` and `region` are names. `seconds` is an age or a duration. `threshold` is
+#: a count, or an age in seconds. `backup_time` is a time. `why` and `finding` are sentences of this service. `title` is
+#: a failure group's title, which quotes no message. `what` is a person's action in words, `how` says how a request
+#: for approval ended, `by` and `who` are people. `..._id` is the id in the address of the admin's page. All other
+#: facts are counts.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -101,7 +102,7 @@ class Event:
 
     Attributes:
         subject: the object of the event, such as "breaker:12" or "dlq:3".
-        facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may quote it.
+        facts: see `FACTS`. No payload, attribute's value or ordering key, and no error text that may quote these.
         dlq_id: the DLQ that the event is about; None if the event is about a target or the whole service.
 
     Raises:
@@ -129,5 +130,5 @@ class Event:
 
 
 def _line(text: str) -> str:
-    seen = visible(" ".join(text.split()))
-    return seen if len(seen) <= LONGEST_FACT else seen[: LONGEST_FACT - 1] + "…"
+    shown = visible(" ".join(text.split()))
+    return shown if len(shown) <= LONGEST_FACT else shown[: LONGEST_FACT - 1] + "…"

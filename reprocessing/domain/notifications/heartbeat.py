@@ -27,6 +27,7 @@ class Watched:
     """The observations of one watcher.
 
     Attributes:
+        signs: the newest signs.
         beat_silent: seconds since beat last counted a tick; None if beat has not counted since the watch began.
         workers_silent: seconds since a worker last consumed a tick; None if no worker has since the watch began.
         watched: seconds since the watch began, without the time in which the host was suspended.

@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis: a value near the threshold does not switch it on and off."""
+"""Decide whether a condition holds, with hysteresis: a value near the threshold does not change the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BACK: Final = 0.75
 
 
 def holds(value: float, threshold: float, *, is_open: bool) -> bool:
-    """Return whether a condition holds now. It begins above `threshold`, and ends below 75 % of `threshold`.
+    """Return whether a condition holds. It begins if `value` is above `threshold`, and ends below 75 % of `threshold`.
 
     `is_open`: whether the condition held before.
     """

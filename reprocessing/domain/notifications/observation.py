@@ -27,7 +27,7 @@ class HoldsNot:
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It is not known whether the condition holds, such as after workers were down.
+    """It is not known whether the condition holds, for example after the workers were down.
 
     If people were notified of the condition before, it still counts as holding.
     """

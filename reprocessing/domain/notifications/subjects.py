@@ -33,17 +33,17 @@ def of_group(group_id: int) -> str:
 
 
 def of_workers(queue: str) -> str:
-    """Return the text that identifies incidents about the workers of one of the service's own queues."""
+    """Return the subject of incidents about the workers of one of the service's own queues."""
     return f"workers:{queue}"
 
 
 def of_finding(part: str) -> str:
-    """Return the text that identifies incidents about problems found by redrive_doctor. `part`: a server or a DLQ."""
+    """Return the subject of incidents about problems found by redrive_doctor. `part`: a server or a DLQ."""
     return f"doctor:{part}"
 
 
 def of_queue(arn: str) -> str:
-    """Return the text that identifies incidents about an SQS queue that is not registered with the service."""
+    """Return the subject of incidents about an SQS queue that is not registered with the service."""
     return f"queue:{arn}"
 
 

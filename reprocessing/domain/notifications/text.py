@@ -1,4 +1,4 @@
-"""Write the text of a notification about the incidents that a destination has not been told yet, without payloads.
+"""Write the text of a notification about the incidents that a destination was not notified of yet, without payloads.
 
 The text has one section for each kind of event and stage: incidents that began, that last, or that ended.
 """
@@ -46,7 +46,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident, with its facts. `times`: how often its event was observed."""
+    """One incident, with its facts. `times`: how often its event was observed. `ended_at` None: it has not ended."""
 
     subject: str
     facts: Facts
@@ -139,16 +139,16 @@ def _section(section: TextSection, link: Link) -> str:
 
 
 def _incident(section: TextSection, incident: IncidentFacts, wording: Wording) -> list[str]:
-    said = [_headline(section, incident) + "."]
+    sentences = [_headline(section, incident) + "."]
     if section.stage is Stage.ENDED and incident.ended_at is not None:
         lasted = (incident.ended_at - incident.opened_at).total_seconds()
-        said.append(f"It began at {incident.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
-        return [" ".join(said)]
-    said.append(f"{'Since' if not section.kind.is_moment else 'At'} {incident.opened_at:%Y-%m-%d %H:%M} UTC.")
-    said += [
+        sentences.append(f"It began at {incident.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
+        return [" ".join(sentences)]
+    sentences.append(f"{'Since' if not section.kind.is_moment else 'At'} {incident.opened_at:%Y-%m-%d %H:%M} UTC.")
+    sentences += [
         _filled(sentence, incident.facts) for sentence in wording.more if _names(sentence) <= incident.facts.keys()
     ]
-    return [" ".join(said)]
+    return [" ".join(sentences)]
 
 
 def _headline(section: TextSection, incident: IncidentFacts) -> str:

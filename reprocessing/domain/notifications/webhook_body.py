@@ -14,7 +14,7 @@ VERSION: Final = 1
 
 def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
     """Return the JSON body as bytes. `events` has, for each section, the number of incidents and some examples."""
-    said = {
+    content = {
         "version": VERSION,
         "place": place,
         "destination": destination,
@@ -32,7 +32,7 @@ def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, des
             for section in sections
         ],
     }
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _incident(incident: IncidentFacts) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """Define the texts of each kind of event: what happened, what the service does, and what a person can do.
 
-Names in braces, such as {dlq}, are replaced by facts (`event.FACTS`). The sentences in `Wording.more` are optional: a
-sentence is left out if one of its facts is not known.
+Names in braces, such as {dlq}, are replaced by facts (`event.FACTS`).
 """
 
 from __future__ import annotations
@@ -35,6 +34,8 @@ class Wording:
         over: the headline when the condition has ended; empty for moments.
         service: what the service does about the event.
         person: what a person can do, with the command.
+        page: the admin's page about the event.
+        more: further sentences, each left out if one of its facts is not known.
         person_without: the text in place of `person` if a fact of `person` is not known.
     """
 

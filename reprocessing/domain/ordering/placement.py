@@ -29,9 +29,9 @@ from reprocessing.domain.replay.verdicts import Park
 SORT_KEY_LENGTH = 300
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
-_NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
+_NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"  # the first character of a sort key
 _MAGNITUDES = 16  # digits of a magnitude (power of ten), which is stored plus _MIDDLE, so that it is never negative
-_WRITTEN_OUT = 40  # max digits of a number without an exponent
+_WRITTEN_OUT = 40  # a number of more digits is written with an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
 _NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
 _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
@@ -48,7 +48,11 @@ class MissingKey(StrEnum):
 class KeyPolicy:
     """Where a DLQ's messages have their ordering key, sequence and idempotency key, as selectors.
 
-    Raise InvalidSelector if the selector of the sequence or of the idempotency key is `none`.
+    Attributes:
+        missing_key: what happens to a letter without an ordering key.
+
+    Raises:
+        InvalidSelector: the selector of the sequence or of the idempotency key is `none`.
     """
 
     ordering: Selector
@@ -87,7 +91,7 @@ class LetterPlace:
     Attributes:
         key: the ordering key; None: the lane holds only this letter (`single`).
         key_hash: 32 bytes that identify the lane. A lane for a single letter has a hash that no key has.
-        sequence: sorts bytewise within the lane; may be empty if the lane holds only this letter.
+        sequence: the sort key (`sort_key`) of the letter in its lane; may be empty if the lane holds only this letter.
     """
 
     key: str | None
@@ -101,7 +105,8 @@ class LetterPlace:
 class StoredPlace:
     """A letter's place in a lane as it is stored; fields of a letter without a place are None.
 
-    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent.
+    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent. `LetterPlace` explains the
+    other fields.
     """
 
     blocked_reason: str = ""

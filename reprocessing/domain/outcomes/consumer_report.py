@@ -26,9 +26,12 @@ class ConsumerReport:
     """One report of a consumer about the outcome of one message.
 
     Attributes:
+        verdict: delivered, failed or retrying.
         message_id: the queue's id of the message; None if the report has only the redrive id.
         public_id: the redrive id; None if the report has only the message id.
         attempt_no: the number of the attempt; None: not reported.
+        type, message: the failure's type and text; empty: not reported.
+        fingerprint: a text that is equal for failures with the same cause; empty: not reported.
         at: when the message succeeded or failed; None: not reported.
     """
 
@@ -48,8 +51,8 @@ class ConsumerReport:
         """
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
-        said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
-        return hashlib.sha256(json.dumps(said).encode()).digest()
+        values = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
+        return hashlib.sha256(json.dumps(values).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class DeliveryFacts:
         outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
         sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
         deadline: until when the message may come back, or must be acknowledged.
+        closed_at: when the attempt got its outcome. `returned_at`: when the message came back to a DLQ.
+        finished_at: when the letter got its final state.
         denied: whether the consumer reported a failure.
         said: the verdict of the consumer's last report that decides the outcome; None: no report decides it.
         said_by: the reporter's name; empty: a consumer that shares the database.
@@ -61,7 +63,8 @@ class DeliveryFacts:
 class DeliveryStatus:
     """What is known about a letter's delivery.
 
-    `since`: when this became known. `worked`: whether the delivery succeeded; None: not known, or only presumed.
+    `how`: how the outcome is known. `since`: when it became known. `worked`: whether the delivery succeeded; None: not
+    known, or only presumed.
     """
 
     how: OutcomeSource
@@ -114,7 +117,7 @@ def _open(facts: DeliveryFacts) -> DeliveryStatus:
         return DeliveryStatus(OutcomeSource.OPEN, "Its outcome is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
-        waits += ", unless its queue is found empty before that"
+        waits += ", unless its target is found empty before that"
     if facts.acknowledges:
         then = "it is presumed delivered if it does not come back" if facts.watched else "it is parked"
         waits = f"its consumer can report{_until(facts)}; after that, {then}"

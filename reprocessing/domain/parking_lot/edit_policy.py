@@ -28,6 +28,7 @@ _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _DIGITS: Final = 38  #: max digits of a Number attribute (SQS developer guide)
+#: Attributes of tracing systems, in lower case.
 _TRACES: Final = frozenset({
     "awstraceheader", "b3", "baggage", "elastic-apm-traceparent", "newrelic", "sentry-trace", "traceparent",
     "tracestate", "uber-trace-id", "x-amzn-trace-id", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
@@ -78,8 +79,11 @@ def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: s
     }
 
 
-def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) -> AttributeClass:
-    """Return whether people may edit an attribute: locked, sensitive (a selector reads it), or custom."""
+def attribute_class(name: str, names: MarkNames, selectors: SelectorsByPurpose) -> AttributeClass:
+    """Return whether people may edit the attribute `name`: locked, sensitive (a selector reads it), or custom.
+
+    `names`: the names of the marks (attributes that the service adds), which are locked.
+    """
     if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
         return LockedAttribute("it was added by this service, or by an earlier redrive")
     if name in s3_pointer.SIZES:
@@ -88,7 +92,7 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
         return LockedAttribute("it links the message to its trace")
     if name in FAILURE_ATTRIBUTES:
         return LockedAttribute("AWS added it when delivery failed")
-    for what, selector in goes_by.items():
+    for what, selector in selectors.items():
         if selector == Selector(SelectorSource.ATTRIBUTE, name):
             return SensitiveAttribute(f"{what} is read from it")
     return CustomAttribute()
@@ -100,7 +104,7 @@ def why_not_editable(body: bytes, attributes: Attributes) -> str:
 
 
 def why_no_body(body: bytes, attributes: Attributes) -> str:
-    """Return why an edit of this body is of no use; "": the bytes are the message's own body, not a pointer to S3."""
+    """Return why these bytes are not the message's own body, so that nobody may edit them; "": they are."""
     return "it is a pointer to a body in S3" if s3_pointer.read(body, attributes) is not None else ""
 
 
@@ -140,7 +144,7 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
         attributes: the attributes to send.
         former: the attributes before the edit. Unchanged attributes are not checked. As many attributes as before are
             always allowed.
-        names: the names of the marks (attributes that the service adds), for which room is kept.
+        names: the names of the marks (attributes that the service adds), which count towards SQS's limit of 10.
         largest: max bytes of a message that the target accepts.
     """
     changed = [(name, attribute) for name, attribute in attributes.items() if former.get(name) != attribute]
@@ -173,11 +177,11 @@ def json_problem(before: bytes, after: bytes) -> str:
     return f"The body was readable JSON and no longer is: {found.why}."
 
 
-def changed_selectors(goes_by: SelectorsByPurpose, before: LetterFacts, after: LetterFacts) -> list[str]:
+def changed_selectors(selectors: SelectorsByPurpose, before: LetterFacts, after: LetterFacts) -> list[str]:
     """Return sentences about the keys, message type and tenant that an edit changes, with their selectors."""
     return [
         f"This changes {selector}, from which {what} is read."
-        for what, selector in goes_by.items()
+        for what, selector in selectors.items()
         if select_key(selector, before) != select_key(selector, after)
     ]
 

@@ -142,10 +142,10 @@ def type_of(letter: LetterFacts, size: int, selector: Selector | None) -> str:
 
 
 def _cause(kind: CauseKind, title: str, *parts: str, keys: tuple[str, ...] = ()) -> FailureCause:
-    told = json.dumps([_EDITION, kind.value, *parts]).encode()
+    content = json.dumps([_EDITION, kind.value, *parts]).encode()
     shown = " ".join(visible(title).split())
     cut = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
-    return FailureCause(kind, cut, hashlib.sha256(told).digest(), keys)
+    return FailureCause(kind, cut, hashlib.sha256(content).digest(), keys)
 
 
 def _reported(signs: FailureSigns) -> FailureCause | None:
@@ -169,15 +169,15 @@ def _parked(signs: FailureSigns) -> FailureCause | None:
 def _answered(signs: FailureSigns) -> FailureCause | None:
     if signs.answer is None:
         return None
-    code, colon, said = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
+    code, colon, text = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
     if not colon or not (NAME.fullmatch(code) or STATUS.fullmatch(code)):
-        code, said = "", signs.answer.detail
-    told = " ".join(part for part in (code, text_pattern.without_values(said)) if part)
+        code, text = "", signs.answer.detail
+    answer = " ".join(part for part in (code, text_pattern.without_values(text)) if part)
     match signs.answer.outcome:
         case AttemptOutcome.REFUSED:
-            return _cause(CauseKind.ANSWERED, f"The target refused it: {told}", "refused", told)
+            return _cause(CauseKind.ANSWERED, f"The target refused it: {answer}", "refused", answer)
         case AttemptOutcome.UNKNOWN:
-            return _cause(CauseKind.ANSWERED, f"No answer: {told}", "unknown", told)
+            return _cause(CauseKind.ANSWERED, f"No answer: {answer}", "unknown", answer)
         case _:
             return None
 
@@ -185,8 +185,8 @@ def _answered(signs: FailureSigns) -> FailureCause | None:
 def _left(signs: FailureSigns) -> FailureCause | None:
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
-        told = ": ".join(part for part in (found.code, _function_error(found, signs.letter)) if part)
-        return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
+        failure = ": ".join(part for part in (found.code, _function_error(found, signs.letter)) if part)
+        return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {failure}", found.kind.value, failure)
     if named := failure_attributes.named_failure(signs.letter):
         return _cause(CauseKind.LEFT, f"{named.source}: {named.failure}", named.key, named.failure)
     return None
@@ -216,12 +216,12 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
         return event
     if kind := _type(letter, signs.type):
         return _cause(CauseKind.TYPE, kind, kind)
-    looks = _LARGE if large else _outline(letter)
-    if signs.reason and looks.parts in _MUTE:
+    outline = _LARGE if large else _outline(letter)
+    if signs.reason and outline.parts in _MUTE:
         return _cause(CauseKind.PARKED, ParkedReason(signs.reason).sentence, signs.reason, "")
-    shown = looks.title[:1].upper() + looks.title[1:]
-    parts = ("keys", *looks.keys) if looks.keys else looks.parts
-    return _cause(CauseKind.BODY, shown, *parts, keys=looks.keys)
+    shown = outline.title[:1].upper() + outline.title[1:]
+    parts = ("keys", *outline.keys) if outline.keys else outline.parts
+    return _cause(CauseKind.BODY, shown, *parts, keys=outline.keys)
 
 
 def _type(letter: LetterFacts, selector: Selector | None) -> str:
@@ -243,8 +243,8 @@ def _outline(letter: LetterFacts) -> Outline:
     match letter.document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
             inner = message.encode()
-            looks = body_outline.of_bytes(inner, json_view.read(inner))
-            return Outline(f"SNS notification: {looks.title}", ("sns", *looks.parts), looks.keys)
+            outline = body_outline.of_bytes(inner, json_view.read(inner))
+            return Outline(f"SNS notification: {outline.title}", ("sns", *outline.parts), outline.keys)
         case document:
             return body_outline.of_bytes(letter.body, document)
 

@@ -1,4 +1,4 @@
-"""Read the value of a field of a message, in the body or in an attribute, to group messages or to filter them by it."""
+"""Read the value of a message's field (in the body, or an attribute), by which messages are grouped or filtered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOURCES: Final = {SelectorSource.BODY, SelectorSource.ATTRIBUTE}
 
 
 class NoValue(Enum):
-    """Why a message has no single value in a field. The value of a member is how people see it."""
+    """Why a message has no single value in a field, in the words that people see."""
 
     MISSING = "no value"
     MANY = "an object or a list"

@@ -99,11 +99,11 @@ class JsonPatch:
 
 def single_operation(op: str, path: str, value: str) -> str:
     """Return the text of a patch with one operation. `value`: JSON; other text is taken as a JSON string."""
-    said = f'{{"op": {json.dumps(op)}, "path": {json.dumps(path)}'
+    members = f'{{"op": {json.dumps(op)}, "path": {json.dumps(path)}'
     if op == Op.REMOVE:
-        return f"[{said}}}]"
+        return f"[{members}}}]"
     is_json = not isinstance(json_view.read(value.encode(errors="surrogatepass")), Unreadable)
-    return f'[{said}, "value": {value.strip() if is_json else json.dumps(value, ensure_ascii=False)}}}]'
+    return f'[{members}, "value": {value.strip() if is_json else json.dumps(value, ensure_ascii=False)}}}]'
 
 
 def _operations(patch: JsonText) -> Iterator[Operation]:

@@ -25,7 +25,7 @@ MAX_CONDITIONS: Final = 3
 SECRETS: Final[tuple[LiteralString, ...]] = ("text", "fields", "named", "value")
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
-_NOBODY: Final = "-"  #: stands for "assigned to nobody" in a URL
+_NOBODY: Final = "-"  #: the value of `assigned` in a URL that means nobody
 
 #: Old names of conditions, which saved URLs still use.
 _FORMER: Final = {
@@ -80,12 +80,12 @@ class MessageFilter:
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
         """Return the filter that a URL's query describes, or raise InvalidFilter. Empty values are ignored."""
-        said: dict[str, list[str]] = {}
+        given: dict[str, list[str]] = {}
         for name, values in query.items():
-            said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
-        if unknown := sorted(name for name, values in said.items() if values and name not in _READERS):
+            given.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
+        if unknown := sorted(name for name, values in given.items() if values and name not in _READERS):
             raise InvalidFilter(f"There is no filter {unknown[0][:60]!a}. Remove it from the address.")
-        read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in said.items() if values}
+        read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in given.items() if values}
         return _consistent(cls(**read))
 
     def to_query(self) -> list[tuple[str, str]]:
@@ -143,8 +143,8 @@ class MessageFilter:
             covered: whether searched texts and values are hidden.
             single: whether "message" is written, not "messages".
         """
-        told = replace(self, text=None, fields=(), named=None, value=None) if covered else self
-        parts = [*told._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own
+        shown = replace(self, text=None, fields=(), named=None, value=None) if covered else self
+        parts = [*shown._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own
         parts += [f"whose {self.selector} {self._value_in_words(covered=covered)}"] if self.selector else []
         noun = "message" if single else "messages"
         return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
@@ -162,11 +162,11 @@ class MessageFilter:
         return "has a given value" if covered else f'is "{self.value}"'
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
-        said = {
+        ids = {
             "dlq": "of the DLQ {}", "group": "of the group {}", "source": "that failed in {}",
             "target": "whose target is {}", "rule": "that the rule {} decided about", "run": "of the run {}",
         }  # fmt: skip
-        for name, words in said.items():
+        for name, words in ids.items():
             if (value := getattr(self, name)) is not None:
                 yield words.format(names.get(name, value))
         if self.letters is not None:

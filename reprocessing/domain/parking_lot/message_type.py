@@ -32,7 +32,7 @@ _PART: Final = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
 _HEX: Final = re.compile(r"(?=[a-f]*+[0-9])[0-9a-f]{8,}")
 _DIGIT_INSIDE: Final = re.compile(r"[0-9][A-Za-z]")
 _LONGEST_PART: Final = 20  # max characters of one word; a longer word is a token
-_LONG: Final = 16  # min characters of a word that is an id if cases, or letters and digits, alternate in it
+_LONG: Final = 16  # a word this long is an id if letters and digits, or upper and lower case, alternate in it
 _MOST_DIGITS: Final = 4  # max digits of a type
 
 

@@ -143,7 +143,7 @@ class _Work:
         return _member_of(self._members(path.parts[:-1]), path.parts[-1])
 
     def _members(self, parts: tuple[str, ...]) -> dict[str, Member] | list[Member] | None:
-        """Return the members of the object or list at a place; None: the place does not exist, or has no members."""
+        """Return the members of the object or list at a path (`parts`); None: there is no object or list."""
         at = self.root
         for part in parts:
             member = _member_of(at.members(self._budget), part)
@@ -153,9 +153,9 @@ class _Work:
         return at.members(self._budget)
 
     def _too_large(self, added: int) -> str:
-        """Return why the body is too large after so many characters were added; empty: it is not."""
+        """Return why the body is too large after `added` characters were added; empty: it is not."""
         self._size += added
-        if self._size > LARGEST_BODY:  # what was removed is counted only now, because measuring takes time
+        if self._size > LARGEST_BODY:  # removed text is subtracted only now, because measuring takes time
             self._size = len(self.root.written())
             self._budget.pay(self._size)
         return f"it would be larger than {LARGEST_BODY:,} bytes" if self._size > LARGEST_BODY else ""

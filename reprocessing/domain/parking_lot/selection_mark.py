@@ -25,6 +25,6 @@ class Selected(Protocol):
 
 def selection_mark(chosen: Sequence[Selected]) -> str:
     """Return a short text that identifies exactly these messages in their states: the newest `since`, and a digest."""
-    newest = max((one.since for one in chosen), default=EPOCH)
-    each = sorted(f"{one.id}@{(one.since - EPOCH) // MICROSECOND}" for one in chosen)
+    newest = max((message.since for message in chosen), default=EPOCH)
+    each = sorted(f"{message.id}@{(message.since - EPOCH) // MICROSECOND}" for message in chosen)
     return f"{(newest - EPOCH) // MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"

@@ -95,7 +95,7 @@ class _Leaders:
 
 
 def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
-    """Return the weight of each top-level key: a key that few shapes have weighs more, because it tells messages apart.
+    """Return the weight of each top-level key: a key that few shapes have weighs more, because it is specific.
 
     Weights are integers, so that sums do not depend on the order of the keys.
     """

@@ -8,6 +8,7 @@ from typing import Final
 
 #: Max characters of an error text that are read.
 LONGEST: Final = 1_000
+#: The form of a type's name, of a status or error code, and of an id inside a text.
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:/\\+-]{0,119}")
 STATUS: Final = re.compile(r"[0-9]{1,6}")
 ID_IN_IT: Final = re.compile(r"[0-9]{6}|(?=[a-f]*+[0-9])[0-9a-f]{12}")
@@ -42,8 +43,8 @@ def first_line(text: str, values: Iterable[str]) -> str:
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}
     for value in sorted(quoted, key=len, reverse=True):
         line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", line)
-    told = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
-    return told if _LETTER.search(told) else ""
+    pattern = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
+    return pattern if _LETTER.search(pattern) else ""
 
 
 def type_name(text: str) -> str:

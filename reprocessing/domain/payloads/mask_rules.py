@@ -24,6 +24,7 @@ _SELECTS: Final = frozenset({
     "field", "subexpression", "index_expression", "index", "slice", "projection", "value_projection", "flatten",
     "filter_projection", "identity", "current",
 })  # fmt: skip
+#: Types of JMESPath nodes that select many values.
 _MANY: Final = frozenset({"projection", "value_projection", "filter_projection", "flatten"})
 
 #: The place of a value: the id of the object or list around it, and the value's name or index there.
@@ -116,14 +117,14 @@ def _select(node: Any, at: _Node) -> Iterator[_Node]:  # noqa: ANN401  as above
         case "subexpression" | "index_expression":
             selected = [at]
             for child in children:
-                selected = [inner for one in selected for inner in _select(child, one)]
+                selected = [inner for element in selected for inner in _select(child, element)]
             yield from selected
         case "projection" | "value_projection" | "filter_projection" as kind:
             elements = _elements(children[0], at, values=kind == "value_projection")
             conditions = children[2:] if kind == "filter_projection" else ()
-            for one in elements:
-                if all(_holds(condition, one[0]) for condition in conditions):
-                    yield from _select(children[1], one)
+            for element in elements:
+                if all(_holds(condition, element[0]) for condition in conditions):
+                    yield from _select(children[1], element)
         case "flatten":
             yield from _elements(node, at, values=False)
         case _:  # an empty expression, or "@": it selects the node itself
@@ -135,7 +136,7 @@ def _elements(node: Any, at: _Node, *, values: bool) -> Iterator[_Node]:  # noqa
     if node["type"] == "flatten":
         child = node["children"][0]
         inside = list(_select(child, at))
-        members = inside if child["type"] in _MANY else [one for found in inside for one in _members(found[0])]
+        members = inside if child["type"] in _MANY else [element for found in inside for element in _members(found[0])]
         for member in members:
             yield from _members(member[0]) if isinstance(member[0], list) else [member]
     elif node["type"] == "index_expression" and node["children"][1]["type"] == "slice":

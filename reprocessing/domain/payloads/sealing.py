@@ -1,7 +1,7 @@
 """Encrypt (seal) bytes with a data key by AES-256-GCM, and decrypt (open) sealed bytes.
 
 Sealed bytes: 0xFF 0x01, the id of the data key (8 bytes), the nonce (12), the ciphertext, the tag (16). No message body
-begins with 0xFF, because SQS accepts only text. So sealed bytes can be told from readable bytes.
+begins with 0xFF, because SQS accepts only text. This distinguishes sealed bytes from readable bytes.
 """
 
 from __future__ import annotations

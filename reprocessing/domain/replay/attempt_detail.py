@@ -1,6 +1,7 @@
 """Write and read the detail of an attempt: the service's own words, or an error code and the target's error text.
 
-A target's error text may quote the payload. A separator (`QUOTES`) stands before it, so that readers can leave it out.
+A target's error text may quote the payload. The separator `QUOTES` precedes the error text, so that readers can leave
+the text out.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def detail_of(failure: Refused | Unknown) -> str:
 
 def split(detail: str) -> tuple[str, str]:
     """Return two parts of a detail: the part that everybody may read, and the target's error text ("": none)."""
-    said, _, text = detail.partition(QUOTES)
-    return said, text
+    public, _, text = detail.partition(QUOTES)
+    return public, text
 
 
 def without_quotes(detail: str) -> str:

@@ -50,6 +50,7 @@ class AttemptFacts:
         kind: the target's kind.
         target: the target's ARN or URL.
         key_queue: the id of the key queue, in place of the ordering key: the key may be personal data.
+        number: the attempt's number, counted for each message.
         run: the run's name; empty: none.
     """
 

@@ -11,6 +11,7 @@ from reprocessing.domain.message.identity import ATTRIBUTE_NAME, Missing
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query
 
+#: Control characters, line separators and half surrogate pairs: not allowed in fields and values.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

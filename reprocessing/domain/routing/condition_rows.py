@@ -31,7 +31,7 @@ class ConditionRow:
 
 @dataclass(frozen=True, slots=True)
 class OnlyText:
-    """A text that no row can show, because of `why`. `is_valid`: whether the text is a valid condition."""
+    """No row can show the text of a condition, because of `why`. `is_valid`: whether the text is a valid condition."""
 
     why: str
     is_valid: bool = False
@@ -83,7 +83,7 @@ def condition_of(row: ConditionRow) -> str:
     except InvalidRule as error:
         raise InvalidRule(_sentence(_reason(error))) from error
     if condition.field.text != field or condition.operator is not operator:
-        raise InvalidRule(f'"{field[:80]}" is not one field. Enter an operator and a value beside it.')
+        raise InvalidRule(f'"{field[:80]}" is more than a field. Enter the operator and the value beside the field.')
     return str(condition)
 
 

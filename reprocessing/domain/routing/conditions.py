@@ -25,8 +25,8 @@ from reprocessing.domain.routing.condition_fields import (
 )
 from reprocessing.domain.routing.linear_regex import Pattern
 
-VALUES = 1_000
-VALUE_LENGTH = 1_024
+VALUES = 1_000  #: max values of a condition
+VALUE_LENGTH = 1_024  #: max characters of a value
 
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; in JSON, values may double
 _SHOWN = 80
@@ -143,7 +143,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
-    text, seen = text.strip(" "), []
+    text, problems = text.strip(" "), []
     for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
         if found.start() > len(FieldKind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
             break
@@ -154,10 +154,11 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         problem = problem_of_field(Field(FieldKind(kind), name.strip(" ")), named=bool(colon))
         if not problem:
             return Field(FieldKind(kind), name.strip(" ")), Operator(found[1]), rest
-        seen.append(problem)
+        problems.append(problem)
         if kind not in (FieldKind.BODY, FieldKind.TASK):
             break
-    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE. FIELD is {FIELDS}; OPERATOR is {_OPERATORS}.")
+    form = f"write FIELD OPERATOR VALUE. FIELD is {FIELDS}; OPERATOR is {_OPERATORS}."
+    raise _NotWritten(problems[0] if problems else form)
 
 
 def _values(operator: Operator, rest: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from reprocessing.domain.routing.condition_fields import Field, FieldKind
 from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.message_fields import MessageFields
 
-CONDITIONS = 32
+CONDITIONS = 32  #: max conditions of a rule
 
 
 class Action(StrEnum):
@@ -87,42 +87,42 @@ RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
 def index_rules(rules: Sequence[Rule]) -> IndexedRules:
-    """Return the rules in order of evaluation, with indexes that make their evaluation on many letters fast."""
+    """Return the rules in order of evaluation, indexed so that they are evaluated fast on many letters."""
     return IndexedRules(rules)
 
 
 class IndexedRules:
-    """Rules, indexed by the values they expect in fields, so that a letter is checked only by rules that may match."""
+    """Rules, indexed by the values they expect in fields, so that only rules that may match a letter are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
-        self._always: list[int] = []  # ascending positions, so the list is a heap
+        self._always: list[int] = []  # rules that are checked for every letter; ascending, so the list is a heap
         indexed: dict[Field, dict[str, list[int]]] = {}
-        for place, rule in enumerate(self.rules):
+        for position, rule in enumerate(self.rules):
             if key := _key(rule):
                 index = indexed.setdefault(key.field, {})
                 for value in dict.fromkeys(key.matched_texts):
-                    index.setdefault(value, []).append(place)
+                    index.setdefault(value, []).append(position)
             else:
-                self._always.append(place)
+                self._always.append(position)
         self._indexes = sorted(
             (_Index(field, values) for field, values in indexed.items()), key=lambda index: index.first
         )
 
     def route(self, facts: MessageFields) -> RoutingResult:
         """Return what the rules decide about a letter. Never raises."""
-        asked = self._always.copy()
+        candidates = self._always.copy()
         for index in self._indexes:
             # If an earlier rule decides, do not read the field of this index, which may be in the body.
-            if routed := self._first(asked, index.first, facts):
+            if routed := self._first(candidates, index.first, facts):
                 return routed
-            for place in index.find(facts):
-                heappush(asked, place)
-        return self._first(asked, len(self.rules), facts) or NoRuleMatched()
+            for position in index.find(facts):
+                heappush(candidates, position)
+        return self._first(candidates, len(self.rules), facts) or NoRuleMatched()
 
-    def _first(self, asked: list[int], before: int, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-        while asked and asked[0] < before:
-            if routed := _asked(self.rules[heappop(asked)], facts):
+    def _first(self, candidates: list[int], before: int, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
+        while candidates and candidates[0] < before:
+            if routed := _evaluated(self.rules[heappop(candidates)], facts):
                 return routed
         return None
 
@@ -130,9 +130,9 @@ class IndexedRules:
 class _Index:
     """The positions of the rules that compare one field, by the values that the rules expect in the field."""
 
-    def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
-        self._field, self._places = field, places
-        self._all = sorted({place for of_value in places.values() for place in of_value})
+    def __init__(self, field: Field, positions: Mapping[str, list[int]]) -> None:
+        self._field, self._positions = field, positions
+        self._all = sorted({position for of_value in positions.values() for position in of_value})
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
@@ -142,14 +142,14 @@ class _Index:
         """
         match facts.read(self._field):
             case str(text):
-                return self._places.get(text, ())
+                return self._positions.get(text, ())
             case Unreadable():
                 return self._all
             case _:
                 return ()
 
 
-def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
+def _evaluated(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
     """Return that a rule matches a letter, or that the rule cannot be evaluated; None: it does not match.
 
     If one condition does not match, the rule does not match, even if another condition cannot be evaluated.
@@ -178,8 +178,8 @@ def _key(rule: Rule) -> Condition | None:
 def _problem(rule: Rule) -> str | None:
     if len(rule.conditions) > CONDITIONS:
         return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Split it into several rules."
-    rests = rule.delay is not None and rule.delay > timedelta()
-    if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
+    delays = rule.delay is not None and rule.delay > timedelta()
+    if delays is not (rule.action is Action.DELAY) or (rule.delay is not None and not delays):
         return "the action delay needs a delay above 0, and no other action takes one. Set or remove the delay."
     if rule.action is Action.DIVERT and rule.target is None:
         return "the action divert needs the target that messages go to. Name the target."

@@ -14,15 +14,17 @@ from jmespath.visitor import Options, TreeInterpreter
 
 from reprocessing.domain.message.json_view import JsonValue
 
-LENGTH = 256
-DEPTH = 32
+LENGTH = 256  #: max characters of an expression
+DEPTH = 32  #: max nesting of an expression
 #: Cost limit of one evaluation: one step for each visited node and for each element that is copied or compared.
 STEPS = 10_000
 
 _BYTES_A_STEP = 64  # bytes of a searched, compared or joined text that cost one step
+#: Functions that do not read values nested in their argument, so that they cost one step for each of its members.
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
 #: Functions that rules may call. JMESPath's other functions are useless in a rule, or accept no fractions (`sum`).
 FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
+#: Types of the nodes that a plain path consists of.
 _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 

@@ -10,7 +10,7 @@ import re2
 
 from reprocessing.domain.message.json_view import Unreadable
 
-LENGTH = 512
+LENGTH = 512  #: max characters of a regular expression
 #: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
 #: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for a cost of 1.
@@ -25,7 +25,8 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache may be smaller than the number of rules
+    # Each pattern has its compiled form, because the cache of the function `_compiled` may be too small for all rules.
+    _compiled: Any = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
@@ -35,8 +36,8 @@ class Pattern:
         try:
             compiled = _compiled(text)
         except re2.error as error:
-            said = error.args[0] if error.args else b""
-            why = said.decode(errors="replace") if isinstance(said, bytes) else said
+            reason = error.args[0] if error.args else b""
+            why = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
             return Unreadable(
                 f"RE2 refuses the regex: {why}. RE2 supports neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."

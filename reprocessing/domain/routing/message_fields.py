@@ -48,7 +48,7 @@ class MessageFields:
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
         body over 256 KiB are `Unreadable`, not missing, because a rule may exist to stop such large messages.
         """
-        known = self._known.get(asked.text)  # Python caches a text's hash, and hundreds of rules ask
+        known = self._known.get(asked.text)  # fast, for hundreds of rules: Python caches the text's hash
         if known is None:
             known = self._known[asked.text] = self._read(asked)
         return known
@@ -109,13 +109,13 @@ class MessageFields:
                 return message.task or _MISSING
 
     def _in_task(self, message: TaskMessage, name: str) -> FieldValue:
-        told = _told(message)
-        shown = name in told and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # the expression may read arguments, which are not shown
+        fields = _task_fields(message)
+        shown = name in fields and message.protocol == celery_task.TWO
+        if not shown and message.opaque:  # the expression may read the arguments, which are unreadable
             return Unreadable(message.opaque)
         if not shown:
-            told |= {"args": message.args, "kwargs": message.kwargs}
-        return text_of(jmespath_query.search(name, told))
+            fields |= {"args": message.args, "kwargs": message.kwargs}
+        return text_of(jmespath_query.search(name, fields))
 
     @property
     def document(self) -> JsonValue | Unreadable:
@@ -124,7 +124,7 @@ class MessageFields:
 
     @property
     def task_arguments(self) -> JsonValue | Unreadable:
-        """Return a Celery task's arguments, as an object with the member kwargs; None: no task, or not readable."""
+        """Return a Celery task's arguments, as an object with the member kwargs; None: no task, or unreadable."""
         task = self._task
         if isinstance(task, NotATask | Unreadable) or task.opaque or not isinstance(task.kwargs, dict):
             return None
@@ -147,7 +147,7 @@ def _too_large(body: bytes) -> Unreadable | None:
     return Unreadable(f"its body has {len(body)} bytes, and rules read {BODY_LIMIT} at most")
 
 
-def _told(message: TaskMessage) -> dict[str, JsonValue]:
+def _task_fields(message: TaskMessage) -> dict[str, JsonValue]:
     """Return the fields of a Celery task, without its arguments, for JMESPath expressions; a missing field is null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,

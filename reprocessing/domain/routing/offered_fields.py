@@ -24,13 +24,18 @@ FIELDS, VALUES, VALUE_LENGTH = 40, 6, 100
 #: Most fields of one message that are read, and the deepest level of its JSON.
 _PATHS, _DEPTH = 400, 4
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: Kinds of fields that have no name or expression.
 _PARTS: Final = (FieldKind.SOURCE, FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)
+#: Kinds of fields whose values everybody may see if they look like the name of a type.
 _PUBLIC: Final = (FieldKind.TYPE, FieldKind.TASK)
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedValue:
-    """A value that messages have: the text that conditions compare, its JSON types, and the number of messages."""
+    """A value that messages have: the text that conditions compare, its JSON types, and the number of messages.
+
+    `condition`: the condition that matches this value.
+    """
 
     text: str
     types: str
@@ -61,6 +66,8 @@ class OfferedFields:
 
 @dataclass(slots=True)
 class _Found:
+    """How many messages have a field, and its values with their JSON types."""
+
     count: int = 0
     values: Counter[str] = field(default_factory=Counter)
     types: dict[str, set[str]] = field(default_factory=dict)
@@ -75,13 +82,14 @@ def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> Offere
     found: dict[str, _Found] = {}
     for message in messages:
         for name, text, kind in _read(message, values=values):
-            one = found.setdefault(name, _Found())
-            one.count += 1
+            counted = found.setdefault(name, _Found())
+            counted.count += 1
             if text is not None:
-                one.values[text] += 1
-                one.types.setdefault(text, set()).add(kind)
+                counted.values[text] += 1
+                counted.types.setdefault(text, set()).add(kind)
     every = sorted(found.items(), key=lambda item: (-item[1].count, len(item[1].values) == item[1].count > 1))
-    return OfferedFields(tuple(_offered(name, one) for name, one in every[:FIELDS]), max(len(every) - FIELDS, 0))
+    offered = tuple(_offered(name, counted) for name, counted in every[:FIELDS])
+    return OfferedFields(offered, max(len(every) - FIELDS, 0))
 
 
 def _offered(name: str, found: _Found) -> OfferedField:

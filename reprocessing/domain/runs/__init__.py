@@ -1,1 +1,1 @@
-"""Define a run's selection of letters, and forecast the run's duration."""
+"""Define a run's selection of letters, forecast the run's duration, and say what the run waits for."""

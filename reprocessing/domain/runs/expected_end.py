@@ -37,7 +37,7 @@ def expected_end(
         forecast: the least seconds by the rate limits, their ramp-up, and the order of each key; None: not computed.
     """
     if measured and (allowed is None or measured < _MUCH_SLOWER * allowed):
-        limit = "" if allowed is None else f", of {rate_in_words(allowed)} allowed"
+        limit = "" if allowed is None else f" (allowed: {rate_in_words(allowed)})"
         seconds = max(waiting / measured, forecast or 0.0)
         return ExpectedEnd(seconds, f"at the measured {rate_in_words(measured)}{limit}")
     if forecast is not None:

@@ -1,7 +1,7 @@
-"""Compute what each way to run a plan would take: time, requests, cost, load on the consumer, and expired copies.
+"""Compute what each way to run a plan takes: time, requests, cost, load on the consumer, and messages that expire.
 
-All figures assume that nothing fails. They come from counts of the plan's messages for each target, so their cost does
-not grow with the plan.
+All figures assume that nothing fails. They are computed from counts of the plan's messages for each target, so large
+plans take no longer to compare.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class TargetLoad:
     """A plan's messages for one target, and its limits. Times are seconds.
 
     Attributes:
-        lanes: key queues; the longest has `longest` messages.
+        lanes: number of key queues; the longest has `longest` messages.
+        size: bytes of all messages.
         rate: messages a second; None: no limit. `ramp`: initial share of the rate; `ramp_every`: time between steps.
         tail: shortest time from sending to outcome. `round_trip`: time from one message of a key to the next.
         every: time between two captures that show whether messages came back; 0: a capture is always running.
@@ -103,7 +104,7 @@ class ChoiceFigures:
     """What a plan takes with one choice.
 
     Attributes:
-        ends_at: when the last outcome is known, if the run starts now.
+        seconds: time until the last outcome is known. `ends_at`: when that is, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
         late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """
@@ -127,7 +128,10 @@ def waves_before_last(loads: Sequence[TargetLoad], *, waves: bool) -> int:
 
 
 def forecast_of(load: TargetLoad, among: Sequence[TargetLoad], *, waves: bool) -> Forecast:
-    """Return the forecast for one target of a plan. It assumes that the rate rises by one step with each wave."""
+    """Return the forecast for one target of a plan. `among`: the loads of all its targets.
+
+    The forecast assumes that the rate rises by one step with each wave.
+    """
     before, wait = waves_before_last(among, waves=waves), wave_wait(among)
     return Forecast.of(
         letters=load.letters, rate=load.rate, longest_lane=load.longest, round_trip=load.round_trip,

@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends. If several reasons apply, the most general is said."""
+"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the most general."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 
-#: A run sends as fast as it may if it reaches this share of the allowed rate.
+#: A run counts as sending at the allowed rate if it reaches this share of that rate.
 _FULL_RATE: Final = 0.8
 _BREAKER: Final = "the circuit breaker is "
 _HEALTH: Final = "the target is not known to be healthy"
@@ -21,19 +21,19 @@ _WAVE: Final = "the run's wave"
 class WaitsFor(StrEnum):
     """The kind of reason for which a run waits."""
 
-    NOTHING = "nothing"  #: the run has ended
+    NOTHING = "nothing"  #: the run has ended, or has no unfinished message
     SENDS = "sends"  #: messages are sent now, more slowly than the rate permits
-    RATE = "rate"
-    PERSON = "person"
+    RATE = "rate"  #: messages are sent now, as fast as the rate permits
+    PERSON = "person"  #: a person must start or resume the run
     APPROVAL = "approval"
-    STOP = "stop"
-    AWS = "aws"
-    PROCESS = "process"
+    STOP = "stop"  #: the sends are stopped
+    AWS = "aws"  #: AWS's own redrive moves the messages
+    PROCESS = "process"  #: beat or a worker
     CAPTURE = "capture"
     BREAKER = "breaker"
     HEALTH = "health"
     WAVE = "wave"
-    KEY = "key"
+    KEY = "key"  #: a parked message or a rule holds key queues
     OUTCOME = "outcome"
     BACKOFF = "backoff"
     OTHER = "other"
@@ -75,7 +75,10 @@ class LaneGroup:
 
 @dataclass(frozen=True, slots=True)
 class ShutBreaker:
-    """A circuit breaker that is not closed. `until`: when the next canary may be sent."""
+    """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
+
+    `name`: the name of the target, and of the rate class if the breaker is for a rate class.
+    """
 
     name: str
     is_open: bool
@@ -93,6 +96,7 @@ class RunFacts:
         approval: the number of an open request for approval to start or resume the run; None: there is none.
         stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
         missing: sentences about processes that do not run: first about beat, then about the workers.
+        lanes: the run's key queues, by what they wait for. `breakers`: the circuit breakers that are not closed.
         captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
             messages that wait for a person's decision. `open`: all unfinished messages.
         awaited: what pending outcomes wait for.

@@ -45,9 +45,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """Open the circuit breaker: send nothing for `rest` seconds."""
+    """Open the circuit breaker: send nothing for `cooldown` seconds."""
 
-    rest: float
+    cooldown: float
     why: str
 
 

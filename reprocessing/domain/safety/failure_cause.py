@@ -14,8 +14,8 @@ from typing import Final
 OUTCOMES_AWAITED: Final = 60.0
 #: Why a lane waits while the cause is not known yet, as text for people.
 WAITS_FOR_CAUSE: Final = (
-    "the first message has used up its attempts; outcomes of other messages, awaited until "
-    f"{OUTCOMES_AWAITED:g} s after its last failure, show whether it is parked or the circuit breaker opens"
+    "the first message has used up its attempts; the service waits for outcomes of other messages until "
+    f"{OUTCOMES_AWAITED:g} s after its last failure, to decide whether it is parked or the circuit breaker opens"
 )
 
 

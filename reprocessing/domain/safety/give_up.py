@@ -74,11 +74,11 @@ def give_up(target: FailingTarget) -> GiveUp:
     if target.attempts < FEWEST:
         return KeepTrying()
     tried = f"{target.attempts} attempts in {duration(target.seconds)} failed"
-    last = f"; the last one: {target.last_failure}" if target.last_failure else ""
+    last = f"; the last failure: {target.last_failure}" if target.last_failure else ""
     if target.has_others:
         keys = f"{target.keys} ordering key" if target.keys == 1 else f"{target.keys} ordering keys"
-        told = f"No message to {target.name} succeeded: {tried}, for {keys}"
-        return PauseRun(f"{told}{last}.", f"{told}.")
+        sentence = f"No message to {target.name} succeeded: {tried}, for {keys}"
+        return PauseRun(f"{sentence}{last}.", f"{sentence}.")
     if target.of_message < target.max_attempts:
         return KeepTrying()
     return ParkMessage(f"{tried}, and the run has no other message to test {target.name} with{last}.")

@@ -21,7 +21,7 @@ class Unhealthy:
 
 @dataclass(frozen=True, slots=True)
 class HealthUnknown:
-    """The service could not make the check, such as without a permission, so nothing is sent."""
+    """The check could not be made, for example because a permission is missing, so nothing is sent."""
 
     why: str
 

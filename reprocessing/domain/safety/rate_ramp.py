@@ -1,4 +1,4 @@
-"""Decide the ramp-up: which share of a target's rate is allowed. Each step doubles it, or halves it after failures."""
+"""Decide the ramp-up: which share of a target's rate is allowed. Steps double the share, or halve it after failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Ramp:
     """The state of a target's ramp-up.
 
     Attributes:
-        start: the first share of the rate, above 0 and at most 1.
-        share: the allowed share.
+        start: the share of the rate with which a ramp-up begins, above 0 and at most 1.
+        share: the share of the rate that is allowed now.
         failure_ratio: the share of failed sends when the last step was taken.
     """
 
@@ -47,13 +47,14 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
     counted = sends[: newest + 1][-WINDOW:]
     failures = sum(1 for failed in counted if failed)
     failure_ratio = failures / len(counted)
-    seen = f"{failures} of {len(counted)} messages failed"
+    counts = f"{failures} of {len(counted)} messages failed"
     if failure_ratio <= ramp.failure_ratio + FLAT_RISE:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
-        return RampStep(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
+        allowed = "the full rate is allowed" if share == 1 else "the rate rises"
+        return RampStep(share, failure_ratio, f"{allowed}: {counts}")
     if failures == 1:
-        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {seen}")
-    falls = f"the rate falls: {seen}, {ramp.failure_ratio:.0%} before"
+        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {counts}")
+    falls = f"the rate falls: {counts}, {ramp.failure_ratio:.0%} before"
     return RampStep(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 
 

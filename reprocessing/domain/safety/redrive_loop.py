@@ -29,7 +29,7 @@ class NewestMessages:
 
     Attributes:
         seen: number of examined messages, up to 50 (`SAMPLE`).
-        again: number of examined messages whose body was delivered twice (`ROUNDS`) in the hour before (`WITHIN`).
+        again: number of examined messages whose body was delivered at least twice (`ROUNDS`) in the hour before.
         different: number of different bodies among the messages of `again`.
     """
 

@@ -29,7 +29,7 @@ def capacity(rate: float, burst: float | None = None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The tokens of one target at the time `at` (in microseconds). `rate` tokens are added each second."""
+    """The tokens of one target at the time `at` (in microseconds). Each second adds `rate` tokens, up to `capacity`."""
 
     tokens: float
     at: int
@@ -59,6 +59,6 @@ class Bucket:
 
         The wait is at least as long as one token needs. For further tokens, up to `wanted`, it is at most 0.1 s long.
         """
-        one = (1.0 - self.tokens) / self.rate
-        many = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate
-        return max(0.0, one, min(many, LONGEST_WAIT))
+        for_one = (1.0 - self.tokens) / self.rate
+        for_wanted = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate
+        return max(0.0, for_one, min(for_wanted, LONGEST_WAIT))

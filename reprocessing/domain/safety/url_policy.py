@@ -47,7 +47,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A URL or an entry of the allow list is refused. `why` has no full stop; `cure` says what to set; may be empty."""
+    """A URL or an entry of the allow list is refused. `why`: without a full stop. `cure`: what to set; may be empty."""
 
     why: str
     cure: str = ""

@@ -17,8 +17,8 @@ AT_LEAST: Final = 20
 
 def waves_before_last(letters: int) -> int:
     """Return how many waves of a run with `letters` letters must succeed before the last letter is sent."""
-    gone = accumulate(size for size in SIZES if size is not None)
-    return sum(1 for n in gone if n < letters)
+    sent = accumulate(size for size in SIZES if size is not None)
+    return sum(1 for n in sent if n < letters)
 
 
 def sizes_after(size: int | None) -> tuple[int | None, ...]:
@@ -28,7 +28,7 @@ def sizes_after(size: int | None) -> tuple[int | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """How many letters of a wave were sent, failed, and so on.
+    """Numbers of the letters of one wave, by what became of them.
 
     Attributes:
         size: letters that the wave may send. None: all letters; then only the newest 100 (`LAST`) are counted.
@@ -146,10 +146,10 @@ def _failed(count: WaveCounts, success: float) -> WaveVerdict:
 
 
 def _judge_last_wave(count: WaveCounts, success: float) -> WaveVerdict:
-    seen = count.touched - count.silent
-    if seen < AT_LEAST or (seen - count.failed) / seen >= success:
+    judged = count.touched - count.silent
+    if judged < AT_LEAST or (judged - count.failed) / judged >= success:
         return WaitForOutcomes()
-    return PauseRun(f"{count.failed} of its last {seen} messages failed; {_share(success)} of them must succeed")
+    return PauseRun(f"{count.failed} of its last {judged} messages failed; {_share(success)} of them must succeed")
 
 
 def _share(success: float) -> str:

@@ -1,1 +1,1 @@
-"""Search fields of a DLQ, their values in a message, and the language of the search box."""
+"""Read a DLQ's search fields, their values in messages, and the text that people type into the search box."""

@@ -15,7 +15,7 @@ _STAR, _ESCAPED = "*", r"\*"
 
 @dataclass(frozen=True, slots=True)
 class FieldCondition:
-    """A condition on a search field: the value is `value`, or begins with it (`is_prefix`)."""
+    """A condition on a search field: the field has this `value`, or (`is_prefix`) a value that begins with `value`."""
 
     name: str
     value: str
@@ -38,20 +38,18 @@ class FieldCondition:
         """Return the condition that a text such as `order_id:4711` describes, or raise InvalidFilter."""
         name, colon, value = text.partition(":")
         if not colon or not is_name(name) or name in RESERVED:
-            raise InvalidFilter(f"{text[:60]!a} is no condition on a search field. Write NAME:VALUE: order_id:4711.")
+            raise InvalidFilter(f"{text[:60]!a} is no condition on a search field. Write one such as order_id:4711.")
         if value.endswith(_ESCAPED):
             return _checked(cls(name, value.removesuffix(_ESCAPED) + _STAR))
         return _checked(cls(name, value.removesuffix(_STAR), is_prefix=value.endswith(_STAR)))
 
 
-def _checked(asked: FieldCondition) -> FieldCondition:
-    value = normal_value(asked.value)
+def _checked(condition: FieldCondition) -> FieldCondition:
+    name, value = condition.name, normal_value(condition.value)
     if not value:
-        raise InvalidFilter(f"{asked.name} has no value. Write {asked.name}:VALUE: {asked.name}:4711.")
+        raise InvalidFilter(f"{name} has no value. Write {name}:VALUE, such as {name}:4711.")
     if "\n" in value:
-        raise InvalidFilter(f"The value of {asked.name} has several lines. Search for its first line: VALUE*.")
-    if asked.is_prefix and len(value) < SHORTEST_PREFIX:
-        raise InvalidFilter(
-            f"{asked.name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *."
-        )
-    return FieldCondition(asked.name, value, asked.is_prefix)
+        raise InvalidFilter(f"The value of {name} has several lines. Search for the first line: {name}:LINE*.")
+    if condition.is_prefix and len(value) < SHORTEST_PREFIX:
+        raise InvalidFilter(f"{name}:{value}* is too short. Write at least {SHORTEST_PREFIX} characters before the *.")
+    return FieldCondition(name, value, condition.is_prefix)

@@ -24,6 +24,7 @@ RESERVED: Final = ("id", "key", "dlq", "state", "reason", "group", "text")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _EXAMPLE: Final = "order_id=body:order.id"
+#: Parts of a message that cannot be search fields. The message id can be searched anyway.
 _USELESS: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSource.MESSAGE_ID)
 
 
@@ -50,7 +51,9 @@ class SearchField:
             raise InvalidSelector(f"{name} has another meaning in searches. Choose another name.")
         selector = Selector.parse(where)
         if selector.source in _USELESS:
-            raise InvalidSelector(f"{where} needs no search field. Write attribute:NAME, body:JMESPATH or system:NAME.")
+            raise InvalidSelector(
+                f"{where} cannot be a search field. Write attribute:NAME, body:JMESPATH or system:NAME."
+            )
         return cls(name, selector)
 
 

@@ -1,7 +1,7 @@
 """Read the text of the search box, such as `dlq:orders order_id:4711`, and write a search as such a text.
 
-Plain words are an id, an ordering key or the value of any search field. `name:value` is a condition. Text in quotes is
-searched in bodies.
+A word without a colon is an id, an ordering key or the value of any search field. `name:value` is a condition. Text in
+quotes is searched in bodies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ _EXAMPLES: Final = "Write a message id, an ordering key, or FIELD:VALUE, such as
 
 @dataclass(frozen=True, slots=True)
 class SearchText:
-    """A search as it was typed. `named`: an id, key or value; `text`: a text in bodies; `dlq`: the name of a DLQ."""
+    """The parts of a search.
+
+    Attributes:
+        named: a message id, an ordering key, or the value of any search field.
+        key: an ordering key.
+        text: a text in bodies.
+        fields: conditions on search fields.
+        dlq: the name of a DLQ.
+        group: the number of a failure group.
+    """
 
     named: str | None = None
     key: str | None = None
@@ -101,7 +110,7 @@ def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> Search
 
 def _field(name: str, value: str) -> FieldCondition:
     if not is_name(name):
-        raise InvalidFilter(f'{name} is no name of a search field. To search for the text, quote it: "{name}:{value}".')
+        raise InvalidFilter(f'{name} is not a search field. To search for the text, quote it: "{name}:{value}".')
     return FieldCondition.parse(f"{name}:{value}")
 
 

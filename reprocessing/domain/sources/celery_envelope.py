@@ -24,9 +24,9 @@ _LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all pr
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
-    "application/x-yaml": "its payload is YAML, which is not read here",
-    "application/x-msgpack": "its payload is msgpack, which is not read here",
-    "application/data": "its payload is signed, or raw bytes, which are not read here",
+    "application/x-yaml": "its payload is YAML, which this service does not read",
+    "application/x-msgpack": "its payload is msgpack, which this service does not read",
+    "application/data": "its payload is signed, or raw bytes, which this service does not read",
 }
 
 
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The envelope of one kombu message: its JSON as `text` and parsed, and whether it was in base64 (`encoded`)."""
+    """The envelope of one kombu message: its JSON as `text` and parsed (`document`); `encoded`: it was in base64."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -113,7 +113,7 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
     if isinstance(raw, NotShown):
         return raw
     if envelope.content_type not in (JSON, ""):
-        unknown = "its payload is of a content type that is not known here"
+        unknown = "its payload has a content type that this service does not know"
         return NotShown(_NOT_SHOWN.get(envelope.content_type, unknown))
     payload = _decompressed(envelope, raw, limit)
     if isinstance(payload, NotShown):
@@ -140,19 +140,21 @@ def _decoded_payload(envelope: Envelope) -> bytes | NotShown:
 def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShown:
     if not envelope.compression:
         return raw if len(raw) <= limit else _too_large(limit)
-    if way := _WAYS.get(envelope.compression):
-        return way.open(raw, limit)
-    return NotShown("its payload is compressed in a way that is not known here")
+    if compression := _COMPRESSIONS.get(envelope.compression):
+        return compression.open(raw, limit)
+    return NotShown("its payload has a compression that this service does not know")
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
     """Return a payload in the encoding and compression of the envelope, the reverse of `unpack_payload`."""
-    raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
+    raw = _COMPRESSIONS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Compression:
+    """A compression of payloads: a function that compresses, and a function that returns a new decompressor."""
+
     compress: Callable[[bytes], bytes]
     begin: Callable[[], zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor]
 
@@ -161,17 +163,17 @@ class _Way:
         try:
             payload = opener.decompress(raw, limit + 1)
         except (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError) as error:
-            known = isinstance(error, lzma.LZMAError) and "memory" in str(error).lower()
-            return _too_large(limit) if known else NotShown("its compressed payload is damaged", damaged=True)
+            needs_memory = isinstance(error, lzma.LZMAError) and "memory" in str(error).lower()
+            return _too_large(limit) if needs_memory else NotShown("its compressed payload is damaged", damaged=True)
         if len(payload) > limit:
             return _too_large(limit)
         return payload if opener.eof else NotShown("its compressed payload is incomplete", damaged=True)
 
 
-_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # kombu also uses zlib under the name gzip
-_BZ2 = _Way(bz2.compress, bz2.BZ2Decompressor)
-_LZMA = _Way(lzma.compress, lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY))
-_WAYS = {
+_ZLIB = _Compression(zlib.compress, zlib.decompressobj)  # kombu also uses zlib under the name gzip
+_BZ2 = _Compression(bz2.compress, bz2.BZ2Decompressor)
+_LZMA = _Compression(lzma.compress, lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY))
+_COMPRESSIONS = {
     **dict.fromkeys(("application/x-gzip", "gzip", "zlib"), _ZLIB),
     **dict.fromkeys(("application/x-bz2", "bzip2", "bzip"), _BZ2),
     **dict.fromkeys(("application/x-lzma", "lzma", "xz"), _LZMA),

@@ -76,7 +76,7 @@ def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -
     )
     named = f'the task "{message.task}"' if message.task.isprintable() and message.task else "its task"
     return (
-        f"{often} and never acknowledged: {'probably' if alone else 'or'} its task failed (acks_late without "
+        f"{often} and never acknowledged: {'probably' if alone else 'perhaps'} its task failed (acks_late without "
         f"acks_on_failure), its worker was killed while it ran (memory, a deployment), it ran for longer than the "
         f"visibility timeout, or no worker knows {named}."
     )

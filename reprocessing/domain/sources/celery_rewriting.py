@@ -63,7 +63,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
-    Expired messages, messages that would end a worker, and messages that workers would discard are never sent. Other
+    Expired messages, messages that would stop a worker, and messages that workers would discard are never sent. Other
     messages that workers should not get, such as a task of a group, are sent only after a person released them.
 
     Args:
@@ -81,7 +81,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
     if over and (harm or over.reason is ParkedReason.EXPIRED or not released):
         return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
     if not isinstance(found, TaskMessage):
-        return body  # released by a person; workers reject it
+        return body  # a person released the message, although workers reject it
     if source_queue and source_queue != target_queue:
         wanted = replace(
             wanted, queue=celery_name(target_queue, source_queue=source_queue, routing_key=found.routing_key)
@@ -95,7 +95,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id for a letter's task. The id stays the same until an attempt is known to have failed (`epoch`)."""
+    """Return the new id of a letter's task, equal for equal `epoch`, which rises with every known failure and edit."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
@@ -135,6 +135,7 @@ def _adapted(body: bytes, message: TaskMessage, wanted: TaskChanges) -> bytes | 
 
 
 def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
+    """Yield the changes of the envelope's properties, which are for the broker."""
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
         # kombu uses the routing key to delete, reject, hide and retry the message. An unknown name stops the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
@@ -148,6 +149,7 @@ def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
 
 
 def _inside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
+    """Yield the changes of the task's own fields: in the headers, or (protocol 1) in the payload."""
     if wanted.strips_eta and message.fields.get("eta") is not None:
         yield _Change(("eta",))
     if wanted.strips_expires and message.fields.get("expires") is not None:

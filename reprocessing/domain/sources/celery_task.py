@@ -176,7 +176,8 @@ TaskReading = TaskMessage | NotATask | Unreadable
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
     """Return the Celery task message in a body, or why the body has none. Never raises, never runs a pickle.
 
-    `document` is the result of `json_view.read`, if it is known. At most `limit` bytes are unpacked.
+    `document`: the result of `json_view.read` for the body; None: the body was not parsed yet.
+    `limit`: max bytes of the unpacked payload.
     """
     envelope = celery_envelope.open_envelope(body, document)
     if not isinstance(envelope, Envelope):

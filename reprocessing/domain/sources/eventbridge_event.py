@@ -43,6 +43,7 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
     """Return the event in a body (docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html).
 
     The event's account, region and id are left out, because the bus assigns new values. `attempt`: the attempt's id.
+    `trace_header`: the message's X-Ray header.
     """
     found = member_bytes(body)
     if isinstance(found, Unreadable):

@@ -72,7 +72,7 @@ class FailedDelivery:
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
     """Return where and why an AWS service failed to deliver the message. Never raises.
 
-    None: the letter came from a source queue, or its kind is not recognised.
+    None: the letter came from a source queue, or its kind is not recognised. `system`: SQS's own attributes.
     """
     if system.get("DeadLetterQueueSourceArn"):
         return None
@@ -214,7 +214,7 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
         return request
     message = json_string_text(request.get("MessageBody"))
     if message is None or request.keys() != {"MessageBody", "QueueUrl"}:
-        return Unreadable("it is a schedule's request, and not one that only sends a message to a queue")
+        return Unreadable("it is a schedule's request that does not only send a body to a queue")
     return message.encode()
 
 

@@ -23,7 +23,7 @@ def contexts(
 
     These places are searched, in this order: message attributes, attributes of an SNS notification, headers of a Celery
     task (if `is_task`: the message goes to Celery workers), X-Ray header. The body is parsed only if no message
-    attribute has a context.
+    attribute has a context. `system`: SQS's own attributes.
     """
     found = dict[int, TraceContext]()
     for context in _candidates(body, attributes, system, is_task=is_task):

@@ -28,6 +28,7 @@ _OF_A_RECORD: Final = (
     "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion",
     "Signature", "SigningCertURL", "UnsubscribeURL", "MessageAttributes",
 )  # fmt: skip
+#: The values of members that a notification lacks.
 _WHERE_ABSENT: Final = {"Subject": b"null", "MessageAttributes": b"{}"}
 
 
@@ -81,13 +82,13 @@ def read(body: bytes) -> Notification | Unreadable:
 
 def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
     """Return the HTTP headers with which SNS posts a notification to an endpoint."""
-    told = (
+    values = (
         ("x-amz-sns-message-type", "Notification"),
         ("x-amz-sns-message-id", notification.message_id),
         ("x-amz-sns-topic-arn", notification.topic),
         ("x-amz-sns-subscription-arn", notification.subscription),
     )
-    return tuple((name, value) for name, value in told if value)
+    return tuple((name, value) for name, value in values if value)
 
 
 def function_event(notification: Notification) -> bytes | Unreadable:

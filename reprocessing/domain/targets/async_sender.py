@@ -59,7 +59,7 @@ class AsyncSender(Protocol[Call_contra]):
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
         """Queue these calls, and do not wait for their outcomes.
 
-        `may_start` is asked before each call. If it returns False, the call is not made, and ends as NotSent.
+        Before each call, `may_start()` is checked. If it returns False, the call is not made, and ends as NotSent.
         """
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:

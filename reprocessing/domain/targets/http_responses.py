@@ -18,7 +18,7 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 DEFAULT_DELAY: Final = timedelta(seconds=1)
 #: The longest delay that an endpoint can ask for.
 LONGEST_DELAY: Final = timedelta(days=1)
-LONGEST_TEXT: Final = 500
+LONGEST_TEXT: Final = 500  #: max characters of a target's setting of meanings
 
 _LEAST, _MOST = 200, 599  # RFC 9110, 15.2: codes below 200 are not final
 _ENTRY = re.compile(r"(?a)([2-5][0-9]{2}|[2-5]xx)=([a-z]+)")
@@ -28,17 +28,12 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Meaning(StrEnum):
-    """What an HTTP endpoint's answer means for the letter that was sent.
+    """What an HTTP endpoint's answer means for the letter that was sent."""
 
-    SUCCESS: the endpoint accepted the letter. RETRY: the attempt failed and counts; the next attempt follows after the
-    backoff. WAIT: the attempt does not count; the letter is sent again later. POISON: the attempt failed, and another
-    would fail the same way, so the letter is parked.
-    """
-
-    SUCCESS = "success"
-    RETRY = "retry"  #: a failed attempt; the next attempt is due after the backoff
-    WAIT = "wait"  #: try again later; the attempt does not count
-    POISON = "poison"  #: another attempt would fail the same way
+    SUCCESS = "success"  #: the endpoint accepted the letter
+    RETRY = "retry"  #: the attempt failed; the next attempt is due after the backoff
+    WAIT = "wait"  #: the attempt does not count; the letter is sent again later
+    POISON = "poison"  #: the attempt failed, and another would fail the same way, so the letter is parked
 
 
 #: Default meanings. A code is poison if it is about the message (RFC 9110, 15.5; RFC 6585): the syntax, size or type,
@@ -61,20 +56,20 @@ class StatusMeanings:
     (send the letter again later; the attempt does not count).
     """
 
-    said: tuple[tuple[str, Meaning], ...] = ()
+    meanings: tuple[tuple[str, Meaning], ...] = ()
 
     def __str__(self) -> str:
-        return " ".join(f"{what}={meaning}" for what, meaning in self.said)
+        return " ".join(f"{what}={meaning}" for what, meaning in self.meanings)
 
     def meaning(self, status: int) -> Meaning:
         """Return what a final status code means. A code without a meaning counts as a failed attempt (`RETRY`)."""
-        said, code, family = dict(self.said), str(status), f"{status // 100}xx"
-        if code in said:
-            return said[code]
+        configured, code, family = dict(self.meanings), str(status), f"{status // 100}xx"
+        if code in configured:
+            return configured[code]
         usual = DEFAULT_MEANINGS.get(code)
         if usual is Meaning.WAIT:
             return usual
-        return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
+        return configured.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
         """Return the outcome of an answer with this status. `after`: the delay of the Retry-After header, if any."""
@@ -82,7 +77,7 @@ class StatusMeanings:
             case Meaning.SUCCESS:
                 return Taken()
             case Meaning.WAIT:
-                return NotSent(f"it answered {status}: later", after=after or DEFAULT_DELAY)
+                return NotSent(f"it answered {status}: try again later", after=after or DEFAULT_DELAY)
             case Meaning.RETRY:
                 return Refused(str(status), _in_words(status), after=after)
             case Meaning.POISON:
@@ -97,13 +92,13 @@ def parse_answers(text: str) -> StatusMeanings:
         InvalidAnswers: the text cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
-        raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
-    said: dict[str, Meaning] = {}
+        raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes of codes: 4xx=retry.")
+    meanings: dict[str, Meaning] = {}
     for entry in filter(None, _SEPARATORS.split(text)):
         what, meaning = _entry(entry)
-        if said.setdefault(what, meaning) is not meaning:
-            raise InvalidAnswers(f"{what} means both {said[what]} and {meaning}. Write it once.")
-    return StatusMeanings(tuple(sorted(said.items())))
+        if meanings.setdefault(what, meaning) is not meaning:
+            raise InvalidAnswers(f"{what} means both {meanings[what]} and {meaning}. Write it once.")
+    return StatusMeanings(tuple(sorted(meanings.items())))
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:

@@ -18,7 +18,10 @@ LONGEST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class MessageToSend:
-    """What a command sends. `file`: the name of the downloaded body. `group`, `deduplication`: empty: not FIFO."""
+    """What a command sends. `file`: the name of the file with the body, which the person downloads.
+
+    `group`, `deduplication`: the message group id and the deduplication id; empty: the queue is not FIFO.
+    """
 
     body: bytes = field(repr=False)
     attributes: Attributes = field(repr=False)
@@ -35,10 +38,10 @@ def aws_command(message: MessageToSend, *, url: str, region: str) -> str | None:
     inline = _inline(message.body)
     parts.append(f"--message-body={shlex.quote(inline) if inline is not None else f'file://{message.file}'}")
     if message.attributes:
-        told = _attributes(message.attributes)
-        if visible(told) != told:
+        attributes = _attributes(message.attributes)
+        if visible(attributes) != attributes:
             return None
-        parts.append(f"--message-attributes={shlex.quote(told)}")
+        parts.append(f"--message-attributes={shlex.quote(attributes)}")
     if message.group:
         parts.append(f"--message-group-id={shlex.quote(message.group)}")
         parts.append(f"--message-deduplication-id={shlex.quote(message.deduplication)}")

@@ -25,6 +25,7 @@ _OWN = frozenset((
     "connection", "content-encoding", "content-length", "expect", "host", "keep-alive", "te", "trailer",
     "transfer-encoding", "upgrade",
 ))  # fmt: skip
+#: Headers that the service itself sets.
 _USED = frozenset((
     "content-type", "redrive-attempt", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature"
 ))  # fmt: skip
@@ -46,11 +47,12 @@ def headers(
 
     `added`: the letter's marks (attributes that the service adds); `names`: the names of the marks. If an idempotency
     key is not a valid header value, its SHA-256 is sent. Other marks that are not valid are omitted.
-    `content_type`: the target's content type, for a letter without a content type among its `attributes`.
+    `content_type`: the target's content type, for a letter without a content type among its `attributes`. If both are
+    missing, the content type says whether `body` is JSON or bytes.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():
-        value = _held(str(attribute.value)) if name == names.idempotency_key else str(attribute.value)
+        value = _plain_or_hash(str(attribute.value)) if name == names.idempotency_key else str(attribute.value)
         if is_header(_header(name), value):
             made.append((_header(name), value))
     if mark := read_mark(added, names):
@@ -86,7 +88,7 @@ def _header(name: str) -> str:
     return f"Redrive-{name}" if name.lower() in _OWN | _USED else name
 
 
-def _held(key: str) -> str:
+def _plain_or_hash(key: str) -> str:
     if not key or _PLAIN.fullmatch(key):
         return key
     return f"sha256-{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()}"

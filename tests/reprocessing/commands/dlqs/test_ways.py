@@ -130,7 +130,7 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
         ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and messages fail in its subscriptions."),
         ("arn:aws:events:us-east-1:111122223333:event-bus/orders", "orders is a bus: all of its rules"),
         ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and messages fail in its"),
-        ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that messages can be sent to from here."),
+        ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is a resource to which this service cannot send"),
     ],
 )
 def test_what_is_no_single_one_is_refused(dlq: Queue, arn: str, what: str) -> None:

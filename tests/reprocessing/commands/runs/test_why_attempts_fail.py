@@ -56,7 +56,7 @@ def test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_w
 @pytest.mark.parametrize(
     ("failed", "told"),
     [
-        (("not_sent", "it answered 429: later"), "429 Too Many Requests"),
+        (("not_sent", "it answered 429: try again later"), "429 Too Many Requests"),
         (("unknown", "SQS did not answer: it was closed"), "SQS did not answer: it was closed"),
         (("returned", ""), "they came back to the DLQ"),
         (("failed", ""), "their consumer reported that they failed"),

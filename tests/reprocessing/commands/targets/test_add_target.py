@@ -107,7 +107,7 @@ def test_a_queue_is_described_by_sqs(ask: Ask, make_queue: MakeQueue) -> None:
     [
         ("arn:aws:sns:us-east-1:111122223333:orders:0b7f", "is an SNS subscription, and no target by itself. Name"),
         ("arn:aws:events:us-east-1:111122223333:rule/orders", "is an EventBridge rule, and no target by itself"),
-        ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that messages can be sent to from here"),
+        ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is a resource to which this service cannot send"),
         ("orders", 'No target is named "orders". Give the URL of an endpoint'),
     ],
 )

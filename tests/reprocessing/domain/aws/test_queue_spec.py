@@ -110,7 +110,7 @@ def test_a_new_queue_lacks_only_its_policies(wanted: WantedQueue) -> None:
 def test_nothing_is_weakened_unless_a_person_asked_for_it(wanted: WantedQueue, found: ExistingQueue) -> None:
     after = taken(found, changes(differences(wanted, found)))
     for name in ("visibility", "retention", "wait"):
-        asked = getattr(wanted, name).hold is Precedence.EXACTLY
+        asked = getattr(wanted, name).precedence is Precedence.EXACTLY
         assert asked or getattr(after, name) >= getattr(found, name)
     assert (bool(after.key), after.sse or bool(after.key)) >= (bool(found.key), found.sse or bool(found.key))
     assert found.key in {"", after.key}
@@ -178,7 +178,7 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
             replace(ORDERS, redrive_policy=(f"{ACCOUNT}a", 5), permission="byQueue", allowed=(f"{ACCOUNT}a",)),
             [AttributeContradicts(
                 REDRIVE,
-                "its DLQ is a, for which it is to be the DLQ: failed messages would circulate between both queues",
+                "its DLQ is a, and it would be the DLQ of a: failed messages would circulate between both",
                 "Name another queue than orders with --dlq.",
             )],
         ),
@@ -226,7 +226,7 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"sources": ("a",)}, replace(ORDERS, permission="byQueue", allowed=MANY),
             [AttributeContradicts(
-                ALLOW, "it names 10 source queues, and SQS accepts 10",
+                ALLOW, "it names 10 source queues, and SQS accepts at most 10",
                 "Name another queue with --dlq, or remove unused queues from the policy by hand.",
             )],
         ),

@@ -27,7 +27,7 @@ SNS = {
         ({"Records": [S3]}, "S3 notification: ObjectCreated:Put, bucket in, key a b/c"),
         ({"Records": [S3, S3, S3]}, "S3 notification: ObjectCreated:Put, bucket in, key a b/c and 2 more"),
         ({"Records": [S3 | {"s3": {}}]}, "S3 notification: ObjectCreated:Put, no object is named"),
-        ({"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "in"}, "S3 notification: a test, bucket in"),
+        ({"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "in"}, "S3 notification: a test event, bucket in"),
         (SNS | {"Message": "hello"}, "SNS notification: topic orders"),
         (
             SNS | {"Message": json.dumps({"Records": [S3]})},

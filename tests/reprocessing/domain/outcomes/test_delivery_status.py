@@ -53,7 +53,7 @@ PRESUMED = "It is presumed delivered: {}it has not come back to the DLQ, where a
         (facts("awaiting"), None, "open", f"{YET}it may come back {UNTIL}.", TAKEN),
         (
             facts("awaiting", watched=True),
-            None, "open", f"{YET}it may come back {UNTIL}, unless its queue is found empty before that.", TAKEN,
+            None, "open", f"{YET}it may come back {UNTIL}, unless its target is found empty before that.", TAKEN,
         ),
         (facts("awaiting", acknowledges=True), None, "open", YET + PARKS, TAKEN),
         (

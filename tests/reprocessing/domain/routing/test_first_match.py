@@ -23,7 +23,7 @@ from reprocessing.domain.routing.first_match import (
     Rule,
     RuleMatched,
     RuleUnreadable,
-    _asked,
+    _evaluated,
     index_rules,
 )  # fmt: skip
 from reprocessing.domain.routing.message_fields import MessageFields
@@ -45,7 +45,7 @@ def letter(body: bytes | dict[str, str] = b"{}", **attributes: str) -> MessageFi
 
 def routed(facts: MessageFields, *rules: Rule) -> RoutingResult:
     """Evaluate the rules one after another, and check that the index gives the same answer."""
-    asked = (_asked(rule, facts) for rule in sorted(rules, key=lambda rule: (rule.position, rule.id)))
+    asked = (_evaluated(rule, facts) for rule in sorted(rules, key=lambda rule: (rule.position, rule.id)))
     answer = next(filter(None, asked), NoRuleMatched())
     again = MessageFields(facts.letter, facts.dlq, facts.source, facts.type, facts.tenant)
     assert index_rules(rules).route(again) == answer

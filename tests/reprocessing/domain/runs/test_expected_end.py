@@ -15,8 +15,8 @@ NOW = datetime(2026, 3, 1, 23, 0, tzinfo=UTC)
     ("allowed", "measured", "forecast", "end"),
     [
         (10.0, 9.0, 120.0, ExpectedEnd(120.0, "by rate limits, ramp-up and the order of each key, if nothing fails")),
-        (10.0, 5.0, 120.0, ExpectedEnd(180.0, "at the measured 5 messages/s, of 10 messages/s allowed")),
-        (10.0, 5.0, 400.0, ExpectedEnd(400.0, "at the measured 5 messages/s, of 10 messages/s allowed")),
+        (10.0, 5.0, 120.0, ExpectedEnd(180.0, "at the measured 5 messages/s (allowed: 10 messages/s)")),
+        (10.0, 5.0, 400.0, ExpectedEnd(400.0, "at the measured 5 messages/s (allowed: 10 messages/s)")),
         (10.0, 0.0, None, ExpectedEnd(90.0, "at the allowed 10 messages/s, if nothing fails")),
         (None, 3.0, None, ExpectedEnd(300.0, "at the measured 3 messages/s")),
         (None, 0.0, None, None),

@@ -117,6 +117,6 @@ def test_the_rest_grows_to_its_cap_and_never_beyond(cooldown: float, cap: float,
     for _ in range(canaries):
         step = after_canary(policy, failed=True, successes=0, rest=rest)
         assert isinstance(step, OpenBreaker)
-        assert rest <= step.rest <= cap
-        assert step.rest in {2 * rest, cap}
-        rest = step.rest
+        assert rest <= step.cooldown <= cap
+        assert step.cooldown in {2 * rest, cap}
+        rest = step.cooldown

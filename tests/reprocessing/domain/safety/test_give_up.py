@@ -17,7 +17,7 @@ DEAD = FailingTarget(
 
 def test_a_run_pauses_when_messages_of_several_keys_failed_for_long_enough() -> None:
     assert give_up(DEAD) == PauseRun(
-        "No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys; the last one: "
+        "No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys; the last failure: "
         "503: Service Unavailable.",
         public_why="No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys.",
     )

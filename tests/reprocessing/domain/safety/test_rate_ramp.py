@@ -29,7 +29,7 @@ def walked(ramp: Ramp, *sends: Sends) -> list[RampStep]:
 def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
     paces = walked(Ramp(start=0.1, share=0.1, failure_ratio=0.0), *[[False] * 20] * 5)
     assert [pace.share for pace in paces] == [0.2, 0.4, 0.8, 1.0, 1.0]
-    rises, whole = "the rate rises: 0 of 20 messages failed", "the whole rate: 0 of 20 messages failed"
+    rises, whole = "the rate rises: 0 of 20 messages failed", "the full rate is allowed: 0 of 20 messages failed"
     assert [pace.why for pace in paces] == [rises, rises, rises, whole, whole]
 
 
@@ -38,7 +38,9 @@ def test_more_failures_than_before_halve_the_rate() -> None:
     assert next_step(ramp, [True] * 4 + [False] * 16) == RampStep(
         0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
     )
-    assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(1.0, 0.15, "the whole rate: 3 of 20 messages failed")
+    assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(
+        1.0, 0.15, "the full rate is allowed: 3 of 20 messages failed"
+    )
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_field_is_written_as_it_is_read() -> None:
         ("Order=body:id", "lower-case"),
         ("dlq=body:id", "another meaning"),
         ("x=body:order.[", "not a selector"),
-        ("x=message-id", "needs no search field"),
+        ("x=message-id", "cannot be a search field"),
     ],
 )
 def test_a_field_that_is_not_valid_is_refused_with_the_reason(text: str, why: str) -> None:

@@ -19,7 +19,7 @@ UNKNOWN = (
     'it ran for longer than the visibility timeout, or no worker knows the task "shop.charge".'
 )
 GUESS = f"It was received 4 times and never acknowledged: probably {UNKNOWN}"
-OR_ELSE = f"It was received 4 times and never acknowledged: or {UNKNOWN}"
+OR_ELSE = f"It was received 4 times and never acknowledged: perhaps {UNKNOWN}"
 
 
 def why(body: bytes, **said: bool) -> list[str]:

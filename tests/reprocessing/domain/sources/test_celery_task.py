@@ -77,10 +77,10 @@ def test_messages_of_both_protocols_are_read(protocol: int, compression: str | N
     ("content_type", "why"),
     [
         ("application/x-python-serialize", "its payload is pickled, and unpickling could run code"),
-        ("application/x-yaml", "its payload is YAML, which is not read here"),
-        ("application/x-msgpack", "its payload is msgpack, which is not read here"),
-        ("application/data", "its payload is signed, or raw bytes, which are not read here"),
-        ("application/x-other", "its payload is of a content type that is not known here"),
+        ("application/x-yaml", "its payload is YAML, which this service does not read"),
+        ("application/x-msgpack", "its payload is msgpack, which this service does not read"),
+        ("application/data", "its payload is signed, or raw bytes, which this service does not read"),
+        ("application/x-other", "its payload has a content type that this service does not know"),
     ],
 )
 def test_a_payload_that_is_not_json_is_not_shown_and_headers_are(content_type: str, why: str) -> None:

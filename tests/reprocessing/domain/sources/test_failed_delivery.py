@@ -171,7 +171,7 @@ def test_a_truncated_body_and_a_request_with_more_than_a_message_are_not_recover
     shape = shaped(Dead(REQUEST, OF_A_SCHEDULE | texts(IS_PAYLOAD_TRUNCATED="true")))
     assert original_input(shape, REQUEST, "sqs") == Unreadable("AWS truncated its body when delivery failed")
     body = REQUEST.replace(b'"QueueUrl"', b'"DelaySeconds":5,"QueueUrl"')
-    why = "it is a schedule's request, and not one that only sends a message to a queue"
+    why = "it is a schedule's request that does not only send a body to a queue"
     assert original_input(SHAPES["scheduler"], body, "sqs") == Unreadable(why)
 
 

@@ -67,8 +67,8 @@ def test_an_unclear_text_is_refused(text: str) -> None:
 def test_outcomes_show_the_status_alone() -> None:
     week, answers = timedelta(days=7), parse_answers("303=poison")
     assert answers.outcome(204, after=week) == Taken()
-    assert answers.outcome(429) == NotSent("it answered 429: later", after=timedelta(seconds=1))
-    assert answers.outcome(429, after=week) == NotSent("it answered 429: later", after=week)
+    assert answers.outcome(429) == NotSent("it answered 429: try again later", after=timedelta(seconds=1))
+    assert answers.outcome(429, after=week) == NotSent("it answered 429: try again later", after=week)
     assert answers.outcome(503, after=week) == Refused("503", "it answered 503", after=week)
     assert answers.outcome(422, after=week) == Refused("422", "it answered 422", poison=True)
     redirect = "it answered 300, a redirect, which is not followed; use the redirect's address as target"

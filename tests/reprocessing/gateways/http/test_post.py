@@ -117,7 +117,7 @@ def test_a_used_connection_that_was_closed_meanwhile_is_not_used() -> None:
         (pours(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", ENDLESS), Taken()),
         (pours(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + ENDLESS + b"\r\n"), Taken()),
         (answers(status(200, "Retry-After: 5")), Taken()),
-        (answers(status(429)), NotSent("it answered 429: later", after=timedelta(seconds=1))),
+        (answers(status(429)), NotSent("it answered 429: try again later", after=timedelta(seconds=1))),
         (answers(status(503, "retry-after:  120 ")), Refused("503", "it answered 503", after=timedelta(seconds=120))),
         (answers(status(503, "Retry-After: Sat, 21 Nov 2026 12:00:30 GMT")),
          Refused("503", "it answered 503", after=timedelta(seconds=30))),

@@ -114,7 +114,7 @@ def test_a_target_that_stays_down_pauses_the_run(clock: Clock) -> None:
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
     assert run.why.startswith(f"No message to {bench.target} succeeded: ")
-    assert run.why.endswith(" keys; the last one: 503: Service Unavailable.")
+    assert run.why.endswith(" keys; the last failure: 503: Service Unavailable.")
     assert counted() == {0}
     run_transitions.resume(run.pk, by="ann", reason="mended")
     live_through(bench, clock, 1_800)
