@@ -100,14 +100,14 @@ _KINDS: Final = {
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
-            "No worker sends messages of this ordering key. Sends that have started are completed. All other key "
+            "No worker sends messages of this ordering key. Sends in progress are completed. All other key "
             "queues continue.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id, model=Lane,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
-            "After two seconds at most, no worker sends messages of any DLQ. Sends that have started are completed. "
+            "After two seconds at most, no worker sends messages of any DLQ. Sends in progress are completed. "
             "Other messages keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",

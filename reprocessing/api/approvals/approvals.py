@@ -148,7 +148,7 @@ def _decide(
         raise conflict(f"The request is {row.get_state_display()}.")
     if not acts(request, confirm=change.confirm):
         changed = decide.changed_since(row)
-        says = [would, *([f"It is void: {changed}"] if changed else [])]
+        says = [would, *([f"The request is void: {changed}"] if changed else [])]
         return DecisionAboutApproval(dry_run=True, changed=False, says=says, approval=ApprovalView.of(row))
     done = act()
     if isinstance(done, NotDone):

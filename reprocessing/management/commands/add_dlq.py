@@ -131,7 +131,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
     """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
-    result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
+    result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted)
     if not acted or not any(one.field == "mode" for one in done.differences):
         return result
     nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"

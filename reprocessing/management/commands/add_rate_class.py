@@ -47,5 +47,5 @@ class Command(Console):
             result = {"rate_class": name, "dry_run": not options["confirm"], "new": new}
             self.report({**result, "changes": fields_in_json(found)})
             return
-        last = outcome(name, new=new, changed=bool(found), acted=options["confirm"], verb="added")
+        last = outcome(name, new=new, changed=bool(found), acted=options["confirm"])
         self.say("\n".join([f"{name}:", *rule_output.changes(found), last]))

@@ -76,7 +76,7 @@ def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
     """Return a sentence about what was done with the rule or, in a dry run, would be done, and about the next step."""
     where = row.dlq.name if row.dlq else "every DLQ"
     name = row.name if acted or not (new or changed) else f"{row.name}, for messages of {where},"
-    result = outcome(name, new=new, changed=changed, acted=acted, verb="added")
+    result = outcome(name, new=new, changed=changed, acted=acted)
     if not acted or not (new or changed):
         return result
     if row.enabled:

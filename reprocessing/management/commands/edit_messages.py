@@ -96,7 +96,7 @@ class Command(ParkingCommand):
         if options["selection"] not in {None, mark}:
             raise CommandError(
                 "Nothing was done: some messages of the dry run are no longer parked, or were edited or parked again. "
-                "To see the present messages, leave out --confirm and --selection."
+                "To see the current messages, leave out --confirm and --selection."
             )
         if not chosen and filter_options(options):
             raise CommandError(no_match(dlq, self.state, options))

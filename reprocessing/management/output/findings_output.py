@@ -28,14 +28,14 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
     }
 
 
-def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "added") -> str:
+def outcome(name: str, *, new: bool, changed: bool, acted: bool) -> str:
     """Return a sentence: the object `name` is added, is changed, or needs no change; in a dry run, would be.
 
-    `acted`: this was no dry run. `verb`: the word for a new object, such as "added".
+    `acted`: this was no dry run.
     """
     if not new and not changed:
         return f"{name}: nothing to change."
-    verb = verb if new else "changed"
+    verb = "added" if new else "changed"
     return f"{name} is {verb}." if acted else f"This was a dry run: {name} is {verb} with --confirm."
 
 

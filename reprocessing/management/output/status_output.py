@@ -152,7 +152,8 @@ def _in(seconds: float) -> str:
 
 
 def _capture(capture: Json) -> str:
-    said = f"the last complete capture began {format_time(capture['last_clean'])}"
+    last = capture["last_clean"]
+    said = f"the last complete capture began {format_time(last)}" if last else "no capture is complete yet"
     if capture["under_way_until"]:
         return f"running; {said}"
     if capture["orphans_hidden_until"]:

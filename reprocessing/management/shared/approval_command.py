@@ -82,7 +82,7 @@ def request_lines(row: Approval) -> list[str]:
         return [*said, f"  It is {row.get_state_display()}{who}. {row.outcome}".rstrip()]
     said.append(f"  It expires on {format_time(row.expires_at)}.")
     changed = decide.changed_since(row)
-    return [*said, f"  It is void: {changed}"] if changed else said
+    return [*said, f"  The request is void: {changed}"] if changed else said
 
 
 def in_json(row: Approval) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class ParkingCommand(Console):
         if options["selection"] not in {None, mark}:
             raise CommandError(
                 f"Nothing was done: some messages of the dry run are no longer {self.state}, or were {self.state} "
-                "again. To see the present messages, leave out --confirm and --selection."
+                "again. To see the current messages, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decisions()
         if options["json"]:

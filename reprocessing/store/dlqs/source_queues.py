@@ -23,6 +23,10 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
     known = list(dlq.sources.select_related("target").order_by("arn"))
     found = [source for source in known if text in {source.arn, str(source), source.target.url}]
     if len(found) != 1:
+        if found:
+            raise SourceInUse(
+                f'{dlq.name} has {len(found)} sources "{text}". Give an ARN: {", ".join(one.arn for one in found)}.'
+            )
         there_are = f"It has: {', '.join(source.arn for source in known)}." if known else "It has none."
         raise SourceInUse(f'{dlq.name} has no source "{text}". {there_are}')
     return found[0]

@@ -37,7 +37,7 @@ SELECT id FROM (
 """
 
 # One batch of a run at a time, so that no batch overtakes an earlier one.
-_TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
+_TURN = "SELECT pg_try_advisory_xact_lock(1381126742, %(run)b::int) AS mine"
 
 # A transaction that pauses or aborts the run waits for the batch. A release of parked letters does not wait, because it
 # locks lanes first.

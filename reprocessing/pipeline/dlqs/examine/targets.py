@@ -31,6 +31,7 @@ _PLURAL = {
     TargetKind.TOPIC: "topics",
     TargetKind.BUS: "buses",
 }
+_KINDS = "Targets are queues, functions, topics, buses and HTTP endpoints."
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 #: By the field of a target's row: the option of add_target that sets it, and the kinds of targets that accept it.
 _FOR = {
@@ -113,6 +114,8 @@ def queue_target(text: str) -> Target:
     if arn is None and "://" not in text:
         raise InvalidTarget(unknown_target(text, _names()))
     if arn is not None and arn.named is not ResourceKind.QUEUE:
+        if kind_of(arn.named) is None:
+            raise InvalidTarget(f"{text} is {arn.named.value}, and no target by itself. {_KINDS}")
         raise InvalidTarget(
             f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text} --confirm"
         )
@@ -144,7 +147,7 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
         return _queue(describe_queue(locate(arn.text, role)))
     kind = kind_of(arn.named)
     if kind is None:
-        cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
+        cure = _KINDS
         if arn.named is ResourceKind.SUBSCRIPTION:
             cure = "Name it as the source of its DLQ: manage.py add_dlq NAME --source ARN --confirm"
         raise InvalidTarget(f"{text} is {arn.named.value}, and no target by itself. {cure}")
