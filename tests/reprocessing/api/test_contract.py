@@ -21,7 +21,7 @@ from tests.reprocessing.api.servers import serving
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(0)]
 
-SECONDS: Final = int(os.environ.get("API_SOAK_SECONDS", "45"))
+SECONDS: Final = int(os.environ.get("API_SOAK_SECONDS", "20"))
 SEED: Final = int(os.environ.get("API_SOAK_SEED", "1"))
 #: Not of a contract: a valid request may be refused by the state of things (409), or by rules that no schema can say.
 NOT_ASKED: Final = ("positive_data_acceptance", "ensure_resource_availability", "use_after_free")
