@@ -46,7 +46,7 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The received messages. `kept`: how many could not be made visible again before their visibility timeout ends."""
+    """The received messages. `kept`: how many of them stay hidden until their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int

@@ -70,7 +70,8 @@ def _starts(run: Run) -> tuple[str, ...]:
             f"circuit breakers allow.{limits}"
         )
     if left:
-        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
+        those = f"{left:,} message{'' if left == 1 else 's'}"
+        said.append(f"{those} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
     if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
         said.append(f"The body of {len(gone):,} is in a deleted S3 object, so the consumer will fail: {ids}")

@@ -384,7 +384,7 @@ def test_a_program_reads_each_difference(ask_json: AskJson, make_queue: MakeQueu
 
 def test_steps_are_told_one_by_one(name: str) -> None:
     steps = list(steps_of(queue_family(WantedQueue(name=name, dlq=f"{name}-dlq"))))
-    assert [(one.name, [type(each) for each in one.done]) for one in steps] == [
+    assert [(one.name, [type(each) for each in one.differences]) for one in steps] == [
         (f"{name}-dlq", [QueueMissing]),
         (name, [QueueMissing]),
         (name, [AttributeDiffers]),
