@@ -27,7 +27,7 @@ from reprocessing.store.safety import circuit_breakers, failing_targets, redrive
 logger = logging.getLogger(__name__)
 
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
-_GROUP = 500
+_GROUP = 500  #: most copies or notices in one batch
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
 #: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
 #: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.

@@ -38,8 +38,8 @@ __all__ = ["RoutedLanes", "RuleBook", "refresh_rules", "route_heads", "wake_stop
 
 logger = logging.getLogger(__name__)
 
-ERRED = "erred"
-_LONGEST_WHY = 500
+ERRED = "erred"  #: the decision about a letter on which a rule fails
+_LONGEST_WHY = 500  #: most characters of a stored reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def replay_run(
 
 
 class _RepeatedWork(threading.Thread):
-    """A thread that repeats work (`_Checks`, `_Watch`) during a replay, until the replay ends."""
+    """A thread that repeats the work of a subclass (`_Checks`, `_Watch`) until the replay ends."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")

@@ -45,12 +45,15 @@ _WHY: Final = {
     "retention": "The time at which SQS deletes copies is computed from the old value.",
     "visibility": "Waits of key queues are computed from the old value.",
 }
+#: The words for a field in a finding, if they differ from the name of the field.
 _NAMES: Final = {
     "window": "window (in seconds) of",
     "watched_by": "watched DLQ behind",
     "size_limit": "largest message of",
 }
+#: Fields whose outdated value is an error. For other fields, it is a warning.
 _ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
+#: Fields whose differences this check does not report.
 _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 

@@ -246,7 +246,7 @@ def test_two_at_once_make_the_same_and_lose_nobodys_dlq(shelf: Shelf, name: str)
 @pytest.mark.parametrize(
     ("status", "code", "told"),
     [
-        (400, "QueueNameExists", "somebody made it meanwhile, with other settings. Run this again"),
+        (400, "QueueNameExists", "somebody created it meanwhile, with other settings. Run this again"),
         (403, "AccessDenied", "Allow sqs:CreateQueue on it"),
     ],
 )
