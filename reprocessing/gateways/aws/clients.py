@@ -23,10 +23,10 @@ from reprocessing.gateways.aws.throttling import count_throttling
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-CONNECT_SECONDS: Final = 3.0
+CONNECT_SECONDS: Final = 3.0  #: longest wait for a connection
 READ_SECONDS: Final = 10.0  #: longest wait for an answer, in addition to the wait of a long poll
 ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS; short, because a task waits for it
-_POOL: Final = 50
+_POOL: Final = 50  #: most open connections of a client
 
 
 class AwsClient(Protocol):

@@ -20,7 +20,7 @@ from reprocessing.domain.errors import QueueUnreachable
 _LONGEST_REASON: Final = 300
 #: Beginning of botocore's ValueError about an endpoint. The rest of its text may contain a password.
 _INVALID_ENDPOINT: Final = "Invalid endpoint"
-#: Services whose variable AWS_ENDPOINT_URL_<NAME> has another name than boto3 uses: boto3's name, and that other name.
+#: The NAME in AWS_ENDPOINT_URL_<NAME>, by boto3's name of the service, if the two names differ.
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 

@@ -30,7 +30,7 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 from reprocessing.gateways.aws.throttling import THROTTLED, without_sqs_prefix
 
-#: Error codes of SQS, SNS and EventBridge for an invalid entry. AWS may refuse the whole batch with such a code.
+#: Error codes of SQS, SNS and EventBridge for an invalid entry of a batch. AWS may refuse the whole batch for it.
 _OF_AN_ENTRY: Final = frozenset({
     "BatchRequestTooLong", "InvalidArgument", "InvalidAttributeName", "InvalidAttributeValue",
     "InvalidMessageContents", "InvalidParameter", "InvalidParameterCombination", "InvalidParameterValue",

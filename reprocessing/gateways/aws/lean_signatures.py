@@ -26,7 +26,7 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """Sign the requests of one client: all have the same URL path, region and service.
+    """Signs the requests of one client: all have the same URL path, region and service.
 
     `path`: the URL's path, without characters that need quoting.
     """

@@ -42,11 +42,11 @@ def without_sqs_prefix(code: str) -> str:
 def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of boto3's clients
     """Count the throttled requests of this boto3 client from now on, under the name `service`."""
 
-    def hear(*, parsed: dict[str, Any], **_: object) -> None:
+    def count_if_throttled(*, parsed: dict[str, Any], **_: object) -> None:
         if without_sqs_prefix(str(parsed.get("Error", {}).get("Code", ""))) in THROTTLED:
             _count.note(service)
 
-    made.meta.events.register("after-call", hear)
+    made.meta.events.register("after-call", count_if_throttled)
 
 
 def take_throttle_counts() -> Counter[str]:

@@ -20,7 +20,7 @@ _MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
 
 @dataclass(frozen=True, slots=True)
 class MetricValue:
-    """One value of a CloudWatch metric. `dimensions` are pairs of name and value."""
+    """One value of a CloudWatch metric. `dimensions`: pairs (name, value)."""
 
     name: str
     dimensions: tuple[tuple[str, str], ...]

@@ -30,11 +30,11 @@ from reprocessing.gateways.aws.throttling import THROTTLED
 LIMIT: Final = 200  #: invocations open at a time
 SLACK: Final = 1.0  #: seconds that an answer may take beyond the invocation's timeout, for the network
 _SERVICE: Final = "Lambda"
-#: Seconds to wait after throttling if there is no Retry-After header, and the most seconds of Retry-After.
+#: Seconds to wait after throttling if Lambda sends no Retry-After header, and most seconds to wait if it does.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
 _MOST_OF_AN_ERROR: Final = 65_536  #: max bytes of an answer that are searched for the error's name
-_PIECE: Final = 65_536
+_PIECE: Final = 65_536  #: bytes of an answer that are read at once
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
 _SERVER_FAULT: Final = 500
 

@@ -1,4 +1,4 @@
-"""Read the body of a message from S3. At most a given number of bytes is read, and nothing is stored."""
+"""Read the body of a message from S3, if it is not larger than the caller allows. Nothing is stored."""
 
 from __future__ import annotations
 

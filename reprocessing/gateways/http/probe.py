@@ -26,7 +26,7 @@ from reprocessing.gateways.http.network import REAL_NETWORK, Network, allowed_ad
 TIMEOUT: Final = 2.0  #: seconds for the whole check: DNS, connection, TLS, request and answer
 LARGEST: Final = 65_536  #: most bytes of an answer, with its headers
 _AGENT: Final = "redrive-health-check"
-_PIECE: Final = 16_384
+_PIECE: Final = 16_384  #: bytes of an answer that are read at once
 
 
 class _TooLate(OSError):
@@ -150,7 +150,7 @@ def _health_of_status(status: int, expected: int | None) -> HealthResult:
 
 
 def _in_words(error: Exception, timeout: float) -> str:
-    """Return what went wrong, in words for people, without content of the answer."""
+    """Return an error in words for people, without content of the answer."""
     match error:
         case _TooLate() | TimeoutError():
             return f"it had not answered within {timeout:g} s"

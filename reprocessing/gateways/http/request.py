@@ -229,7 +229,7 @@ def _line(header: tuple[str, str]) -> bytes:
 
 
 def _in_words(error: int, too_late: str) -> str:
-    """Return what went wrong, in words for people.
+    """Return libcurl's error in words for people. `too_late`: the words for a timeout.
 
     libcurl's own messages are not used: they may contain private data.
     """

@@ -1,4 +1,4 @@
-"""Store in Redis how many of beat's ticks each database has counted. A restored database has counted fewer ticks.
+"""Store in Redis how many ticks of beat each database has counted. After a restore, a database has counted fewer.
 
 Redis can prove that a database was restored from a backup. Redis cannot prove that a database was not
 restored, because Redis may have lost the tick count.

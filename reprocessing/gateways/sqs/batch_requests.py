@@ -33,7 +33,11 @@ class BatchSender(Generic[Packed]):
 
 
 def send_chains(
-    chains: Sequence[Sequence[list[Packed]]], way: BatchSender[Packed], *, may_start: Callable[[], bool], threads: int
+    chains: Sequence[Sequence[list[Packed]]],
+    sender: BatchSender[Packed],
+    *,
+    may_start: Callable[[], bool],
+    threads: int,
 ) -> Outcomes:
     """Send chains of batches, and return the outcomes by attempt id.
 
@@ -41,14 +45,14 @@ def send_chains(
 
     Args:
         chains: the result of `batches.batch_chains`.
-        way: how batches are sent.
+        sender: how batches are sent.
         may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
         threads: the most requests at a time.
     """
     outcomes: Outcomes = {}
 
     def run_chain(chain: Iterable[list[Packed]]) -> Outcomes:
-        return _ChainSender(way, may_start).make(chain)
+        return _ChainSender(sender, may_start).make(chain)
 
     for some in run_in_parallel(run_chain, chains, threads):
         outcomes |= some
@@ -58,8 +62,8 @@ def send_chains(
 class _ChainSender(Generic[Packed]):
     """Sends the batches of one chain, one after another."""
 
-    def __init__(self, way: BatchSender[Packed], may_start: Callable[[], bool]) -> None:
-        self._way = way
+    def __init__(self, sender: BatchSender[Packed], may_start: Callable[[], bool]) -> None:
+        self._sender = sender
         self._may_start = may_start
         self._stopped: set[str | None] = set()
         self._outcomes: Outcomes = {}
@@ -77,13 +81,13 @@ class _ChainSender(Generic[Packed]):
             self._record(load, [NotSent("no time was left to begin its request")] * len(load))
             return
         try:
-            outcomes = self._way.ask(load)
+            outcomes = self._sender.ask(load)
         except Exception as error:  # noqa: BLE001  the outcomes of other requests must not be lost
             if is_of_an_entry(error) and len(load) > 1:
                 self._deliver(load[: len(load) // 2])
                 self._deliver(load[len(load) // 2 :])
             else:
-                self._record(load, [outcome_of(error, self._way.service)] * len(load))
+                self._record(load, [outcome_of(error, self._sender.service)] * len(load))
         else:
             self._record(load, outcomes)
 
@@ -101,5 +105,5 @@ class _ChainSender(Generic[Packed]):
     def _record(self, load: list[Packed], outcomes: Sequence[Outcome]) -> None:
         for letter, outcome in zip(load, outcomes, strict=True):
             self._outcomes[letter.attempt] = outcome
-            if self._way.fifo and not isinstance(outcome, Taken):
+            if self._sender.fifo and not isinstance(outcome, Taken):
                 self._stopped.add(letter.group)

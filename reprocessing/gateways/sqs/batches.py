@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Most bytes of one request, and of one message, with attributes: 1 MiB.
 LARGEST: Final = 1_048_576
-_MOST_ENTRIES: Final = 10
+_MOST_ENTRIES: Final = 10  #: most messages in one request
 
 
 class Item(Protocol):

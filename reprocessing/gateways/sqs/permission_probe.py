@@ -28,6 +28,7 @@ PROBES: Final[Mapping[str, Call]] = {
     "sqs:ChangeMessageVisibility": lambda sqs, url: sqs.change_message_visibility_batch(QueueUrl=url, Entries=[]),
     "sqs:SendMessage": lambda sqs, url: sqs.send_message_batch(QueueUrl=url, Entries=[]),
 }
+#: Permissions that receiving from a queue needs, and permissions that sending to a queue needs.
 TAKING: Final = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 SENDING: Final = ("sqs:SendMessage",)
 

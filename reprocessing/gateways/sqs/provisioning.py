@@ -34,8 +34,8 @@ _SLOW: Final = "A change takes up to 60 s in SQS."
 #: Why a queue could not be created, by SQS's error code.
 _NOT_MADE: Final = {
     "QueueDeletedRecently": "a queue of this name was deleted less than 60 s ago. Run this again in a minute",
-    "QueueAlreadyExists": "somebody made it meanwhile, with other settings. Run this again: it shows what differs",
-    "QueueNameExists": "somebody made it meanwhile, with other settings. Run this again: it shows what differs",
+    "QueueAlreadyExists": "somebody created it meanwhile, with other settings. Run this again: it shows what differs",
+    "QueueNameExists": "somebody created it meanwhile, with other settings. Run this again: it shows what differs",
 }
 
 
@@ -84,13 +84,13 @@ def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -
         )
     except (BotoCoreError, ClientError) as error:
         if why := _NOT_MADE.get(_code(error)):
-            raise QueueUnreachable(f"{name}: it was not made: {why}.") from error
+            raise QueueUnreachable(f"{name}: it was not created: {why}.") from error
         raise out_of_reach(name, "CreateQueue", error) from error
     account = QueueAddress(made["QueueUrl"], place.region).account
     if place.account and account != place.account:
         raise QueueUnreachable(
-            f"{name}: it was made as {made['QueueUrl']}, but its configured URL names account {place.account}. Use "
-            "credentials of that account, or correct the URL; what was made by mistake is yours to delete."
+            f"{name}: it was created as {made['QueueUrl']}, but its configured URL names account {place.account}. Use "
+            "credentials of that account, or correct the URL. Delete the queue that was created by mistake."
         )
 
 

@@ -64,7 +64,7 @@ def done(step: Step) -> str:
     """Return a line about a queue that was created, or an attribute that was changed."""
     return f"{step.name}: " + "; ".join(
         "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
-        for one in step.done
+        for one in step.differences
     )
 
 

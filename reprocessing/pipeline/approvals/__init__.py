@@ -1,1 +1,1 @@
-"""Request, approve, decline and execute deeds (actions of a person) that need a second person."""
+"""Request, approve, decline and execute actions that need the approval of a second person."""

@@ -1,7 +1,7 @@
-"""Approve or decline a requested deed, or do the deed without a second person.
+"""Approve or decline a requested action (`Deed`), or execute the action without a second person.
 
-An approved deed is done at once, and only once. If the messages, rules or settings of the deed have changed since the
-request, the request becomes void, and nothing is done.
+An approved action is executed at once, and only once. If the messages, rules or settings that it would change have
+changed since the request, the request becomes void, and nothing is done.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXPIRED = "Nobody approved it in time."
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The deed was done, or its request was declined. `summary`: a sentence for people that says which."""
+    """The requested action was executed, or its request was declined. `summary`: says which, for people."""
 
     summary: str
 
@@ -50,10 +50,10 @@ Decision = Done | NotDone
 
 
 def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Approve a request as the second person (`by`), and do its deed. The audit log then names both people.
+    """Approve the request with this id as the second person (`by`), and execute its action; the audit log names both.
 
-    The caller must have checked that this person may do the deed: they have `Deed.kind.permissions`, and see all DLQs
-    of the deed.
+    The caller must have checked that the second person may execute the action: they have `Deed.kind.permissions`, and
+    see all DLQs of the action.
     """
 
     def may(row: Approval) -> str:
@@ -65,7 +65,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Do a requested deed without a second person (break-glass); the audit log and a notification say so.
+    """Execute a requested action without a second person (break-glass); the audit log and a notification say so.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.
@@ -74,7 +74,7 @@ def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def decline(approval: int, *, by: str, reason: str) -> Decision:
-    """Decline a request, so that its deed is not done. The person who made the request may decline it, too.
+    """Decline a request, so that its action is not executed. The person who made the request may decline it, too.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.
@@ -97,7 +97,7 @@ def end_expired() -> int:
 
 
 def changed_since(row: Approval) -> str:
-    """Return, as text for people, what has changed since a request and makes it void; empty: nothing."""
+    """Return, as text for people, which change since a request makes the request void; empty: nothing has changed."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:
@@ -148,7 +148,7 @@ def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
 
 
 def _lock(deed: Deed) -> None:
-    """Lock the rules or letters that the deed is about, in the order in which all other transactions lock them."""
+    """Lock the rules or letters that the action is about, in the order in which all other transactions lock them."""
     if deed.kind.is_about_rules:
         rules.lock()
     if deed.letters:
@@ -172,7 +172,7 @@ def _difference(row: Approval, deed: Deed) -> str:
 
 
 def _void(approval: int, why: str) -> NotDone:
-    """End a request as void: the execution of its deed failed (`why`), and the deed's changes were rolled back."""
+    """End a request as void: its action failed (`why`), and the changes of the action were rolled back."""
     row = requests.lock(approval)
     if (closed := _why_closed(row)) or row is None:
         return NotDone(closed)

@@ -1,4 +1,4 @@
-"""Execute an approved deed, exactly as it was stored, in the transaction that approves it."""
+"""Execute an approved action (`Deed`) exactly as it was stored, in the transaction that stores the approval."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ from reprocessing.store.runs import leftover_lanes, run_transitions
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An approved deed that is to be executed.
+    """An approved action that is to be executed.
 
     Attributes:
-        by: the names of both people, as the audit log shows them.
-        reason: the reason that the person gave who requested the deed.
-        asked_at: when the deed was requested; a bulk action leaves out messages that changed later.
-        plan: the plan that `prepare` returned.
+        approval: the id of the request.
+        deed: the action.
+        by: who acts, as the audit log shows it: both people, or one person without approval.
+        reason: why the action was requested.
+        asked_at: when the action was requested; a bulk action leaves out messages that changed later.
+        plan: the plan that `prepare` returned; None: the action applies no configuration file.
     """
 
     approval: int
@@ -49,15 +51,15 @@ class Order:
 
     @property
     def signed(self) -> dict[str, Any]:
-        """Return the keyword arguments `by`, `reason` and `approval` of the function that does the deed."""
+        """Return the keyword arguments `by`, `reason` and `approval` of the function that executes the action."""
         return {"by": self.by, "reason": self.reason, "approval": self.approval}
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """The deed was done. `summary`: a sentence for people that says what was done.
+    """The action was executed. `summary`: a sentence for people that says what was done.
 
-    `after_commit`: call it after the commit.
+    `after_commit`: a function that the caller must call after the commit.
     """
 
     summary: str
@@ -65,11 +67,11 @@ class Performed:
 
 
 def prepare(deed: Deed, conf: Conf) -> Plan | None:
-    """Prepare the execution of a deed, before its transaction, since AWS may be called.
+    """Do what an action needs before its transaction, because AWS may be called; return the plan of its file, or None.
 
-    If the deed applies a configuration file, return the plan of the file. If the deed starts a run, ask AWS whether its
-    own redrive moved messages, and give the run the unfinished letters of ended runs. If the deed would then act on
-    other letters, its request becomes void.
+    An action that applies a configuration file needs a plan of the file. Before a run is started, resumed or reopened,
+    AWS is asked whether its own redrive moved messages. A run that is started also gets the unfinished letters of ended
+    runs. If the run then has other letters than at the request, the request becomes void.
     """
     if deed.kind is DeedKind.APPLY_CONFIGURATION:
         return frozen_plan.plan_again(deed, conf)
@@ -93,11 +95,11 @@ def _prepare_run(deed: Deed) -> None:
 
 
 def perform(order: Order, conf: Conf) -> Performed:
-    """Execute the deed of an order in the caller's transaction; return what was done.
+    """Execute the action of an order in the caller's transaction; return what was done.
 
     Raises:
-        ApprovalRefused: the deed is not possible any more; the error's text says why. The caller must roll back.
-        RedriveError: the operation that does the deed refused it. The caller must roll back.
+        ApprovalRefused: the action is not possible any more; the error's text says why. The caller must roll back.
+        RedriveError: the service refused the action. The caller must roll back.
     """
     match order.deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:

@@ -1,4 +1,4 @@
-"""Describe a deed for the person who is asked to approve it. No message data is shown."""
+"""Describe an action (`Deed`) for the person who is asked to approve it. No message data is shown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from reprocessing.store.approvals.frozen import Frozen
 
 
 def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
-    """Return pairs of label and text that say what a deed does, and to which messages, rules or settings.
+    """Return pairs (label, text) that say what an action does, and to which messages, rules or settings.
 
-    `found`: what the deed would act on now.
+    `found`: the messages, rules or settings on which the action would act now.
     """
     names = dict(DeadLetterQueue.objects.filter(pk__in=found.dlqs).values_list("pk", "name"))
     told = [("Dead-letter queue", ", ".join(sorted(names.values())) or "all")]

@@ -1,4 +1,4 @@
-"""Request the approval of a second person for a deed that one person may not do alone."""
+"""Request the approval of a second person for an action (`Deed`) that one person may not execute alone."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request to approve a deed, and notify people; return the request.
+    """Store a request to approve an action, and notify people; return the request.
 
-    The messages, rules or settings that the deed would change are stored, too: if they change, the request is void.
-    `needed`: the error with which the deed was refused. `lasts`: how long the request can be approved.
+    A digest of the messages, rules or settings that the action would change is stored, too. If they change, the
+    request becomes void.
+    `needed`: the error that refused the action, and that contains it. `lasts`: how long the request can be approved.
 
     Raises:
         ApprovalRefused: the person or the reason is missing, or the message to edit is no longer parked.
@@ -54,7 +55,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
 
 
 def _require_parked(deed: Deed) -> None:
-    """Lock the letter to edit. Raises ApprovalRefused if it is not parked any more, such as after an erasure."""
+    """Lock the letter that the action edits. Raise ApprovalRefused if the letter is not parked any more."""
     for letter in decisions.lock_letters(deed.letters, need_lane=False):
         if letter.refusal:
             raise ApprovalRefused(f"{deed.title}: nothing was requested, because {letter.refusal}.")

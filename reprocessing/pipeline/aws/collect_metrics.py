@@ -112,7 +112,7 @@ def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample
 
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
-    """Yield samples: the age of each DLQ's oldest unfinished letter, and the seconds until SQS drops the first copy."""
+    """Yield samples of each DLQ: the age of its oldest unfinished letter, and the seconds until SQS deletes a copy."""
     now = lanes.database_now()
     oldest: dict[int, float] = {}
     for letter in dlq_status.oldest_letters():

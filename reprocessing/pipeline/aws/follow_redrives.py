@@ -1,7 +1,7 @@
 """Follow AWS's own redrives: ask AWS which redrives it runs, and update or end the hand-overs of DLQs to AWS.
 
-While a hand-over is stored in a DLQ's row, this service does not use the DLQ. The hand-over is read before AWS's list
-of redrives, because the list shows nothing of a later hand-over.
+A hand-over, stored in a DLQ's row, says that AWS's redrive may move the DLQ's messages. Until it ends, this service
+does not use the DLQ. It is read before AWS's list of redrives, because the list shows nothing of a later hand-over.
 """
 
 from __future__ import annotations
@@ -170,9 +170,9 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Update all recorded redrives by AWS's lists, and record redrives that somebody else began.
+    """Update all recorded redrives from AWS's lists, and record redrives that somebody began outside of this service.
 
-    Redrives that somebody else began are looked for only in DLQs with letters to send and visible copies.
+    The latter are searched only in DLQs that have letters to send and visible copies.
     """
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)

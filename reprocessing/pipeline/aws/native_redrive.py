@@ -1,6 +1,6 @@
 """Hand a DLQ over to AWS's own redrive, and cancel the redrive.
 
-A hand-over is stored in the DLQ's row: while it is there, this service does not use the DLQ. The hand-over is committed
+A hand-over is stored in the DLQ's row: until it ends, this service does not use the DLQ. The hand-over is committed
 before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
 answer is lost, only AWS's list of redrives ends the hand-over (`follow_redrives`).
 """

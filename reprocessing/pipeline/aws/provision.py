@@ -26,7 +26,10 @@ _REST: Final = 1.0  #: seconds between rounds. AWS: "you must wait at least one 
 
 @dataclass(frozen=True, slots=True)
 class QueueComparison:
-    """A queue as it is wanted, as it exists (None: it does not exist), and the differences."""
+    """A queue as it is wanted, as it exists in SQS (`address`, `found`; None: it does not), and the differences.
+
+    `place`: the region, role and account of the queue.
+    """
 
     place: QueueLocation
     wanted: WantedQueue
@@ -41,16 +44,16 @@ class QueueComparison:
 
     @property
     def is_contradicted(self) -> bool:
-        """Return whether a difference needs a decision of a person, so that nothing is changed."""
+        """Return whether the service must not correct a difference: a person must decide, so nothing is changed."""
         return any(isinstance(difference, AttributeContradicts) for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change to one queue. `name`: the queue's name. `done`: the differences that the change removed."""
+    """One step: it creates or changes one queue. `name`: the queue's name. `differences`: what the step corrects."""
 
     name: str
-    done: tuple[QueueMissing | AttributeDiffers, ...]
+    differences: tuple[QueueMissing | AttributeDiffers, ...]
 
 
 def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[QueueComparison]:
@@ -122,11 +125,13 @@ def _order(difference: QueueMissing | AttributeDiffers) -> int:
 
 
 def _do(step: Step, seen: QueueComparison) -> None:
-    for difference in step.done:
+    for difference in step.differences:
         if isinstance(difference, QueueMissing):
             make_queue(seen.place, seen.wanted.name, difference.attributes)
     changes = {
-        difference.attribute: difference.wanted for difference in step.done if isinstance(difference, AttributeDiffers)
+        difference.attribute: difference.wanted
+        for difference in step.differences
+        if isinstance(difference, AttributeDiffers)
     }
     if changes and seen.address is not None:
         change_attributes(seen.address, changes)

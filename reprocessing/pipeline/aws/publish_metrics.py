@@ -41,7 +41,9 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
     names = collect_metrics.dlq_and_target_names()
     known = [(total, sample) for total in owed if (sample := collect_metrics.sample_of(total, *names)) is not None]
     grown = known if goes_on else []
-    values = [_value(sample) for _, sample in grown] + [_value(gauge) for gauge in samples if _is_told(gauge)]
+    values = [_value(sample) for _, sample in grown] + [
+        _value(gauge) for gauge in samples if _is_published_gauge(gauge)
+    ]
     try:
         taken = put_metrics(region, namespace, values, now=now)
     except CloudWatchUnreachable as error:
@@ -60,7 +62,7 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
     return taken
 
 
-def _is_told(sample: Sample) -> bool:
+def _is_published_gauge(sample: Sample) -> bool:
     """Return whether the sample is of a gauge that has a name in CloudWatch.
 
     Return False for an infinite value, which CloudWatch does not accept.

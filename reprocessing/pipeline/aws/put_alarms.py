@@ -17,7 +17,7 @@ from reprocessing.store.targets import targets
 
 @dataclass(frozen=True, slots=True)
 class AlarmComparison:
-    """A wanted alarm, its region, and its differences from the existing alarm."""
+    """A wanted alarm, its region, and how the existing alarm differs; no differences: nothing is to be changed."""
 
     region: str
     wanted: Alarm

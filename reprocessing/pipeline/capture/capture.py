@@ -72,7 +72,8 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     A copy is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
     messages of the DLQ. `alone` is called at the beginning, and when the DLQ has run dry. Only if both calls return
     True, a message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called
-    after each poll, with the counts so far. `receivers`: number of threads that receive.
+    after each poll, with the counts so far. `receivers`: number of threads that receive. `dice`:
+    returns random numbers for backoffs.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not stored become visible again.

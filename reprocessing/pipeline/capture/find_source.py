@@ -13,6 +13,7 @@ from reprocessing.domain.targets.target_kind import QUEUE_KINDS, TargetKind
 from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.store.ordering.placement import LetterWithoutSource, UnplacedLetter
 
+#: The SQS system attribute that names the source queue of a message in a DLQ.
 _DIED_IN = "DeadLetterQueueSourceArn"
 
 

@@ -24,7 +24,7 @@ from reprocessing.store.capture import capture_lease
 
 VISIBILITY = 30  # visibility timeout (s) of received messages; if this process dies, they are visible again after it
 WAIT = 1  # seconds of a long poll; a long poll of any length asks all of SQS's servers, a short poll does not
-_A_RECEIVE = 10
+_A_RECEIVE = 10  # most messages that SQS returns to one receive request
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The received messages. `kept`: how many could not be made visible again before their visibility timeout ends."""
+    """The received messages. `kept`: how many of them stay hidden until their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int

@@ -18,7 +18,7 @@ EMPTY_POLLS = 3
 #: If no poll is full for this many polls of each receiver, or this many seconds, SQS is asked for its message count.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for the count of visible messages
-_FULL = 10
+_FULL = 10  # messages in a full poll: SQS returns no more to one receive request
 _AHEAD = 30  # most polls whose messages wait to be stored
 _PATIENCE = 0.1  # seconds between two checks whether receiving must stop
 

@@ -82,6 +82,8 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
 def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: int) -> Callable[[], None]:
     """Write an approved plan in the caller's transaction; return a function to call after the commit.
 
+    `deed`: the approved action.
+
     Raises:
         ConfigurationRefused: PostgreSQL refuses a value, or somebody has just added an object that the plan adds, too.
         ApprovalRefused: the plan is not the approved plan, because the queues or the stored settings changed.

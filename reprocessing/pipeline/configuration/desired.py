@@ -86,7 +86,7 @@ def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tell
 
 
 def _target_of(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of a source's target; `ITSELF`: the source must be examined first, such as a new subscription."""
+    """Return the ARN of a source's target; `ITSELF`: AWS must be asked for it, such as for a new subscription."""
     if to != ITSELF:
         return to
     arn = read(source)

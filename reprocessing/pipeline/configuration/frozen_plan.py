@@ -1,4 +1,4 @@
-"""Store a plan as one deed, which a second person approves as a whole, and make the plan again when it is approved."""
+"""Store the plan of a configuration file as one action (`Deed`), which a second person approves as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TITLE: Final = "Apply a configuration file"
 
 
 def deed_of(plan: Plan, source: str) -> Deed:
-    """Return the deed that applies exactly this plan. `source`: the file's version, such as a commit; may be empty."""
+    """Return the action that applies this plan. `source`: the version of the configuration file; may be empty."""
     said = {
         # A list, because JSON objects in PostgreSQL do not keep the order of the file.
         "given": [[kind.value, [[*item] for item in names.items()]] for kind, names in plan.given.items()],
@@ -30,18 +30,18 @@ def deed_of(plan: Plan, source: str) -> Deed:
 
 
 def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Make the plan of the deed's file again, with the present settings and queues; return the plan."""
+    """Plan a configuration file again, by the current settings and queues. `deed`: the action that applies the file."""
     given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
     return make_plan(given, conf, prune=deed.arguments["prune"])
 
 
 def source_of(deed: Deed) -> str:
-    """Return the version of the deed's file, such as a commit (`apply_config --source`); empty: none was given."""
+    """Return the version of the configuration file that an action applies (`apply_config --source`); may be empty."""
     return str(deed.arguments["source"])
 
 
 def preview(deed: Deed) -> Iterator[tuple[str, str]]:
-    """Yield what the approver sees: the changed objects, each with its settings before and after."""
+    """Yield pairs (label, text) for the approver: each changed object, with its settings before and after."""
     if source := source_of(deed):
         yield "Source", source
     yield from ((label, words) for label, words in deed.arguments["changes"])
@@ -64,7 +64,7 @@ def _setting(action: Action, setting: FieldChange) -> str:
 
 
 def _digest(plan: Plan) -> str:
-    """Return a digest of the values that the examinations of queues found, and that the apply would write."""
+    """Return a digest of the values that were read from the queues, and that an apply of the plan would write."""
     found: dict[str, Any] = {
         name: [one.proposal.dlq, one.proposal.ways, one.proposal.targets, one.proposal.default_source]
         for name, one in plan.examined.dlqs.items()

@@ -26,11 +26,11 @@ def count_tick(marks: TickWatermark) -> bool:
 
     False: PostgreSQL was restored from a backup. Then the hold has begun: all sends are stopped.
     """
-    stand = restore_detection.count_tick()
-    known = marks.raised(str(stand.database), stand.ticks)
-    if known == stand.ticks:  # only a restored database reaches the same number a second time
-        return _hold(known, stand.ticks - 1, alone=True)
-    return _is_abreast(known, stand.ticks)
+    stored = restore_detection.count_tick()
+    known = marks.raised(str(stored.database), stored.ticks)
+    if known == stored.ticks:  # only a restored database reaches the same number a second time
+        return _hold(known, stored.ticks - 1, alone=True)
+    return _is_current(known, stored.ticks)
 
 
 def is_database_current(marks: TickWatermark) -> bool:
@@ -38,8 +38,8 @@ def is_database_current(marks: TickWatermark) -> bool:
 
     Call this function before sends. A call counts no tick, and costs one call to Redis.
     """
-    stand = restore_detection.read_ticks()
-    return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
+    stored = restore_detection.read_ticks()
+    return stored is None or _is_current(marks.known(str(stored.database)), stored.ticks)
 
 
 def is_behind(marks: TickWatermark) -> bool:
@@ -50,8 +50,8 @@ def is_behind(marks: TickWatermark) -> bool:
 
 
 def _known(marks: TickWatermark) -> int | None:
-    stand = restore_detection.read_ticks()
-    return marks.known(str(stand.database)) if stand else None
+    stored = restore_detection.read_ticks()
+    return marks.known(str(stored.database)) if stored else None
 
 
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
@@ -71,7 +71,7 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
     return rows.in_transaction(work)
 
 
-def _is_abreast(known: int | None, ticks: int) -> bool:
+def _is_current(known: int | None, ticks: int) -> bool:
     """Return whether PostgreSQL's count of ticks is not below the count in Redis. If it is below, begin the hold."""
     if known is None or known <= ticks:
         return True

@@ -13,6 +13,7 @@ from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
 from reprocessing.store.runs import run_minutes
 
+#: Most rows that one call deletes: letters and similar rows; reports; failure groups, bulk actions and incidents.
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 

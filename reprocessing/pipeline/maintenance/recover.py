@@ -27,13 +27,13 @@ from reprocessing.store.safety import circuit_breakers, failing_targets, redrive
 logger = logging.getLogger(__name__)
 
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
-_GROUP = 500
+_GROUP = 500  #: most copies or notices in one batch
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
 #: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
 #: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
-_NEWS_FOR = 10.0  #: notices to the parking queue are sent only for this many seconds after they were read
+_NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this many seconds after it read them
 
 
 def sweep_all(*, conf: Conf) -> None:
@@ -81,7 +81,7 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """Delete copies of finished or expiring letters of a DLQ, and hide the other copies longer.
 
-    Also let lanes continue that nothing holds any more, and send messages about parked letters to the parking queue.
+    Also let lanes continue that nothing holds any more, and send notices about parked letters to the parking queue.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
@@ -90,7 +90,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
             break
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
-    while dlq.parking_url and _tell(dlq):
+    while dlq.parking_url and _send_notices(dlq):
         pass
 
 
@@ -107,8 +107,8 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
             return
 
 
-def _tell(dlq: DeadLetterQueue) -> bool:
-    """Tell the parking queue which letters were parked, and which left the parking lot; send one batch of notices.
+def _send_notices(dlq: DeadLetterQueue) -> bool:
+    """Send one batch of notices to the parking queue: which letters were parked, and which left the parking lot.
 
     Return whether notices may be left. Nothing is sent if sends are stopped. A worker that freezes for 10 s after
     reading the notices sends none: another worker may have sent them meanwhile.

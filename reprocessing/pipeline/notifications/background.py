@@ -47,7 +47,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """Forget the thread in a forked child process: a fork copies only the thread that called it."""
+    """Forget the thread in a forked child process: of the parent's threads, only the one that forked is copied."""
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
 

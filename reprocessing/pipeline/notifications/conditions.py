@@ -28,7 +28,9 @@ from reprocessing.store.notifications.parked_messages import ParkedMessages, par
 from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
 from reprocessing.store.outcomes import pending_outcomes
 
+#: An incident: the kind of its event, and its subject (such as a DLQ).
 Place = tuple[EventKind, str]
+#: The open incidents.
 Open = Collection[Place]
 
 _POLLED: Final = (

@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox, then send each destination one text with all its pending notifications."""
+"""Write due notifications to the outbox, and send each destination one text with all its pending notifications."""
 
 from __future__ import annotations
 

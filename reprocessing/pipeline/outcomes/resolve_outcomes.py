@@ -29,7 +29,7 @@ from reprocessing.store.replay.settlement import Deletable, presume_delivered
 
 logger = logging.getLogger(__name__)
 
-_GROUP = 500
+_GROUP = 500  #: most attempts in one transaction
 #: Most targets that are checked at the same time, and seconds after which no further target is checked. The limit is
 #: needed because no letter is presumed delivered while a check waits for an unreachable region.
 _THREADS: Final = 32

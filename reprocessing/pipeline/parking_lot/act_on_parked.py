@@ -25,7 +25,7 @@ from reprocessing.store.parking_lot import assignment, decisions, restore_discar
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
 
-#: The kind and title of the deed, for each decision that may need a second person. Other decisions need none.
+#: The kind and title of the `Deed`, for each decision that may need a second person. Other decisions need none.
 _DEEDS: Final = {
     AuditAct.RELEASED: (DeedKind.RELEASE, "Release parked messages"),
     AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
@@ -167,7 +167,7 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
 
     def decide() -> Reviewed:
         if releases:
-            _name(letters)
+            _set_sources(letters)
             _place(letters)
         asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target)
         able = [letter for letter in asked if not letter.refusal]
@@ -197,9 +197,9 @@ def _mark(
     letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
     look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
 ) -> Reviewed:  # fmt: skip
-    """Write a note or an assignee of parked letters, which stay parked.
+    """Lock parked letters, and write a note or an assignee for them; they stay parked.
 
-    `write`: writes it. `look`: returns, by letter id, why a letter is refused.
+    `write`: writes the note or assignee. `look`: returns, by letter id, why a letter is refused.
     """
     _insist(by, reason)
 
@@ -225,7 +225,7 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
     return Reviewed(tuple(letter.letter_id for letter in asked if not letter.refusal), refused)
 
 
-def _name(letters: Collection[int]) -> None:
+def _set_sources(letters: Collection[int]) -> None:
     """Set the source of letters without a source, if the source was registered after their capture."""
     for some in placement.letters_without_source(letters):
         for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):

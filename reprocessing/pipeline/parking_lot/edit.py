@@ -95,8 +95,8 @@ def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
 def problems(stand: EditableLetter, to: Alteration, names: MarkNames, *, typed: bool = True) -> list[str]:
     """Return why this edit is not possible, in sentences without message data; empty: it is possible.
 
-    `names`: the names of the redrive attributes, which cannot be edited. `typed`: whether the body came from the text
-    field of a web page, which cannot show all bodies.
+    `stand`: the letter. `to`: the edit. `names`: the names of the redrive attributes, which cannot be edited. `typed`:
+    whether the body came from the text field of a web page, which cannot show all bodies.
     """
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):

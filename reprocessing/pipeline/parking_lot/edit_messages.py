@@ -43,7 +43,7 @@ _CHANGED: Final = "somebody edited or parked it again meanwhile"
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A letter, and how the patch changes it. `touched`: a sentence for each key that it changes."""
+    """A letter (`stand`), and its edit by the patch (`to`). `touched`: a sentence for each key that changes."""
 
     stand: EditableLetter = field(repr=False)
     to: Alteration = field(repr=False)
@@ -57,8 +57,8 @@ class PreparedBatch:
     Attributes:
         letters: ids of the letters, ascending.
         refused: why a letter is not edited, by letter id.
-        patched: the edits, readable, by letter id.
-        written: the same edits as they are stored (encrypted, if payloads are), by letter id.
+        patched: the edits before encryption, by letter id.
+        written: the edits as they are stored (encrypted, if payloads are), by letter id.
         sealers: what encrypted the edits, by DLQ id.
     """
 

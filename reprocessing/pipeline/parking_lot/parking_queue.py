@@ -1,4 +1,4 @@
-"""Tell a DLQ's SQS parking queue which letters were parked, and which have left the parking lot."""
+"""Send notices to a DLQ's SQS parking queue: which letters were parked, and which have left the parking lot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_st
     several threads; if it returns False, the request is not sent.
     """
     address = QueueAddress.of(dlq.parking_url)
-    outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)
+    outcomes = send(address, [_notice_message(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)
     return [
         owed_one.notice_id
         for owed_one in owed
@@ -36,7 +36,7 @@ def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_st
     ]
 
 
-def _departure(notice: PendingMessage, *, fifo: bool) -> OutgoingMessage:
+def _notice_message(notice: PendingMessage, *, fifo: bool) -> OutgoingMessage:
     said = {
         LETTER: Attribute("String", str(notice.public_id)),
         STATUS: Attribute(

@@ -1,6 +1,7 @@
 """Show what an edit of many messages would do: which messages its patch fits, why it does not fit others, and examples.
 
-Messages are checked in chunks, until all are checked or the time is over. The rest is checked while the edit runs.
+Messages are checked in chunks, until all are checked or the time is over. The other messages are checked while the
+edit runs.
 """
 
 from __future__ import annotations

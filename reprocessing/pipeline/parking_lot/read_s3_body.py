@@ -37,7 +37,8 @@ class NotRead:
 def read_s3_body(letter: Letter, *, by: str, why: str, revealed: bool) -> BodyInS3 | NotRead:
     """Read the body of a letter from S3, with the role of its DLQ, and record the view in the audit log.
 
-    Values are masked by the rules of the DLQ, unless `revealed`. The caller has checked the permissions.
+    Values are masked by the rules of the DLQ, unless `revealed`. `why`: the reason that the person gave. The caller
+    must have checked the permissions.
 
     Raises:
         PayloadUnreadable: the letter is encrypted, and its key is missing or was destroyed.

@@ -28,7 +28,7 @@ _SERVICE: Final = "the service"
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for about `seconds`; return True if letters are left: then call this again."""
+    """Continue a bulk action for about `seconds`; return whether letters are left, for another call."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
@@ -50,7 +50,7 @@ class _Edits:
 
 
 def _prepared(held: LeasedAction) -> _Edits | None:
-    """Return the next batch of a bulk edit, prepared outside a transaction; None: nothing is to be prepared.
+    """Return the next batch of a bulk edit, prepared outside a transaction; None: it is no edit, or was aborted.
 
     If an erasure replaced a value in the patch, the patch may be invalid. Then the action is aborted.
     """
@@ -67,7 +67,7 @@ def _prepared(held: LeasedAction) -> _Edits | None:
 
 
 def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
-    """Do the next batch of a bulk action; return the lease for the batch after it.
+    """Execute one batch of a bulk action; return the lease for the next batch.
 
     None: the bulk action has ended, or another worker took over.
     """

@@ -26,7 +26,8 @@ def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
         InvalidFilter: the filter selects messages of another state, or cannot find all messages that it describes.
     """
     if sieve.states != (STATES[kind].value,):
-        raise InvalidFilter(f"This is only for {STATES[kind].value} messages. Select messages in the list of these.")
+        state = STATES[kind].value
+        raise InvalidFilter(f"This is only for {state} messages. Select messages in the list of {state} messages.")
     filter_conditions.require_exhaustive(sieve)
 
 

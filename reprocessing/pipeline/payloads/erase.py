@@ -44,9 +44,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The result of an erasure: its id, how much was erased (`counts`), and how many messages in progress are left.
+    """The result of an erasure: its id (`erasure`), and how much was erased (`counts`).
 
-    `busy`: how many messages are left; 0: the erasure is done.
+    `busy`: how many messages in progress are left; 0: the erasure is done.
     """
 
     erasure: int

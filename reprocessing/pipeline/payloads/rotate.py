@@ -13,7 +13,7 @@ from reprocessing.pipeline.search import reindex
 from reprocessing.store.payloads import installation_texts, payload_keys, resealing
 from reprocessing.store.payloads.resealing import Sealed
 
-#: Most data keys that one statement wraps.
+#: Most data keys that are encrypted again in one batch.
 _KEYS = 100
 #: Seconds after which the progress is reported while search values are replaced.
 _REINDEX_FOR = 5.0

@@ -36,6 +36,6 @@ def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int
 
 
 def climb_ramps(some: Collection[int]) -> None:
-    """Do the next ramp-up step of the circuit breakers with these ids, if the step is due."""
+    """Raise the rates that ramp up, of the circuit breakers with these ids, by one step if it is due."""
     if some:
         rate_ramps.step_due_ramps(some)

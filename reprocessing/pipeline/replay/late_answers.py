@@ -1,4 +1,4 @@
-"""Wait for answers of slow targets that arrive after their task has ended: one thread for the requests of each task."""
+"""Wait for answers of slow targets after the task that sent the requests has ended: one thread for each such task."""
 
 from __future__ import annotations
 

@@ -75,8 +75,7 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
 def suspend_aware_clock() -> Callable[[], float]:
     """Return a clock: a function that returns the time in seconds, beginning at the present monotonic time.
 
-    This clock goes on while the machine is suspended, as the time of leases does. The monotonic clock of Linux stands
-    still.
+    Unlike the monotonic clock of Linux, this clock goes on while the machine is suspended, as the time of leases does.
     """
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -179,7 +179,7 @@ class Sender:
             )
         finally:
             self._trace(intended, outcomes)
-        self._tell(intended, outcomes)
+        self._update_safety(intended, outcomes)
         self.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
         return settled.lane_states
 
@@ -201,7 +201,7 @@ class Sender:
             return delete(address, handles)
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
-    def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
+    def _update_safety(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
         """Update the breakers of failed letters and canaries, the waves of runs, and ramp-ups whose next step is due.
 
         Successes of a run's last wave need no update, because no wave follows. Only failures can end the last wave.

@@ -41,7 +41,7 @@ UNSENT_CAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Lanes with their next heads, copies that may be deleted, and letters that were closed without being sent."""
+    """The result: lanes with their next heads, copies that may be deleted, and letters that were closed unsent."""
 
     lane_states: list[LaneState]
     deletable: list[Deletable]

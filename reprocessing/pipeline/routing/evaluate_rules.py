@@ -1,4 +1,4 @@
-"""Find the first rule that matches a letter, and count rules that cannot be evaluated."""
+"""Find the first rule that matches a letter, and count the letters on which a rule fails."""
 
 from __future__ import annotations
 

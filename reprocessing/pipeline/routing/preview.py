@@ -91,7 +91,7 @@ def _add_all(
     preview: Preview, shares: dict[int, RulePreview], chunk: Sequence[RoutableLetter],
     books: tuple[RuleBook, RuleBook | None], stop: Callable[[], bool],
 ) -> bool:  # fmt: skip
-    """Evaluate the rules on letters. Return False if `stop` returned True before the last one."""
+    """Evaluate the rules on letters. Return False if `stop` returned True before the last letter."""
     book, alone = books
     for letter in chunk:
         if stop():

@@ -38,8 +38,8 @@ __all__ = ["RoutedLanes", "RuleBook", "refresh_rules", "route_heads", "wake_stop
 
 logger = logging.getLogger(__name__)
 
-ERRED = "erred"
-_LONGEST_WHY = 500
+ERRED = "erred"  #: the decision about a letter on which a rule fails
+_LONGEST_WHY = 500  #: most characters of a stored reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
 
 def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
     answers, unreadable = _answers(lot, book)
-    _tell(book)
+    _log_failing_rules(book)
     classes = [(answer.decided.target_id, answer.decided.rate_class_id) for answer in answers.values()]
     if places := {(target, of) for target, of in classes if target is not None and of is not None}:
         send_limits.make_breakers(places)
@@ -269,7 +269,7 @@ def _count(answers: Sequence[_Answer]) -> None:
         routing_decisions.add_counts(match_count, error_count, troubles)
 
 
-def _tell(book: RuleBook) -> None:
+def _log_failing_rules(book: RuleBook) -> None:
     for rule, erred, asked in book.failing_rules():
         logger.error(
             "Rule %s could not be evaluated for %d of %d messages, which are held. Correct it (manage.py add_rule "

@@ -158,12 +158,12 @@ def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> Non
     same = is_drain and selection in {None, Selection.read(run.selection)}
     if run.dlq_id != dlq.pk or not same:
         raise RunIdInUse(
-            f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
+            f"The run {run.name} was asked for {_describe_request(run)}; now it is asked for {asked}. "
             "To continue the run, ask for the same messages as before. To begin another run, choose another id."
         )
 
 
-def _told(run: Run) -> str:
+def _describe_request(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"all messages of {run.dlq.name}, by beat"
     what = "released letters" if run.is_for_released_letters else Selection.read(run.selection)
@@ -180,7 +180,7 @@ def replay_run(
     `along`: ids of runs that are also replayed until they are finished. `on_progress`: called every few seconds, with
     the run's letter counts.
     """
-    threads: list[_Beside] = [_Watch(run, context), _Checks(run, context)]
+    threads: list[_RepeatedWork] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
         thread.start()
     try:
@@ -209,8 +209,8 @@ def replay_run(
     return progress.count_letters(run.pk)
 
 
-class _Beside(threading.Thread):
-    """A thread that repeats work (`_Checks`, `_Watch`) during a replay, until the replay ends."""
+class _RepeatedWork(threading.Thread):
+    """A thread that repeats the work of a subclass (`_Checks`, `_Watch`) until the replay ends."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
@@ -245,7 +245,7 @@ class _Beside(threading.Thread):
         self._over.wait(1.0)
 
 
-class _Checks(_Beside):
+class _Checks(_RepeatedWork):
     """Repeats the fast work beside a replay: checks health, rules, breakers and waves, and enlists letters."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
@@ -261,7 +261,7 @@ class _Checks(_Beside):
         run_health_checks.run_due(conf=self._context.conf, dlq=self._dlq)
 
 
-class _Watch(_Beside):
+class _Watch(_RepeatedWork):
     """Repeats the slow work beside a replay: captures DLQs to see which letters came back, and resolves outcomes."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:

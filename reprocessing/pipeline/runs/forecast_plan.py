@@ -42,7 +42,7 @@ class PlanForecast:
         prospect: figures (letters, lanes, expiry) of the selected letters.
         objections: how many selected letters cannot be sent, by reason.
         shares: the figures of the selected letters for each target, with the run's own limits.
-        configured: the same figures without the run's own limits.
+        configured: the figures of the selected letters for each target, without the run's own limits.
         expiring: when SQS deletes the copies of the selected letters.
         as_of: when the letters were counted; None: now.
         under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
@@ -191,7 +191,7 @@ class PlanForecast:
         return [
             f"--advance accepted: {by_rate}. It gives up this order: {order}",
             f"--outcome acknowledged (docs/outcomes.md): {acknowledged}, if consumers report within a second",
-            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {share.longest:,}",
+            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; the longest has {share.longest:,}",
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:

@@ -24,9 +24,9 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """How many letters were enlisted, and on how many lanes (a lane that gets letters in two batches counts twice).
+    """How many letters were enlisted, on how many lanes, and how many letters were parked.
 
-    `left`: whether letters are left, which the next poll enlists.
+    A lane that gets letters in two batches counts twice. `left`: whether letters are left, which the next poll enlists.
     """
 
     letters: int = 0
@@ -61,7 +61,7 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
     `through`: only letters with ids up to this one.
     """
     done = [
-        plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
+        plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The DLQ has run dry.", through=through)
         for run in plans.unselected_plans(dlq.pk)
     ]
     return sum(selected is not None for selected in done)

@@ -22,7 +22,7 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import leftover_lanes, plans, run_transitions
 from reprocessing.store.safety import stops
 
-_GONE_NAMED: Final = 10
+_GONE_NAMED: Final = 10  #: most ids of messages with a deleted S3 object that a text names
 #: Why a run must wait for outcomes if its DLQ holds keys while a message is parked.
 _HOLDS_KEYS: Final = (
     "{} holds a key while one of its messages is parked, so its order must be kept: a run must wait for outcomes where "
@@ -70,7 +70,8 @@ def _starts(run: Run) -> tuple[str, ...]:
             f"circuit breakers allow.{limits}"
         )
     if left:
-        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
+        those = f"{left:,} message{'' if left == 1 else 's'}"
+        said.append(f"{those} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
     if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
         said.append(f"The body of {len(gone):,} is in a deleted S3 object, so the consumer will fail: {ids}")
@@ -105,8 +106,8 @@ def _aborts(run: Run) -> tuple[str, ...]:
 
 _PAUSE = "The run sends nothing until somebody resumes it. Messages that are being sent get their result."
 RUN_ACTIONS: Final = {
-    deed.name: deed
-    for deed in (
+    action.name: action
+    for action in (
         RunAction(
             "start", (RunState.PLANNED,), "started", _starts,
             lambda run, given, by: run_transitions.start(run, by=by, reason=given["reason"]),
@@ -134,20 +135,20 @@ _PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RE
 
 def possible_actions(run: Run) -> list[RunAction]:
     """Return the actions that are possible for a run now. The caller's permissions are not checked."""
-    return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
+    return [action for action in RUN_ACTIONS.values() if not why_impossible(run, action)]
 
 
-def why_impossible(run: Run, deed: RunAction) -> str:
+def why_impossible(run: Run, action: RunAction) -> str:
     """Return, for people, why an action is not possible for a run now; empty: the action is possible."""
-    if run.state not in deed.out_of:
+    if run.state not in action.out_of:
         return state_sentence(run)
-    if deed.name == "abort" and run.kind == RunKind.STANDING:
+    if action.name == "abort" and run.kind == RunKind.STANDING:
         return "A standing run never ends. Pause it instead: then it sends nothing."
-    if deed.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
+    if action.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
         return aws_redrives.describe(moved)
-    if deed.name == "start" and run.selected is None:
+    if action.name == "start" and run.selected is None:
         return "The run's messages are not selected yet: the DLQ is captured first."
-    return stops.describe_stop(run.dlq) if deed.name == "start" else ""
+    return stops.describe_stop(run.dlq) if action.name == "start" else ""
 
 
 def state_sentence(run: Run) -> str:
@@ -160,7 +161,7 @@ def state_sentence(run: Run) -> str:
 
 
 def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
-    """Execute an action, if the run has not changed since the caller saw it; return whether the action was done.
+    """Execute an action, if the run has not changed since the caller saw it; return whether it was executed.
 
     `key`: the run's id. `seen`: the run's `page_stamp`, which changes with the run. `given`: the reason and, for an
     abort, `stop_dlq`.
@@ -187,21 +188,21 @@ def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
     return f"{found.name} changed after you opened this page. {state_sentence(Run.objects.get(pk=key))}"
 
 
-def _prepare(run: Run, deed: RunAction) -> None:
+def _prepare(run: Run, action: RunAction) -> None:
     """Before a start or resume, ask AWS whether its own redrive moved messages of the DLQ.
 
     A run that is started also takes over the unfinished letters of the DLQ's ended runs.
     """
-    if deed.name == "start":
+    if action.name == "start":
         with suppress(QueueUnreachable):
             follow_redrives.read_redrives(run.dlq)
         leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
-    elif deed.name == "resume":
+    elif action.name == "resume":
         follow_redrives.check_before_resuming(run.dlq_id)
 
 
-def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
-    return (not why_impossible(run, deed) and deed.act(run, given, by) is not None) or None
+def _do(action: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
+    return (not why_impossible(run, action) and action.act(run, given, by) is not None) or None
 
 
 def still_waits_for(run: Run, action: RunAction) -> str:

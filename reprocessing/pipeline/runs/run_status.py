@@ -15,7 +15,7 @@ from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
-#: Only the last so many waves are read, because a standing run has many.
+#: Most waves that are read, the last ones, because a standing run has many.
 _WAVES = 8
 
 
@@ -24,14 +24,15 @@ class RunStatus:
     """The state of a run.
 
     Attributes:
+        run: the run.
         tally: letter counts of the run.
         waves: the run's last waves, oldest first.
         left: unfinished messages, by target.
         awaited: sent messages whose outcome is not known, by target.
         in_other_runs: how many messages this run sent that another run has now; these are not counted in `tally`.
         cost: cost of sending and deleting the run's messages, without the cost of captures.
-        arrived: how many messages were captured since the run began; None: it is a standing run, which sends these,
-            too.
+        arrived: how many messages were captured since the run began; None: the run is a standing run, which also sends
+            messages that are captured later.
         failing: the most frequent answer of the run's recent failed attempts; None: there is none.
     """
 

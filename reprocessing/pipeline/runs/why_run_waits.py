@@ -25,7 +25,17 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What the caller has read about a started run: its counts, key queues, open wave, pending outcomes, and rates."""
+    """What the caller has read about a started run.
+
+    Attributes:
+        tally: letter counts of the run.
+        lanes: counts of the run's lanes, by state and reason.
+        breakers: the circuit breakers of its targets.
+        wave: the size of the open wave, in messages; None: no wave with a size is open.
+        awaited: a text about the outcomes that are not known yet.
+        measured: the measured rate, in messages a second.
+        allowed: the allowed rate, in messages a second; None: no limit.
+    """
 
     tally: RunCounts
     lanes: list[LaneCount]
@@ -77,7 +87,7 @@ def read_breakers(targets: Collection[int]) -> list[BreakerStatus]:
 
 
 def _open_approval(run: Run) -> int | None:
-    """Return the number of an open request to start or resume the run; None: there is none."""
+    """Return the id of an open request to start or resume the run; None: there is none."""
     found = Approval.objects.filter(state=ApprovalState.OPEN, arguments__run=run.pk, dlq_ids__contains=[run.dlq_id])
     return found.order_by("-pk").values_list("pk", flat=True).first()
 

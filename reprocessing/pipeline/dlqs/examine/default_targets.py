@@ -198,7 +198,10 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the stored target of a source. SQS is not asked about its queue, which may be deleted."""
+        """Return the target of a stored source that was not named now.
+
+        If the source is its own target, SQS is not asked about the source, which may be deleted.
+        """
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 

@@ -30,8 +30,8 @@ class Observed:
     """The state of a DLQ, as SQS and PostgreSQL returned it.
 
     Attributes:
-        dlq: the DLQ.
-        depth: SQS's counts of its messages.
+        dlq: the DLQ, with its attributes in SQS.
+        depth: SQS's counts of the DLQ's messages.
         sources: the source queues by ARN: found by SQS, or named by a person with a URL.
         named: the ARNs of the sources that a person named.
         targets_by_source: the ARN of each source's target, by the source's ARN; includes former sources.
@@ -47,8 +47,8 @@ class Observed:
         dlqs: every watched DLQ, by ARN.
         on_lanes: number of the DLQ's unfinished letters that belong to a run.
         unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
-        prospect: numbers of the letters that a run would send; None: the DLQ is new.
-        shares: the numbers of these letters for each target.
+        prospect: counts of the letters that a run would send; None: the DLQ is new.
+        shares: counts of the letters that a run would send, for each target.
     """
 
     dlq: DescribedQueue

@@ -127,5 +127,5 @@ def changed_targets(case: Case) -> Iterator[Finding]:
         under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
         yield note(
             f"Messages of {source} go to {resource_name(to)} from now on, also those that are already captured. "
-            f"{under_way:,} under way and {parked:,} parked ones keep {source.target}."
+            f"Messages in progress ({under_way:,}) and parked messages ({parked:,}) keep {source.target}."
         )

@@ -184,7 +184,8 @@ def pace(case: Case) -> Iterator[Finding]:
 def time(case: Case) -> Iterator[Finding]:
     """The longest key queue is done before the DLQ deletes its messages.
 
-    The admin shows this if the check passes. Else, the check yields notes, warnings or (mode automatic) refusals.
+    The admin shows this if the check passes. The check yields a note for each target queue whose key queues wait for
+    outcomes, and a warning (in mode automatic, a refusal) for each target whose longest key queue takes too long.
     """
     facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {
@@ -197,7 +198,7 @@ def time(case: Case) -> Iterator[Finding]:
         longest = int(facts.retention.total_seconds() // window)
         yield note(
             f"In a key queue to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
-            f"where the queue is seen empty. More than {longest:,} messages in one key queue may take longer than the "
+            f"if the queue is empty before. More than {longest:,} messages in one key queue may take longer than the "
             "DLQ keeps them. PostgreSQL keeps them."
         )
     if ahead is None or ahead.expires_at is None or case.observed.row is None:
@@ -208,7 +209,7 @@ def time(case: Case) -> Iterator[Finding]:
         if needed > left:
             what = (
                 f"The longest key queue of {resource_name(share.name)}, {share.longest:,} messages, takes up to "
-                f"{duration_in_words(needed)}; the DLQ drops its first message in {duration_in_words(left)}."
+                f"{duration_in_words(needed)}; SQS deletes the DLQ's first message in {duration_in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."
             yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

@@ -168,7 +168,7 @@ def native_moves(case: Case) -> Iterator[Finding]:
         cure = f"Let it end, or cancel it: manage.py native_redrive cancel {case.name} --reason WHY --confirm"
         if case.observed.row is None:
             cure = (
-                f"Let it end, or cancel it: aws sqs list-message-move-tasks --source-arn {case.arn} tells the "
+                f"Let it end, or cancel it: aws sqs list-message-move-tasks --source-arn {case.arn} shows the "
                 "TaskHandle for aws sqs cancel-message-move-task --task-handle."
             )
         yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

@@ -30,7 +30,7 @@ def reasons(case: Case, wanted: Wanted) -> Reasons:
     of_dlq = {**dict.fromkeys(_FACTS, REPORTED), **_of_dlq(case), **dict.fromkeys(wanted.dlq, GIVEN)}
     found |= {(dlq, field): why for field, why in of_dlq.items()}
     found |= {(dlq, arn): why for arn, why in _of_sources(case)}
-    found[dlq, dlq_proposal.DEFAULT] = "It is the only named source: messages that name no source are taken for its."
+    found[dlq, dlq_proposal.DEFAULT] = "It is the only named source: messages that name no source count as its own."
     for arn in case.proposal.targets:
         kind = dlq_proposal.SOURCE_QUEUE if arn in case.proposal.ways else dlq_proposal.TARGET
         given = {**wanted.target, **wanted.targets.get(arn, {})}
@@ -101,10 +101,10 @@ def _of_watcher(case: Case, seen: DescribedQueue) -> str:
 
 def _of_proof(case: Case, seen: DescribedQueue) -> str:
     if case.of_target(seen, "proof") == Proof.ABSENCE:
-        return "A message that fails again comes back to a registered DLQ, so one that does not was processed."
+        return "Failed messages come back to a registered DLQ, so a message that does not come back was processed."
     if _watched_by(case, seen) is None:
         return "No registered DLQ gets its failed messages, so nobody can see whether a message was processed."
-    return "The DLQ behind it is in mode observe: nobody would see that a message came back."
+    return "The DLQ that its redrive policy names is in mode observe: nobody would see that a message came back."
 
 
 def _of_advance(case: Case, seen: DescribedQueue) -> str:

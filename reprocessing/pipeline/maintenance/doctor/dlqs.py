@@ -45,12 +45,15 @@ _WHY: Final = {
     "retention": "The time at which SQS deletes copies is computed from the old value.",
     "visibility": "Waits of key queues are computed from the old value.",
 }
+#: The words for a field in a finding, if they differ from the name of the field.
 _NAMES: Final = {
     "window": "window (in seconds) of",
     "watched_by": "watched DLQ behind",
     "size_limit": "largest message of",
 }
+#: Fields whose outdated value is an error. For other fields, it is a warning.
 _ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
+#: Fields whose differences this check does not report.
 _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
@@ -61,7 +64,7 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
         *configuration.remarks(row, conf),
         *_regions(row),
         *_rights(row),
-        *_besides(row),
+        *_other_queues(row),
         *_examined(row, conf),
     ]
     yield from found
@@ -106,7 +109,7 @@ def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _OtherQueue:
     """A parking queue or a rule's target queue.
 
     `why`: what follows if it accepts no message. `cure`: what to do then.
@@ -117,18 +120,18 @@ class _Beside:
     cure: str
 
 
-def _besides(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
+def _other_queues(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
     """Yield a finding for each parking queue or rule's target queue that does not exist or refuses messages."""
     if row.mode == Mode.OBSERVE:
         return
-    for beside in (*_parking(row), *_ruled(row)):
+    for queue in (*_parking(row), *_ruled(row)):
         try:
-            yield from _sent_to(beside)
+            yield from _sent_to(queue)
         except QueueUnreachable as error:
-            yield error_finding(beside.address.name, str(error), beside.why, beside.cure)
+            yield error_finding(queue.address.name, str(error), queue.why, queue.cure)
 
 
-def _sent_to(queue: _Beside) -> Iterator[DoctorFinding]:
+def _sent_to(queue: _OtherQueue) -> Iterator[DoctorFinding]:
     yield from missing_rights(queue.address, SENDING)
     try:
         describe(queue.address)
@@ -138,14 +141,14 @@ def _sent_to(queue: _Beside) -> Iterator[DoctorFinding]:
         yield unknown_finding(queue.address.name, str(error), "Whether it exists is unknown.")
 
 
-def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
+def _parking(row: DeadLetterQueue) -> Iterator[_OtherQueue]:
     if row.parking_url:
         why = "Notices about parked messages are not sent there; they wait. The parking lot itself is complete."
         cure = f'Name another queue, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
-        yield _Beside(QueueAddress.of(row.parking_url), why, cure)
+        yield _OtherQueue(QueueAddress.of(row.parking_url), why, cure)
 
 
-def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
+def _ruled(row: DeadLetterQueue) -> Iterator[_OtherQueue]:
     """Yield each target queue of the DLQ's rules once. Targets of the DLQ itself are left out."""
     told = set(_queues(row))
     for rule in rules.rules_with_targets(row.pk):
@@ -154,7 +157,7 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
             why = f"The rule {rule.name} sends messages there, and they cannot be sent."
             another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
             cure = f"Give the rule another queue ({another}), or disable it."
-            yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
+            yield _OtherQueue(QueueAddress(to.url, to.region, to.role_arn), why, cure)
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:

@@ -15,7 +15,7 @@ _CURE: Final = "Apply the file again, or copy the change into the file from the 
 
 
 def remarks() -> Iterator[DoctorFinding]:
-    """Yield a warning for each object of a configuration file that was changed by hand, and a note if only unlocked.
+    """Yield a warning for each object of a configuration file that was changed by hand; if only unlocked, a note.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

@@ -106,7 +106,7 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     why = "PostgreSQL keeps captured messages. Uncaptured messages that SQS deletes are lost."
     cure = f"manage.py drain_dlq {row.name} --confirm, or raise the DLQ's retention to 14 days."
     say = error_finding if at - now < _VERY_SOON else warning_finding
-    yield say(row.name, f"SQS drops its first copy of an unfinished message in {left}.", why, cure)
+    yield say(row.name, f"SQS deletes its first copy of an unfinished message in {left}.", why, cure)
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:

@@ -57,8 +57,8 @@ a-poison-letter-fails-its-batch: test_a_batch_refused_for_one_letter_is_halved_u
 +            if is_of_an_entry(error) and not load:
 @tests/reprocessing/gateways/sqs/test_sending_kinds.py
 a-group-goes-on-behind-its-failure: test_after_a_failure_no_later_request_carries_the_groups_next_letter
--            if self._way.fifo and not isinstance(outcome, Taken):
-+            if self._way.fifo and outcome is None:
+-            if self._sender.fifo and not isinstance(outcome, Taken):
++            if self._sender.fifo and outcome is None:
 
 @reprocessing/gateways/sqs/batches.py
 a-body-that-is-no-text-stops-its-batch: test_a_poison_letter_is_refused_for_good_and_its_batch_mates_are_taken

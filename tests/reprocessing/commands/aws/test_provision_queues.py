@@ -246,7 +246,7 @@ def test_two_at_once_make_the_same_and_lose_nobodys_dlq(shelf: Shelf, name: str)
 @pytest.mark.parametrize(
     ("status", "code", "told"),
     [
-        (400, "QueueNameExists", "somebody made it meanwhile, with other settings. Run this again"),
+        (400, "QueueNameExists", "somebody created it meanwhile, with other settings. Run this again"),
         (403, "AccessDenied", "Allow sqs:CreateQueue on it"),
     ],
 )
@@ -384,7 +384,7 @@ def test_a_program_reads_each_difference(ask_json: AskJson, make_queue: MakeQueu
 
 def test_steps_are_told_one_by_one(name: str) -> None:
     steps = list(steps_of(queue_family(WantedQueue(name=name, dlq=f"{name}-dlq"))))
-    assert [(one.name, [type(each) for each in one.done]) for one in steps] == [
+    assert [(one.name, [type(each) for each in one.differences]) for one in steps] == [
         (f"{name}-dlq", [QueueMissing]),
         (name, [QueueMissing]),
         (name, [AttributeDiffers]),

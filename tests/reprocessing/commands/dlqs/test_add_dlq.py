@@ -421,7 +421,7 @@ def test_the_longest_lane_must_be_through_before_its_letters_expire(
             row.sources.get(), LetterState.CAPTURED, planned=True, key_hash=b"k", sequence="1", single=False,
             expires_at=ago(seconds=-470),
         )  # fmt: skip
-    assert "takes up to about 8 minutes; the DLQ drops its first message in about 8 minutes" in told("warn")
+    assert "takes up to about 8 minutes; SQS deletes the DLQ's first message in about 8 minutes" in told("warn")
     assert "The longest key queue" in refused("--mode", "automatic")
     Letter.objects.update(expires_at=ago(seconds=-490))
     assert "The longest key queue" not in told("warn", "--mode", "automatic")

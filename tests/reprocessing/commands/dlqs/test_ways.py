@@ -226,8 +226,8 @@ def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     kept = [add_letter(source, state) for state in (LetterState.WAITING, LetterState.PARKED)]
     found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
     assert (
-        f"Messages of ship go to {URL} from now on, also those that are already captured. 1 under way and 1 parked "
-        "ones keep ship."
+        f"Messages of ship go to {URL} from now on, also those that are already captured. Messages in progress "
+        "(1) and parked messages (1) keep ship."
     ) in findings(found, "note")
     captured.refresh_from_db()
     assert (str(captured.target), captured.planned) == (URL, False)

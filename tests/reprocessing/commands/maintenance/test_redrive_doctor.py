@@ -393,7 +393,7 @@ def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta,
     DlqCopy.objects.create(
         dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
     )
-    said = the(grade, "SQS drops its first copy of an unfinished message in")
+    said = the(grade, "SQS deletes its first copy of an unfinished message in")
     assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
 
 

@@ -518,7 +518,7 @@ def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would
     ways = [
         f"--advance accepted: about 2 seconds. It gives up this order: {order}",
         "--outcome acknowledged (docs/outcomes.md): about 3 seconds, if consumers report within a second",
-        "a finer --ordering-key: about 2 seconds, if no key has more than 1 message; one has 3",
+        "a finer --ordering-key: about 2 seconds, if no key has more than 1 message; the longest has 3",
     ]
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == ways
     said = ask("drain_dlq", bench.name)
