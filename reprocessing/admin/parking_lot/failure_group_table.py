@@ -121,7 +121,8 @@ def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
     for step, n in enumerate(counts):
         high = max(2, round(_HEIGHT * n / most)) if n else 0
         bars += [f"M{step * 4} {_HEIGHT}v-{high}h3v{high}z"] if high else []
-    sentence = f"{sum(counts):,} messages first sent in the last {len(counts)} {unit}, at most {most:,} in one {unit[:-1]}"
+    total, one = f"{sum(counts):,} messages first sent", f"at most {most:,} in one {unit[:-1]}"
+    sentence = f"{total} in the last {len(counts)} {unit}, {one}"
     return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": sentence}
 
 

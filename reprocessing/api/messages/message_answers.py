@@ -26,7 +26,9 @@ class MessageView(Answer):
     cause: str | None = Field(description="title of the failure group; null: in no group")
     sent_at: datetime = Field(description="when its producer sent it, before it failed")
     expires_at: datetime | None = Field(description="when SQS deletes the message from the DLQ; null: it is not there")
-    finished_at: datetime | None = Field(description="when the message was parked or finished; null: it is neither")
+    finished_at: datetime | None = Field(
+        description="when the message was parked or got a final state such as delivered; null: not yet"
+    )
     attempts: int = Field(description="number of attempts, also those that other redrive tools made before the capture")
     assigned_to: str | None = Field(description="name of the user who works on it; null: nobody")
     edited: bool

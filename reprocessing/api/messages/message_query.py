@@ -52,8 +52,12 @@ class MessageQuery(Request):
     )  # fmt: skip
     sent_after: _Words | None = Field(None, description="first sent at this time or later")
     sent_before: _Words | None = Field(None, description="first sent before this time")
-    parked_after: _Words | None = Field(None, description="parked or finished at this time or later")
-    parked_before: _Words | None = Field(None, description="parked or finished before this time")
+    parked_after: _Words | None = Field(
+        None, description="parked, or got a final state such as delivered, at this time or later"
+    )
+    parked_before: _Words | None = Field(
+        None, description="parked, or got a final state such as delivered, before this time"
+    )
     assigned: _Words | None = Field(None, description="assigned to the user with this name; -: assigned to nobody")
     rule: Name | None = Field(None, description="name of the rule that decided about the message")
     run: Name | None = Field(None, description="id of the run")

@@ -63,7 +63,7 @@ class RunView(Answer):
     dlq: str
     kind: str = Field(description="drain: has selected messages; standing: has all new messages of an automatic DLQ")
     state: str = Field(description="planned, running, paused, finished or aborted")
-    version: str = Field(description="changes with every change of the state")
+    version: str = Field(description="another value after each change of the run's state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
     selection: dict[str, Any] = Field(description="conditions that select the messages; empty: all")
     waves: bool

@@ -20,16 +20,16 @@ GIVEN_UP_AFTER: Final = timedelta(days=1)
 REMINDED_EVERY: Final = timedelta(days=1)
 
 
-def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
-    """Return when the next urgent text may be sent to a destination: 10 s after `now`, but at most 20 texts an hour.
+def next_text_at(sent: Sequence[datetime], last_sent: datetime) -> datetime:
+    """Return when the next urgent notification may go to a destination: after 10 s, at most 20 an hour.
 
-    `now`: when the last text was sent. `sent`: the times of the texts to this destination, including `now`. A text
+    `last_sent`: when the latest notification went there. `sent`: the times of all, including the latest. A notification
     that is not urgent waits for at least 60 s (`APART`).
     """
-    newest = sorted(moment for moment in sent if moment > now - _HOUR)[-PER_HOUR:]
+    newest = sorted(moment for moment in sent if moment > last_sent - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
-        return now + URGENT_APART
-    return max(now + URGENT_APART, newest[0] + _HOUR)
+        return last_sent + URGENT_APART
+    return max(last_sent + URGENT_APART, newest[0] + _HOUR)
 
 
 def retry_at(failures: int, now: datetime) -> datetime:

@@ -27,7 +27,7 @@ def export_text(state: State) -> str:
 
 
 def export_part(state: State) -> str:
-    """Return the sections of the configuration file that have these settings, without its first lines."""
+    """Return the settings in `state` as sections of a configuration file, without the header of the file."""
     return "\n".join(_section(kind, state[kind]) for kind in Kind if state.get(kind))
 
 

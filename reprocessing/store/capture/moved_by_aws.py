@@ -1,4 +1,4 @@
-"""Mark letters whose messages AWS may move, and recognise these messages when they are received again.
+"""Mark letters whose SQS messages may be moved by AWS's own redrive, and recognise these messages in the DLQ later.
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
 body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be

@@ -142,7 +142,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return by target id the shortest time (s) until the letters' outcomes are known; None: unknown."""
+    """Return, by target, the least seconds until the outcomes of all these letters are known; None: cannot be told."""
     cadences = schedule.poll_intervals([pending.watched_by_id for pending in found if pending.watched_by_id])
     return {pending.target_id: _known_in(pending, cadences.get(pending.watched_by_id or 0, 0.0)) for pending in found}
 

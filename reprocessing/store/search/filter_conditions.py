@@ -161,7 +161,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_clause` as `sql_parameters` does, but raise InvalidFilter after 5 seconds."""
+    """Return the parameters of `where_clause`; if searching bodies takes over 5 s, raise InvalidFilter."""
     return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
 
 
