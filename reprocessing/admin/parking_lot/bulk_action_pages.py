@@ -24,15 +24,25 @@ from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.keyset_list import keyset_page
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.lifecycle import OPEN_STATES, LetterState
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
+from reprocessing.models.safety import BreakerState
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
+from reprocessing.store.safety.breaker_status import breaker_statuses
 from reprocessing.store.search import stored_filters
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50
+#: Of a release, the states of so many messages are read, the last ones.
+_FOLLOWED: Final = 10_000
+#: What people read about released messages, by their states, in this order.
+_AFTERWARDS: Final = {
+    LetterState.CAPTURED: "Captured, in no run", LetterState.WAITING: "Queued", LetterState.SENDING: "Sending",
+    LetterState.AWAITING: "Awaiting outcome", LetterState.DELIVERED: "Delivered",
+    LetterState.PARKED: "Parked again", LetterState.DUPLICATE: "Duplicate", LetterState.DISCARDED: "Discarded",
+}  # fmt: skip
 #: If no worker has started a bulk action after this time, its page says that workers may be missing.
 _UNUSUAL: Final = timedelta(seconds=15)
 
@@ -97,6 +107,7 @@ class BulkActions(ReadOnlyAdmin):
             "arguments": list(_arguments(request, action)),
             "letters": message_list.address_of(sieve) if shows_text else "",
             "into": _into(action),
+            "afterwards": afterwards(action),
             "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(takes) else missing,
         }
@@ -106,7 +117,9 @@ class BulkActions(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         action = visible_rows.row_or_404(request, BulkAction.objects, operation)
-        ours = {"progress": progress_of(action), "into": _into(action), "is_part": True}
+        ours = {
+            "progress": progress_of(action), "into": _into(action), "afterwards": afterwards(action), "is_part": True,
+        }  # fmt: skip
         context = self.admin_site.each_context(request) | ours
         return TemplateResponse(request, "reprocessing/admin/bulk_action_progress.html", context)
 
@@ -169,9 +182,36 @@ def _waits(action: BulkAction) -> bool:
     return lanes.database_now() - action.started_at > _UNUSUAL
 
 
+def _releases(action: BulkAction) -> bool:
+    return action.act == BulkActionKind.RELEASE or bool(action.arguments.get("release"))
+
+
 def _into(action: BulkAction) -> list[released_into_runs.RunReleasedInto]:
-    released = action.act == BulkActionKind.RELEASE or bool(action.arguments.get("release"))
-    return released_into_runs.runs_of_bulk_action(action.pk, since=action.asked_at, most=SHOWN) if released else []
+    if not _releases(action):
+        return []
+    return released_into_runs.runs_of_bulk_action(action.pk, since=action.asked_at, most=SHOWN)
+
+
+def afterwards(action: BulkAction) -> dict[str, Any]:
+    """Return, as template context, what became of the messages that a bulk action released; empty: it releases none.
+
+    `breakers`: the circuit breakers that keep these messages waiting, with the time of their next canary.
+    """
+    if not _releases(action) or not action.done:
+        return {}
+    found = {row.state: row for row in released_into_runs.states_of_released(action.pk, most=_FOLLOWED)}
+    targets = {target for row in found.values() for target in row.targets or ()}
+    now = lanes.database_now()
+    return {
+        "states": [(label, found[state].letters) for state, label in _AFTERWARDS.items() if state in found],
+        "is_open": not found.keys().isdisjoint(OPEN_STATES),
+        "breakers": [
+            (visible(breaker.name), breaker.state.replace("_", "-"), visible(breaker.why), breaker.next_canary(now))
+            for breaker in (breaker_statuses(targets) if targets else ())
+            if breaker.state != BreakerState.CLOSED
+        ],
+        "most": _FOLLOWED if action.done > _FOLLOWED else 0,
+    }
 
 
 def _refusals(action: BulkAction) -> list[tuple[str, int, str]]:

@@ -1,4 +1,4 @@
-"""Record into which runs people released letters, and read these records."""
+"""Record into which runs people released letters, and read these records and the states of released letters."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
  WHERE (f.after ->> 'operation')::bigint = %(operation)b::bigint GROUP BY r.id ORDER BY r.id LIMIT %(most)b
 """
 
+_STATES_NOW = """
+WITH released AS (
+    SELECT DISTINCT letter_id FROM (
+        SELECT letter_id FROM redrive_audit_entry WHERE operation_id = %(operation)b AND letter_id IS NOT NULL
+         ORDER BY id DESC LIMIT %(most)b) newest
+)
+SELECT l.state, count(*) AS letters,
+       array_remove(array_agg(DISTINCT l.target_id) FILTER (WHERE l.finished_at IS NULL), NULL) AS targets
+  FROM released r JOIN redrive_letter l ON l.id = r.letter_id GROUP BY l.state
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseIntoRun:
@@ -59,6 +70,15 @@ class RunReleasedInto:
     letters: int
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedLetters:
+    """How many letters that a bulk action released are in a state now. `targets`: ids of the targets, if unfinished."""
+
+    state: str
+    letters: int
+    targets: list[int] | None
+
+
 def record_release(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
     """Write an audit log entry for each run into which these letters were released. `operation`: the bulk action."""
     values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
@@ -73,3 +93,8 @@ def releases_of_run(run: int, *, most: int) -> list[ReleaseIntoRun]:
 def runs_of_bulk_action(operation: int, *, since: datetime, most: int) -> list[RunReleasedInto]:
     """Return up to `most` runs into which a bulk action, begun at `since`, released letters."""
     return rows.fetch(RunReleasedInto, _OF_OPERATION, {"operation": operation, "since": since, "most": most})
+
+
+def states_of_released(operation: int, *, most: int) -> list[ReleasedLetters]:
+    """Return the present states of the letters that a bulk action released; of its last `most` letters."""
+    return rows.fetch(ReleasedLetters, _STATES_NOW, {"operation": operation, "most": most})

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.parking_lot import bulk_action_pages
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Run, Target
+from reprocessing.models import AuditEntry, Breaker, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
@@ -56,6 +56,42 @@ def test_paused_run_is_named() -> None:
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
     assert (_facts(part)["Done"], "nothing is sent until somebody resumes it" in part) == ("1", True)
+
+
+def _released(letters: int) -> tuple[BulkAction, list[Letter]]:
+    """Released messages, queued for the target of their DLQ."""
+    source = dlq()
+    them = [parked(source) for _ in range(letters)]
+    run = Run.objects.create(name="now", dlq=them[0].dlq, state="running")
+    Letter.objects.filter(pk__in=[one.pk for one in them]).update(run=run)
+    operation = _asked(BulkActionKind.RELEASE)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    return operation, them
+
+
+def test_released_messages_are_followed_to_their_ends() -> None:
+    operation, (first, second, third) = _released(3)
+    client = person("ben", *MAY)
+    part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert (_facts(part)["Queued"], "hx-get" in part) == ("3", True)
+    ended = {"finished_at": database_now(), "lane": None}
+    Letter.objects.filter(pk__in=[first.pk, second.pk]).update(state="delivered", **ended)
+    Letter.objects.filter(pk=third.pk).update(state="parked", reason="attempts_spent", **ended)
+    part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    facts = _facts(part)
+    assert (facts["Delivered"], facts["Parked again"], "Queued" in facts, "hx-get" in part) == ("2", "1", False, False)
+
+
+def test_open_breaker_of_released_messages_is_named() -> None:
+    operation, (letter,) = _released(1)
+    client = person("ben", *MAY)
+    assert "circuit breaker" not in client.get(f"{DESK}{operation.pk}/change/").content.decode()
+    letter.refresh_from_db()
+    Breaker.objects.filter(target=letter.target).update(
+        state="open", retry_at=database_now() + HOUR, why="it <b>answers</b> 503"
+    )
+    page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert " is open (it &lt;b&gt;answers&lt;/b&gt; 503): messages wait until a test message succeeds, sent at " in page
 
 
 def test_skipped_messages_are_explained() -> None:
