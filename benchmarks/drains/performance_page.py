@@ -46,6 +46,15 @@ the number of messages. With outcome `absence` it includes the wait for the outc
 Ratio: the service's median divided by the script's.
 """
 
+_PHASES: Final = """\
+## Where the time goes
+
+The order of a key is known only when the DLQ is empty: the first message to be sent may be the last one to arrive. So
+with ordering keys, capture and replay follow one another. The table shows the messages per second of each, and the rate
+that the two give together. A script does both at once: to be as fast as the script, capture and replay must each be
+about twice as fast as the script. Last column: the rate of replay divided by the rate of the script with 1 thread.
+"""
+
 _COSTS: Final = """\
 ## What one message costs
 
@@ -65,7 +74,8 @@ _HOT: Final = """\
 ## One hot key
 
 A key's messages are sent one at a time, so the hot key takes long. The other keys must not wait for it. Messages per
-second, until the last message of the other keys, and of the hot key, is delivered:
+second, until the last message of the other keys, and of the hot key, is delivered; and the rate of the other keys,
+divided by the rate of all first attempts in `plain`:
 """
 
 
@@ -73,7 +83,8 @@ def page(figures: Figures) -> str:
     """Return the text of docs/performance.md. `figures`: by scenario."""
     known = [(scenario, figures[scenario.name]) for scenario in SCENARIOS if scenario.name in figures]
     parts = [
-        _HEAD, _machines(known), _RATES, _rates(known), _COSTS, _costs(known), _FLAT, _flat(known), _HOT, _hot(known),
+        _HEAD, _machines(known), _RATES, _rates(known), _PHASES, _phases(known), _COSTS, _costs(known), _FLAT,
+        _flat(known), _HOT, _hot(known, figures.get("plain")),
         "## How far one PostgreSQL carries\n", _limits(figures.get("plain")), _scenarios(figures),
     ]  # fmt: skip
     return "\n".join(parts)
@@ -105,6 +116,20 @@ def _rates(known: Known) -> str:
             row += [_spread(loops), f"{statistics.median(service) / statistics.median(loops):.2f}"]
         rows.append(row)
     return _table(head, rows)
+
+
+def _phases(known: Known) -> str:
+    rows = []
+    for scenario, found in known:
+        letters, rounds = int(re.findall(r"--letters (\d+)", scenario.options)[0]), found["rounds"]
+        taken = [statistics.median(result["seconds"][name] for result in rounds) for name in ("capture", "replay")]
+        rates, script = [letters / seconds for seconds in (*taken, sum(taken))], _one_thread(rounds)
+        rows.append([f"`{scenario.name}`", *map(_number, rates), f"{rates[1] / script:.2f}"])
+    return _table(["scenario", "capture", "replay", "both", "replay by script"], rows)
+
+
+def _one_thread(rounds: Rounds) -> float:
+    return statistics.median(result["movers"]["1"] for result in rounds)
 
 
 def _costs(known: Known) -> str:
@@ -144,13 +169,15 @@ def _flat(known: Known) -> str:
     return _table(head, rows)
 
 
-def _hot(known: Known) -> str:
-    rows = [
-        [f"`{scenario.name}`", *(_spread([result[name] for result in found["rounds"]]) for name in ("others", "hot"))]
-        for scenario, found in known
-        if found["rounds"][0]["others"] is not None
-    ]
-    return _table(["scenario", "other keys", "hot key"], rows)
+def _hot(known: Known, plain: Figures | None) -> str:
+    rows = []
+    for scenario, found in known:
+        others, hot = ([result[name] for result in found["rounds"]] for name in ("others", "hot"))
+        if others[0] is None:
+            continue
+        share = f"{statistics.median(others) / _median(plain['rounds'], 'sent'):.2f}" if plain else "-"
+        rows.append([f"`{scenario.name}`", _spread(others), _spread(hot), share])
+    return _table(["scenario", "other keys", "hot key", "other keys by `plain`"], rows)
 
 
 def _limits(plain: Figures | None) -> str:
