@@ -45,6 +45,7 @@ def plant(copy: Path, file: str, text: str) -> None:
     path.write_text((path.read_text() if path.exists() else "") + text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["import-linter", "lintmigrations", "makemigrations"])
 def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
     assert check(copy, name).returncode == 0

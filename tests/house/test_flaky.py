@@ -53,6 +53,7 @@ def test_many_failures_are_not_run_again(folder: Path, capfd: pytest.CaptureFixt
     assert closing_lines(capfd) == []
 
 
+@pytest.mark.long
 def test_a_run_without_a_failure_is_run_once_and_one_that_passes_alone_is_no_failure(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -347,7 +347,7 @@ def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) 
 
 @pytest.mark.soak
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("ready", "orphans"), [(1, 0), (0, 300)])
+@pytest.mark.parametrize(("ready", "orphans"), [pytest.param(1, 0, marks=pytest.mark.long), (0, 300)])
 def test_a_day_without_workers_leaves_about_a_thousand_messages(
     ready: int, orphans: int, post: Post, clock: Clock
 ) -> None:

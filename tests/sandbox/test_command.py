@@ -175,6 +175,7 @@ def test_modules_of_the_folder_it_is_called_from_are_not_the_sandboxs(tmp_path: 
         assert "AWS_ENDPOINT_URL_SQS" in environment
 
 
+@pytest.mark.long
 def test_any_folder_can_be_named(tmp_path: Path) -> None:
     folder = tmp_path / 'we"ird \\ \n $HOME ü'
     with sandbox(folder) as (_, first):

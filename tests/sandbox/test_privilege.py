@@ -70,6 +70,7 @@ def test_postgres_started_by_root_runs_as_nobody_where_namespaces_are_forbidden(
         assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.soak
 @ROOT_ONLY
 def test_a_sandbox_of_root_in_somebodys_private_home_runs(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_killed_launcher_leaves_no_server(tmp_path: Path) -> None:
         eventually(lambda: nobody_listens(first) and not processes_of(folder), within=10 * PROMISED)
 
 
+@pytest.mark.long
 def test_a_second_start_right_after_a_kill_waits_for_the_folder_and_finds_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (launcher, first):
@@ -79,6 +80,7 @@ def test_a_second_start_right_after_a_kill_waits_for_the_folder_and_finds_the_da
             assert second == first
 
 
+@pytest.mark.long
 def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):
@@ -167,6 +169,7 @@ def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path)
     assert processes_of(folder) == []
 
 
+@pytest.mark.long
 def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):
@@ -193,6 +196,7 @@ def test_the_own_queues_of_a_sandbox_lack_nothing_that_provisioning_wants(tmp_pa
     assert lacks == {f"{name}{of}": () for name in OWN_QUEUES for of in ("", "-dlq")}
 
 
+@pytest.mark.long
 def test_an_own_queue_that_somebody_changed_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder, "--only", "sqs") as (_, first), sqs_client(first["AWS_ENDPOINT_URL_SQS"]) as queues:

@@ -55,7 +55,7 @@ def stock() -> Stock:
     return Stock()
 
 
-@pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(stock: Stock, letters: int) -> None:
     park(stock, letters)
     look()

@@ -121,6 +121,7 @@ def test_a_target_that_stays_down_pauses_the_run(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.long
 def test_a_resumed_run_gets_the_whole_time_again(clock: Clock) -> None:
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):

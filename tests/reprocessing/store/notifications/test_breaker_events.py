@@ -32,7 +32,7 @@ def subject(bench: Bench) -> str:
     return f"breaker:{bench.breaker.pk}"
 
 
-@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_many_failures_open_one_incident(letters: int) -> None:
     bench = Bench()
     bench.send("x" * letters)

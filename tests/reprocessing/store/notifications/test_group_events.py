@@ -18,7 +18,7 @@ from tests.reprocessing.store.stock import Stock
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
     Stock().more_letters(letters)
     Payload.objects.all().delete()  # of the first one alone is one kept: all letters say as little

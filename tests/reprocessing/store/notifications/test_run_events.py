@@ -112,7 +112,7 @@ def test_a_redrive_loop_and_its_paused_run_are_announced_and_concluded(clock: Cl
     assert (is_open("redrive_loop"), is_open("run_stopped")) == ({}, {})
 
 
-@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_a_finished_run_is_announced_once_with_its_counts(letters: int) -> None:
     stock = Stock()
     stale = [letter.pk for letter in stock.more_letters(letters - 1)[:3]]
