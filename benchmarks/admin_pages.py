@@ -57,6 +57,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
     from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Run  # noqa: PLC0415  as above
 
+    admin.autodiscover()  # the models are registered with the URLs, which nobody has needed yet
     home = "/admin/reprocessing"
     dlq, run = DeadLetterQueue.objects.earliest("id").pk, Run.objects.latest("id").pk
     group = FailureGroup.objects.earliest("id").pk
