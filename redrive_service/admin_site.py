@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import AppConfig
@@ -32,7 +32,7 @@ class ServiceAdminSite(RedriveAdminSite):
         autodiscover()
         return super().get_urls()
 
-    def check(self, app_configs: Iterable[AppConfig] | None) -> list[CheckMessage]:
+    def check(self, app_configs: Sequence[AppConfig] | None) -> list[CheckMessage]:
         """Import all pages; return what Django's checks find in them."""
         autodiscover()
         return super().check(app_configs)

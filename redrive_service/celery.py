@@ -16,13 +16,10 @@ from celery.signals import (
     task_postrun,
     task_prerun,
     worker_before_create_process,
-    worker_init,
     worker_process_init,
 )
 from celery.utils.log import get_multiprocessing_logger
 from django.conf import settings
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.signals import connection_created
 
 from redrive_service.startup import explained
 from redrive_service.telemetry.alive import AliveStep
@@ -47,22 +44,6 @@ def keep_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a ta
 
     if not getattr(getattr(sender, "request", None), "is_eager", False):
         close_old_connections()
-
-
-@worker_init.connect
-def keep_plans(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
-    """Let PostgreSQL plan each prepared statement of this worker once for each connection.
-
-    Otherwise, PostgreSQL plans some statements anew for each group of messages, which takes longer than to run them for
-    a group of one message (docs/adr/0058).
-    """
-    if not settings.ENVIRONMENT.behind_pooler:  # which shares a connection between clients, and prepares nothing
-        connection_created.connect(_plan_once, dispatch_uid="redrive_service: plan_cache_mode")
-
-
-def _plan_once(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  the signal's other arguments
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('plan_cache_mode', 'force_generic_plan', false)")
 
 
 @after_setup_logger.connect
@@ -90,7 +71,10 @@ def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
 
     with suppress(BotoCoreError):  # a wrong configuration is told when a client is used
         sessions.new_session().create_client(
-            "sqs", region_name="us-east-1", aws_access_key_id="unused", aws_secret_access_key="unused"  # noqa: S106
+            "sqs",
+            region_name="us-east-1",
+            aws_access_key_id="unused",
+            aws_secret_access_key="unused",  # noqa: S106
         )
     gc.collect()
     gc.freeze()

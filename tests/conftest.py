@@ -94,13 +94,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _planned_once() -> None:
-    """Postgres spends two thirds of a test's statements on plans for tables of a dozen rows: it keeps them.
-
-    The workers' connections have the same setting (docs/adr/0058).
-    """
-    connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"].update(
-        prepare_threshold=1, options="-c plan_cache_mode=force_generic_plan"
-    )
+    """Postgres spends two thirds of a test's statements on plans for tables of a dozen rows: it may keep them."""
+    connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]["prepare_threshold"] = 1
 
 
 def empty() -> None:

@@ -129,7 +129,7 @@ def _phases(known: Known) -> str:
 
 
 def _one_thread(rounds: Rounds) -> float:
-    return statistics.median(result["movers"]["1"] for result in rounds)
+    return float(statistics.median(result["movers"]["1"] for result in rounds))
 
 
 def _costs(known: Known) -> str:

@@ -7,11 +7,12 @@ Django's connection, so Django's transactions apply. Parameters are sent to Post
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from django.db import OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from psycopg.rows import BaseRowFactory, class_row, tuple_row
 
 Shape = TypeVar("Shape")
@@ -74,6 +75,25 @@ def in_transaction(work: Callable[[], Done]) -> Done:
             return work()
 
     return _again(run)
+
+
+@contextmanager
+def planned_once() -> Iterator[None]:
+    """In this block, let PostgreSQL plan each prepared statement once, for all parameters (docs/adr/0058).
+
+    Call it only outside of transactions, for statements that find their rows by ids in arrays. If statements are not
+    prepared, because a pooler shares the connection between clients, this changes nothing.
+    """
+    connection.ensure_connection()
+    if _raw().prepare_threshold is None:
+        yield
+        return
+    execute("SELECT set_config('plan_cache_mode', 'force_generic_plan', false)", {})
+    try:
+        yield
+    finally:
+        with suppress(DatabaseError):  # the connection is lost, and its settings with it
+            execute("SELECT set_config('plan_cache_mode', 'auto', false)", {})
 
 
 def _all(shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:

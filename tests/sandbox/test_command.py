@@ -129,8 +129,8 @@ def test_standard_output_that_cannot_be_written_to_is_told_in_a_sentence(tmp_pat
     if target.startswith(">") and not Path("/dev/full").exists():
         pytest.skip("only Linux has a full device")
     sentence = (
-        f"CommandError: Standard output cannot be written to ({why}). The environment is in "
-        f"{tmp_path / 'environment'} too: standard output may as well be /dev/null."
+        f"CommandError: Standard output cannot be written to ({why}). Redirect it to /dev/null: the environment is "
+        f"also in {tmp_path / 'environment'}."
     )
     assert through_a_shell(target, tmp_path) == (1, [sentence])
     assert processes_of(tmp_path) == []

@@ -25,6 +25,7 @@ from reprocessing.pipeline.replay.slow_targets import GROUP_AGE, GROUP_SIZE
 from reprocessing.pipeline.replay.take_tokens import MeteredHeads
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
+from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.ordering.lanes import HandedBack
@@ -85,7 +86,7 @@ class Slice:
         """
         end = time.monotonic() + seconds
         self._wire = Sender(self.conf, self.dice)
-        with record_metrics.measured_work(SLICES, SLICE_ERRORS) as counted:
+        with record_metrics.measured_work(SLICES, SLICE_ERRORS) as counted, rows.planned_once():
             counted.attempts, counted.sent = self._wire.attempts, self._wire.sent
             self._work(end)
             counted.idle = not self._has_worked
@@ -148,8 +149,7 @@ class Slice:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, these lanes are not handed back, since their heads may have been sent. A settlement frees them,
-        # or the end of their leases.
+        # From here on, these lanes are not handed back: their heads may be sent. Settlements or lease ends free them.
         self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(

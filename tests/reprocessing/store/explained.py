@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from tests.reprocessing.store.seeded_letters import TABLES
 
 Plan = dict[str, Any]
 
+_PARAMETER: Final = re.compile(r"%\((\w+)\)b")
 _VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 
@@ -74,12 +76,24 @@ def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | Non
 def _plan(statement: str, parameters: Any) -> Plan:  # noqa: ANN401  # psycopg's
     connection.ensure_connection()
     with transaction.atomic():
-        asked: Any = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"
         raw: Any = connection.connection
-        [[answer]] = psycopg.Cursor(raw).execute(asked, parameters, binary=False).fetchall()
+        asked, values = (_prepared(raw, statement, parameters) if isinstance(parameters, Mapping)
+                         else (statement, parameters))  # fmt: skip
+        cursor = psycopg.ClientCursor(raw)
+        [[answer]] = cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {asked}", values).fetchall()
+        cursor.execute("DEALLOCATE ALL")
         transaction.set_rollback(True)
     plan: Plan = answer[0]["Plan"]
     return plan
+
+
+def _prepared(raw: Any, statement: str, parameters: Mapping[str, Any]) -> tuple[str, list[Any]]:  # noqa: ANN401  psycopg's
+    """Prepare a statement of the store, so that it has the plan for all parameters that it has in a worker."""
+    names: list[str] = list(dict.fromkeys(_PARAMETER.findall(statement)))
+    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement).replace("%%", "%")
+    psycopg.Cursor(raw).execute(f"PREPARE explained AS {numbered}", prepare=False)
+    places = f"({', '.join(['%s'] * len(names))})" if names else ""
+    return f"EXECUTE explained{places}", [parameters[name] for name in names]
 
 
 def _caller() -> str:

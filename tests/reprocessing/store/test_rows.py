@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from reprocessing.store import rows
 from tests.reprocessing.store.stock import Stock
@@ -41,3 +41,35 @@ def test_a_column_beside_another_is_refused() -> None:
 def test_one_value_is_not_told_where_there_is_none_or_another(least: int) -> None:
     with pytest.raises(ValueError, match="values to unpack"):
         rows.value(int, "SELECT n FROM generate_series(1, %(least)b::int) n", {"least": least})
+
+
+def _mode() -> str:
+    return rows.value(str, "SELECT current_setting('plan_cache_mode') AS mode", {})
+
+
+def test_statements_of_a_slice_are_planned_once_and_later_ones_as_usual() -> None:
+    modes = []
+
+    def fail() -> None:
+        with rows.planned_once():
+            modes.append(_mode())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [*modes, _mode()] == ["force_generic_plan", "auto"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_lost_in_a_slice_is_no_error_of_its_end() -> None:
+    with rows.planned_once():
+        connection.close()
+    assert _mode() == "auto"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_a_pooler_shares_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.ensure_connection()
+    monkeypatch.setattr(connection.connection, "prepare_threshold", None)
+    with rows.planned_once():
+        assert _mode() == "auto"

@@ -59,7 +59,7 @@ def test_pages_name_the_deed_and_the_way_back(breaker: Breaker) -> None:
     assert re.findall(r'class="closelink">(.*?)<', page) == ["Back"]
     assert re.findall(r">(Close[^<]*)<", page) == ["Close…"]
     assert "Canary awaited until" in page
-    assert "for one hour after its outcome is due. The max cooldown does not limit this time." in page
+    assert "this time is one hour after its outcome is due. The max cooldown does not limit this time." in page
     titles = [
         re.findall(r"<h1>(.*?)</h1>", ann.get(_address(breaker, deed)).content.decode())[0]
         for deed in ("close", "open")
