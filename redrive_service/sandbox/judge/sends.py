@@ -235,9 +235,9 @@ def _is_open(event: Event, moment: int, experiment: Experiment, records: Service
 def _was_put_aside(
     event: Event, sent: list[Send], moment: int, experiment: Experiment, records: ServiceRecords
 ) -> bool:
-    """Return whether the service ended the event: each of its letters was put aside, or stayed in the target.
+    """Return whether the service sends the event's message no more, because it was put aside.
 
-    Put aside means parked, discarded, or closed as a duplicate. At least one letter must have been put aside.
+    At least one of the event's letters is parked, discarded or closed as a duplicate, and all others are in the target.
     """
     aside = sum(letter.message_id in records.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}

@@ -32,8 +32,8 @@ def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
             return
 
 
-def latest_call(endpoint: str) -> int:
-    """Return the number that the next call will have."""
+def next_call_number(endpoint: str) -> int:
+    """Return the number that the next call will have, for `calls_since`."""
     return int(_ask(endpoint, "calls?since=999999999999999")["end"])
 
 

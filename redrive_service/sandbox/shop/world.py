@@ -19,7 +19,7 @@ from botocore.config import Config
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.judge import Experiment, Judgement, ServiceRecords, judge
 from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
-from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
+from redrive_service.sandbox.shop.calls import calls_since, next_call_number, plan_faults
 from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, OUT_OF_ORDER, VISIBILITY
 from redrive_service.sandbox.shop.events import LETTERS_FOR_SPOILT, ShopEvent, make_events
 from redrive_service.sandbox.stopping import raise_if_stopped
@@ -71,7 +71,7 @@ class Shop:
             unwinding.callback(self._client.close)
             self.log.unlink(missing_ok=True)
             self._open_queues()
-            self._since = latest_call(self._endpoint)
+            self._since = next_call_number(self._endpoint)
             self._exit = unwinding.pop_all()
         return self
 

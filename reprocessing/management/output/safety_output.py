@@ -16,7 +16,7 @@ Json = dict[str, Any]
 def breaker_in_json(one: BreakerStatus, now: datetime) -> Json:
     """Return a circuit breaker as JSON.
 
-    `rate` is the rate limit, and `allowed_rate` the rate that the ramp-up allows now, without canaries. Both are in
+    `rate`: the rate limit. `allowed_rate`: the rate that the ramp-up allows now; canaries come on top. Both are in
     messages/s; null: no limit.
     """
     return {

@@ -191,7 +191,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_details(above: int, day: date) -> Sealed:
-    """Seal the readable texts of targets in up to 500 attempts with ids above `above`, in one transaction.
+    """Encrypt the answers of targets that are stored readable: in up to 500 attempts, with ids above `above`, at once.
 
     `day`: each DLQ has a data key for each day; the keys of this day are used.
     """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from redrive_service.sandbox.servers.process import RunningServer, Server
-from redrive_service.sandbox.shop.calls import latest_call
+from redrive_service.sandbox.shop.calls import next_call_number
 from tests.conditions import eventually
 from tests.faults.fleet import Worker
 from tests.proof.dependencies.flow import KINDS, Flow, Kind
@@ -69,7 +69,7 @@ class World:
         self._exit.close()
 
     def begin(self) -> None:
-        self.since = latest_call(self.servers.endpoint)
+        self.since = next_call_number(self.servers.endpoint)
         self._before = sum(flow.buried for flow in self.flows)
         self._parked = self._count_parked()
         for flow in self.flows:
