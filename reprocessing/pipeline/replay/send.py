@@ -141,9 +141,9 @@ class Sender:
         return lane_states
 
     def await_fast_answers(self) -> list[LaneState]:
-        """Wait up to 1 s for answers of slow targets, and record them; return the lanes with the next heads.
+        """Wait up to 1 s for open requests of endpoints and functions, and record the answers that arrive.
 
-        When a request has been answered, the next slice can use its connection.
+        Return the lanes of the answered requests, each with its next letter. The next slice uses their connections.
         """
         until, lane_states = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:

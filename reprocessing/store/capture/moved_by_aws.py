@@ -129,9 +129,9 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs whose runs have letters to send, and from which AWS could move copies now.
+    """Return the ids of DLQs whose runs have letters to send, and whose copies AWS's own redrive could move now.
 
-    AWS can move only visible copies. `dlq`: check only this DLQ; None: all.
+    It moves only visible copies. `dlq`: check only this DLQ; None: all.
     """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
