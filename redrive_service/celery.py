@@ -57,7 +57,7 @@ def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401
 
 #: New objects of a worker process after which Python collects garbage (cycles of objects). A batch of messages creates
 #: about ten thousand objects and no cycles. With Python's default, 700, there were 20 useless collections per batch.
-OBJECTS_BETWEEN_COLLECTIONS = 20_000
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @worker_before_create_process.connect
@@ -82,7 +82,7 @@ def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
 
 @worker_process_init.connect
 def collect_seldom(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
-    """Let a new worker process collect garbage only after 20,000 new objects.
+    """Let a new worker process collect garbage only after 50,000 new objects.
 
     A batch of messages creates fewer objects, so no collection interrupts it.
     """
