@@ -44,8 +44,9 @@ logger = logging.getLogger(__name__)
 #: Length in seconds of a capture's lease on its DLQ. The lease is renewed with every chunk, and while nothing arrives.
 #: If the worker dies, no other capture of the DLQ can start for this long.
 LEASE = 20.0
-#: Copies are written in chunks: most copies of a chunk, and most seconds from its first copy until it is written.
-CHUNK, CHUNK_WAIT = 250, 0.25
+#: Copies are written in chunks: most copies of a chunk, and most seconds from its first copy until it is written. A
+#: chunk is also written when its bodies have so many bytes, which bounds the memory of a worker.
+CHUNK, CHUNK_WAIT, CHUNK_BYTES = 250, 0.25, 8_000_000
 
 
 @dataclass(slots=True)
@@ -158,7 +159,8 @@ class _Capture:
         if poll.arrived:
             self._asked = min(self._asked, poll.began)
         self._waiting.extend(poll.arrived)
-        ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > CHUNK_WAIT
+        is_full = len(self._waiting) >= CHUNK or sum(len(copy.body) for copy in self._waiting) >= CHUNK_BYTES
+        ripe = is_full or time.monotonic() - self._since > CHUNK_WAIT
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:

@@ -299,14 +299,15 @@ def test_attempts_of_earlier_tools_count() -> None:
     assert bench.letter(payload__body=b"tried").attempts == 3
 
 
-def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", ["CHUNK", "CHUNK_BYTES"])  # the bodies have one or two bytes
+def test_a_chunk_is_written_as_soon_as_it_is_full(monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh_known
 
     def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
         sizes.append(len(ids))
         return refresh(dlq, ids, *rest, **options)
 
-    monkeypatch.setattr(capture, "CHUNK", 3)
+    monkeypatch.setattr(capture, most, 3)
     monkeypatch.setattr(capture, "CHUNK_WAIT", 600)
     monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
     monkeypatch.setattr(received_copies, "refresh_known", counted)
