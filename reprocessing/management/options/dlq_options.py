@@ -49,8 +49,8 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--policy", type=or_off(slug), metavar="NAME",
-        help="policy of a configuration file: the DLQ takes all settings of the policy, except settings whose options "
-        "are given with --policy; off: no policy, and the DLQ keeps its present settings",
+        help="name of a policy, which is a named set of DLQ settings in a configuration file: the DLQ gets these "
+        "settings, except those for which you give other options; off: no policy, and the DLQ keeps its settings",
     )  # fmt: skip
     parser.add_argument(
         "--held-copies-limit", type=whole_number(0, MAX_HELD_COPIES), metavar="N",

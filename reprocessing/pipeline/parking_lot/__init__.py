@@ -1,1 +1,1 @@
-"""Release, discard, assign, edit and group parked letters, singly or in bulk; notify the SQS parking queue."""
+"""Release, discard, assign, edit and group parked letters, and copy them to the SQS parking queue."""

@@ -46,9 +46,9 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield each use of a DLQ that needs IAM permissions.
+    """Yield what the service does with a DLQ in AWS, and needs IAM permissions for.
 
-    `role`: ARN of the role to use; empty: the service's own role.
+    `role`: ARN of the role with which it does so; empty: the service's own role.
     """
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 

@@ -76,7 +76,7 @@ def send_rates(dlqs: Collection[int]) -> dict[int, float]:
 def rate_of_run(run: int, targets: Collection[int], *, since: float) -> float:
     """Return about how many letters/s a run sent to these targets in the last minute.
 
-    `since`: seconds since the run was started; the average of a shorter run is over this time.
+    `since`: seconds since the run was started; if less than a minute, the average is over this time.
     """
     values = {"run": run, "targets": sorted(targets), "most": _MOST, "window": min(max(since, 1.0), RUN_WINDOW)}
     return rows.value(float, _OF_RUN, values)
