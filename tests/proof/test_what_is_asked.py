@@ -74,6 +74,7 @@ def environment(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -120,6 +120,7 @@ def test_without_postgres_or_redis_the_answer_is_still_an_answer(
     assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("question", "answer"), [WITHOUT_POSTGRES[0], pytest.param(*WITHOUT_POSTGRES[1], marks=pytest.mark.soak)]

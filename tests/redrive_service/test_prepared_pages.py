@@ -18,6 +18,7 @@ def _collected_again() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("_collected_again")
 @pytest.mark.django_db
 def test_the_first_request_compiles_no_template(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +36,7 @@ def test_the_first_request_compiles_no_template(admin_client: Client, monkeypatc
     assert compiled == []
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("_collected_again")
 def test_a_full_garbage_collection_looks_at_no_object_that_was_loaded_before() -> None:
     lasting = [[] for _ in range(10)]  # type: list[list[object]]

@@ -59,6 +59,7 @@ def pids_in(file: Path) -> list[int]:
     return [int(word) for word in file.read_text().split()] if file.exists() else []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "number", [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.soak)]
 )

@@ -81,6 +81,7 @@ class Holders(RuleBasedStateMachine):
             )  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.django_db
 def test_in_any_order_one_worker_holds_the_claim_and_finished_work_stays_finished() -> None:
     run_state_machine_as_test(Holders, settings=settings(max_examples=15, stateful_step_count=15, deadline=None))

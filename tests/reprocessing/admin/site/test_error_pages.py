@@ -77,6 +77,7 @@ def test_a_form_sent_after_the_session_ended_leads_to_a_page_that_can_be_opened(
         assert root.get(back).status_code == 200, address
 
 
+@pytest.mark.soak
 def test_the_sign_in_page_says_that_nothing_was_done_and_leads_back_to_the_form() -> None:
     User.objects.create_superuser("ann", password="a pass phrase")
     rule = "/admin/reprocessing/rule/add/?letter=7"

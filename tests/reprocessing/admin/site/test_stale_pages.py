@@ -112,6 +112,7 @@ def test_future_time_means_now() -> None:
     assert (begun().asked, states(late)) == (1, ["parked"])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("deed", ["release", "discard"])
 @pytest.mark.parametrize("desk", ["list", "letter"])
 def test_edited_message_is_skipped(deed: str, desk: str) -> None:

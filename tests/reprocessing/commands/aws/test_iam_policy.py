@@ -370,6 +370,7 @@ def test_alarms_and_metrics_take_what_is_asked(
     assert told == {"StringEquals": {"cloudwatch:namespace": "Redrive/Test"}}
 
 
+@pytest.mark.soak
 def test_a_doctor_takes_what_is_asked(ask: Ask, record: Record, shop: Shop) -> None:
     shop.add(ask, "--source", shop.source.arn)
     record.rights.clear()

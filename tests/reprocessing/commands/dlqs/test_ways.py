@@ -167,6 +167,7 @@ def test_another_queue_can_be_named_by_its_url_for_the_letters_of_one_source(
     assert Target.objects.values_list("kind", "proof").get(arn=queue.arn) == ("sqs", "accepted")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("elsewhere", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
     ask: Ask, ask_json: AskJson, dlq: Queue, monkeypatch: pytest.MonkeyPatch, elsewhere: bool

@@ -676,6 +676,7 @@ def test_a_mistyped_id_of_a_plan_that_nobody_named_begins_no_other_run(ask: Ask,
     assert set(Run.objects.values_list("name", flat=True)) == {"sunday", plan}
 
 
+@pytest.mark.soak
 def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(ask: Ask) -> None:
     bench = bench_of(range(4))
     for name in ("nightly-1", "nightly-2", f"{bench.name}-2026-03-02", f"{bench.name}-3f2a91c"):

@@ -47,6 +47,7 @@ def test_a_code_wins_over_a_class_and_both_over_the_defaults(text: str, code: in
     assert parse_answers(text).meaning(code) is Meaning(meaning)
 
 
+@pytest.mark.soak
 @given(SAID)
 def test_a_text_is_parsed_and_written_back(said: dict[str, Meaning]) -> None:
     text = ", ".join(f"{code}={meaning}" for code, meaning in said.items())

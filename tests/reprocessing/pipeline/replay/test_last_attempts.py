@@ -309,6 +309,7 @@ def test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back(c
     assert bench.delivered_bodies() == ["2"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("why", _CLOSED)
 def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]

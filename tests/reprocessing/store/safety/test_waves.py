@@ -267,6 +267,7 @@ def test_simultaneous_looks_settle_a_wave_once(stock: Waves) -> None:
     assert stock.history() == [(1, 1, 0), (10, None, None)]
 
 
+@pytest.mark.soak
 def test_simultaneous_looks_stop_a_run_once(last: Waves) -> None:
     last.go(["refused"] * 20)
     paused = together([last.look] * 4)

@@ -57,6 +57,7 @@ def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
         assert client.call("ReceiveMessage", QueueUrl=url_of("q")) == {}
 
 
+@pytest.mark.soak
 def test_time_that_was_told_to_pass_has_passed(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)) as server, server.connect() as client:
         before = client.control("POST", "clock", {"advance": 1_000_000})["now"]
@@ -83,6 +84,7 @@ def test_what_a_waiting_receive_took_and_what_faults_changed_is_kept(tmp_path: P
         assert [message["Body"] for message in received] == ["spared"]
 
 
+@pytest.mark.soak
 def test_a_reset_is_kept(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)) as server, server.connect() as client:
         client.call("CreateQueue", QueueName="q")
@@ -110,6 +112,7 @@ def test_looking_and_finding_nothing_writes_nothing(tmp_path: Path) -> None:
         assert journal.stat().st_size == size
 
 
+@pytest.mark.soak
 def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)):
         with pytest.raises(AssertionError) as refusal:
