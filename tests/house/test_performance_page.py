@@ -18,7 +18,7 @@ ROUND: Final[dict[str, Any]] = {
     "service": 900.0, "movers": {"1": 600.0, "16": 1800.0}, "first_tenth": 800.0, "sent": 1000.0, "last_tenth": None,
     "others": None, "hot": None, "calls": 0.34, "statements": 0.05, "wal": 4_000.0,
     "processor": {"worker": {"capture": 0.5, "replay": 0.25}, "PostgreSQL": {"capture": 0.25, "replay": 0.25}},
-    "memory": {"rss": 400_000_000}, "connections": 3, "seconds": {"all": 12.0},
+    "memory": {"rss": 400_000_000}, "connections": 3, "seconds": {"all": 12.0, "capture": 2.0, "replay": 8.0},
 }  # fmt: skip
 FIGURES: Final[dict[str, Any]] = {
     "machine": "2 cores", "date": "2026-01-01", "commit": "abc", "load": 0.1, "options": "--letters 10000",
@@ -50,6 +50,7 @@ def test_each_scenario_is_a_drain() -> None:
 def test_a_scenario_s_figures_are_medians_with_their_ranges() -> None:
     assert rows(page({"plain": FIGURES}), "plain") == [
         "| `plain` | 10,000 | 1,000 (900 to 1,100) | 600 (600 to 600) | 1.67 | 1,800 (1,800 to 1,800) | 0.56 |",
+        "| `plain` | 5,000 | 1,250 | 1,000 | 2.08 |",
         "| `plain` | 0.34 | 0.050 | 4.0 | 0.50 | 0.25 | 0.50 | 0.00 | 0.00 |",
         "| `plain` | 800 | 1,000 | - | 400 | - | 3 |",
         "| `plain` | SQS answers at once | `--letters 10000` | 2026-01-01 | abc | 3 | 0.1 |",
