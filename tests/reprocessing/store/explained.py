@@ -77,11 +77,12 @@ def _plan(statement: str, parameters: Any) -> Plan:  # noqa: ANN401  # psycopg's
     connection.ensure_connection()
     with transaction.atomic():
         raw: Any = connection.connection
-        asked, values = (_prepared(raw, statement, parameters) if isinstance(parameters, Mapping)
-                         else (statement, parameters))  # fmt: skip
+        is_prepared = isinstance(parameters, Mapping)
+        asked, values = _prepared(raw, statement, parameters) if is_prepared else (statement, parameters)
         cursor = psycopg.ClientCursor(raw)
         [[answer]] = cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {asked}", values).fetchall()
-        cursor.execute("DEALLOCATE ALL")
+        if is_prepared:
+            cursor.execute("DEALLOCATE explained")
         transaction.set_rollback(True)
     plan: Plan = answer[0]["Plan"]
     return plan
