@@ -84,17 +84,13 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: selectors that say where a message has its type and its tenant, for rules.
         wave_success: share of a wave's letters (0 to 1) that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        approval_above: a deed about more messages than this needs a second person; 0: every deed does; null: the limit
-            for all DLQs (`ApprovalDefault`) decides.
+        approval_above: max messages of an action of one person alone; null: the limit for all DLQs (`ApprovalDefault`).
         masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked.
         search_fields: fields by whose values people find messages, each as NAME=SELECTOR (domain.search.search_fields).
-        search_version: is raised when the values must be indexed again. A capture that read an earlier version reads
-            the settings again before it writes letters.
+        search_version: is raised when values must be indexed again; a capture that read a lower one reads it anew.
         search_indexed_for: digest of the settings for which letters are indexed, or are being indexed.
         search_reindex_below: letters with an id below this number are still to be indexed again; null: none are.
         held_copies_limit: max captured messages that stay in the DLQ; further messages are deleted when captured.
-        parking_url: URL of the parking queue, which gets a copy of each parked message; empty: there is none.
-        at_once: after a poll that found messages, the next poll begins at once.
         keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.
@@ -102,8 +98,7 @@ class DeadLetterQueue(models.Model):
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
-        aws_redrive_asked_at, aws_redrive_answered_at: when the service last asked AWS about its redrive; when AWS last
-            answered.
+        aws_redrive_asked_at, aws_redrive_answered_at: of the last question to AWS about its redrive; of AWS's answer.
         aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
         leased_until: until when one worker may capture the DLQ; `fence`: a number that rises with every lease.
