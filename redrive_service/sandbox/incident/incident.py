@@ -41,8 +41,8 @@ PACE = (
     ("--backoff-cap", "1"),
     ("--new-key-delay", "1"),
 )
-# A failed wave does not pause the run, because the demo shows the breaker. The threshold is high, because the last
-# letters are poison messages, whose retries must not open the breaker again.
+# A failed wave does not pause the run, because the demo shows the breaker. The threshold is high, so that the retries
+# of the poison messages do not open the breaker again.
 BRAKES = (
     ("--ramp-from", "0.2"),
     ("--ramp-every", "1"),

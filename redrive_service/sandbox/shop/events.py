@@ -6,6 +6,7 @@ In the events of one account, called spoilt, no amount is a number, so all of th
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
@@ -57,8 +58,10 @@ def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     """Return exactly this many messages, in publication order; 2,000 messages have about 660 accounts.
 
     An account has at most four messages, in the order of their sequence; the messages of all accounts are mixed. One
-    message in 200 is poison and one in 200 a duplicate: with 10 letters or more, at least one of each. With 300 letters
-    or more, 12 belong to the spoilt account, and all of these are poison.
+    message in 200 is poison and one in 200 a duplicate: with 10 letters or more, at least one of each. A poison message
+    is the first of its account, and others follow: if it were the last message of all, no later success would show that
+    the consumer works, and its breaker would stay open. With 300 letters or more, 12 belong to the spoilt account, and
+    all of these are poison.
     """
     night = f"{dice.getrandbits(32):08x}"
     spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []
@@ -67,7 +70,7 @@ def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     slots = (accounts * _USUAL_OF_AN_ACCOUNT)[:usual] + spoilt
     dice.shuffle(slots)
     few = max(1, letters // _ONE_IN) if letters >= _LETTERS_FOR_POISON else 0
-    poison = set(dice.sample([place for place, account in enumerate(slots) if account != SPOILT], few))
+    poison = set(dice.sample(_followed(slots), few))
     poison |= {place for place, account in enumerate(slots) if account == SPOILT}
     repeats = set(dice.sample(_repeatable(slots, poison), few))
     return list(_events(slots, night, poison, repeats, dice))
@@ -90,6 +93,13 @@ def _events(slots: list[str], night: str, poison: set[int], repeats: set[int], d
             amount="n/a" if position in poison else f"{dice.randrange(100, 99_999) / 100:.2f}",
         )
         yield latest[account]
+
+
+def _followed(slots: list[str]) -> list[int]:
+    """Return the positions of the first message of each account that has more messages, except the spoilt account."""
+    numbers = Counter(slots)
+    first = {account: place for place, account in reversed(list(enumerate(slots)))}
+    return sorted(place for account, place in first.items() if numbers[account] > 1 and account != SPOILT)
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:

@@ -41,6 +41,15 @@ def test_from_ten_letters_on_there_is_poison_and_a_duplicate(seed: int) -> None:
     assert twice_published(events) == 1
 
 
+@pytest.mark.parametrize("letters", [10, 11, 57, 400])
+def test_other_messages_of_its_account_follow_a_poison_message(letters: int) -> None:
+    events = [event for event in make_events(letters, Random(letters)) if event.account != SPOILT]
+    poison = [event for event in events if event.poison]
+    assert [event.sequence for event in poison] == [1] * max(1, letters // 200)
+    numbers = Counter(event.account for event in events)
+    assert all(numbers[event.account] > 1 for event in poison)
+
+
 def test_an_accounts_events_are_published_in_the_order_of_their_numbers() -> None:
     numbers: dict[str, list[int]] = defaultdict(list)
     seen: set[str] = set()
