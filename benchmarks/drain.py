@@ -204,7 +204,7 @@ def run(plan: Plan) -> tuple[list[Round], str]:
     """Run all rounds on one stack; return their figures, and a description of the machine."""
     with tempfile.TemporaryDirectory(prefix="redrive-drain-") as folder:
         let_postgres_count(Path(folder))
-        with Stack(Path(folder)) as stack, build(plan, stack) as stand:
+        with Stack(Path(folder), sqs_in_memory=True) as stack, build(plan, stack) as stand:
             return [compete(stand, number) for number in range(plan.rounds)], machine(stack, stand.database.version())
 
 

@@ -43,7 +43,7 @@ class Stack:
         SandboxError: a server is not found or does not start, or a file of the folder cannot be used.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is an option of a sandbox
         self,
         folder: Path,
         *,
@@ -51,6 +51,7 @@ class Stack:
         fresh: bool = False,
         queues_only: bool = False,
         sqs_host: str = LOOPBACK,
+        sqs_in_memory: bool = False,
     ) -> None:
         self.folder = folder.absolute()
         self.servers: dict[str, RunningServer] = {}
@@ -58,6 +59,7 @@ class Stack:
         self._fresh = fresh
         self._queues_only = queues_only
         self._sqs_host = sqs_host
+        self._sqs_in_memory = sqs_in_memory
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -109,7 +111,9 @@ class Stack:
         """Return the servers by name, in the order in which they are started."""
         kept = SavedSettings.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
-        self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
+        self.queues = LocalQueues(
+            folder=self.folder, port=ports.sqs, host=self._sqs_host, in_memory=self._sqs_in_memory
+        )
         if self._queues_only:
             return {"sqs": self.queues}
         self.postgres = Postgres(

@@ -43,11 +43,17 @@ OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueues:
-    """The server of the local SQS: its data folder and its address."""
+    """The server of the local SQS: its data folder and its address.
+
+    Attributes:
+        in_memory: whether queues and messages are lost when the server stops. The server writes no snapshots then; a
+            snapshot of a million messages takes some ten seconds, in which the server answers nobody.
+    """
 
     folder: Path
     port: int
     host: str = "127.0.0.1"
+    in_memory: bool = False
 
     @property
     def endpoint(self) -> str:
@@ -61,8 +67,9 @@ class LocalQueues:
 
     def command(self) -> list[str]:
         """Return the command that runs the server."""
-        options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
-        return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
+        options = ["--host", self.host, "--port", str(self.port)]
+        data = [] if self.in_memory else ["--data", str(self.folder / "sqs")]
+        return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options, *data]
 
     def forget(self) -> None:
         """Remove all queues and messages of earlier starts."""
