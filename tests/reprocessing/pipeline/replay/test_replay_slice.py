@@ -16,6 +16,7 @@ from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, Lane, Letter, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import lease_keeper, replay_slice, send, settle
+from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import intend
@@ -62,6 +63,18 @@ def test_a_letter_that_kills_its_workers_is_parked_after_its_attempts(clock: Clo
     assert bench.history() == [(1, "unknown", 0), (2, "unknown", 0), (3, "unknown", 0)]
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert bench.left() == 0
+
+
+def test_the_statements_of_a_slice_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[str] = []
+
+    def spied(*given: Any, **options: Any) -> Any:  # noqa: ANN401  as the intent
+        modes.append(rows.value(str, "SELECT current_setting('plan_cache_mode') AS mode", {}))
+        return intend(*given, **options)
+
+    monkeypatch.setattr(replay_slice, "intend", spied)
+    enqueued("letter").replay()
+    assert modes == ["force_generic_plan"]
 
 
 @pytest.mark.parametrize("limit", [1, 3])
