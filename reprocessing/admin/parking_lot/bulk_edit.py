@@ -29,7 +29,7 @@ from reprocessing.admin.parking_lot.decision import unpack_messages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
-from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
+from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable, SelectionChanged
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
 from reprocessing.domain.parking_lot.json_patch import JsonPatch
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -161,8 +161,10 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
     try:
         is_new = bulk_actions.create(
             UUID(signed["token"]), BulkActionKind.EDIT, at.sieve, wanted.arguments(), by=request.user.get_username(),
-            reason=given["reason"], opened=datetime.fromisoformat(signed["opened"]),
+            reason=given["reason"], opened=datetime.fromisoformat(signed["opened"]), previewed=signed["count"],
         )  # fmt: skip
+    except SelectionChanged as fewer:
+        return _preview_again(at, patch, signed, form, matching=fewer.matching)
     except ApprovalNeeded as needed:
         address, sentence = requested.request_approval(request, needed, given["reason"])
         messages.success(request, sentence)
@@ -173,6 +175,18 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
     if not is_new:
         messages.warning(request, "No new bulk action was started: this page was submitted before.")
     return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
+
+
+def _preview_again(
+    at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConfirmForm, *, matching: int
+) -> HttpResponse:
+    """Show the preview again, because `matching` messages match, fewer than the person saw."""
+    opened = datetime.fromisoformat(signed["opened"])
+    why = start_bulk_action.why_fewer(
+        BulkActionKind.EDIT, at.sieve, previewed=signed["count"], matching=matching, since=opened
+    )
+    messages.error(at.request, f"Nothing was done: {why}")
+    return _preview(at, patch, {**signed, "opened": lanes.database_now().isoformat()}, form)
 
 
 def _form(at: _Page, form: BulkEditForm) -> HttpResponse:
@@ -192,7 +206,7 @@ def _preview(at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConf
     touched = [sentence for sentence, _ in found.touched]
     carried = {
         **signed, "user": request.user.pk, "query": at.query, "letters": at.letters, "patch": patch.text,
-        "touched": touched,
+        "touched": touched, "count": n,
     }  # fmt: skip
     about = frozen.count_by_dlq(at.sieve) if limits.is_any_limited() else {}
     context = _context(at, "Preview of the edit", n) | edit_examples.context(request, found, patch, n, _LOOKED) | {

@@ -12,7 +12,7 @@ from django.test import Client
 
 from reprocessing.admin.parking_lot import edit_examples
 from reprocessing.models import Approval, AuditEntry, BulkAction, DeadLetterQueue, Letter, Revision
-from reprocessing.pipeline.parking_lot import run_bulk_actions
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
 from tests.reprocessing.payload_rings import Rings, encrypted, rings
@@ -82,6 +82,18 @@ def test_all_messages_of_a_filter_are_previewed_and_then_edited_by_a_bulk_action
     assert (operation.done, operation.letters_skipped, operation.by) == (2, 1, "ann")
     edited = Revision.objects.order_by("letter").values_list("letter", flat=True)
     assert list(edited) == [letter.pk for letter in letters]
+
+
+def test_nothing_is_edited_if_somebody_changed_a_message_after_the_preview(ann: Client) -> None:
+    source = dlq()
+    one, _ = (parked(source, body=BODY) for _ in range(2))
+    page = _look(ann)
+    act_on_parked.discard([one.pk], by="bob", reason="obsolete")
+    again = _do(ann, page)
+    assert "Nothing was done: 2 were previewed, only 1 is unchanged and parked: bob discarded 1 at" in _text(again)
+    assert not BulkAction.objects.exists()
+    _do(ann, again)
+    assert (_run().asked, Revision.objects.count()) == (1, 1)
 
 
 def test_only_selected_messages_are_edited(ann: Client) -> None:
