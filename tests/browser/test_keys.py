@@ -63,3 +63,14 @@ def test_question_mark_lists_the_keys_and_e_edits(window: Opening) -> None:
     ann.sees_no_more("edit the message", where="#keys")
     press(ann, "e")
     ann.sees("Exactly this text is sent")
+
+
+@pytest.mark.parametrize("leave", ["Escape", "elsewhere"])
+def test_the_menu_more_closes_by_escape_and_by_a_click_elsewhere(window: Opening, leave: str) -> None:
+    ann = window("ann", ADMINISTRATOR)
+    ann.open("/admin/")
+    is_open = "document.querySelector('.ways-bar details').open"
+    ann.do(lambda page: page.click(".ways-bar summary"))
+    assert ann.ask(is_open)
+    ann.do(lambda page: page.keyboard.press("Escape") if leave == "Escape" else page.click("h1"))
+    assert not ann.ask(is_open)

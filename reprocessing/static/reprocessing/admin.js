@@ -1,8 +1,22 @@
 // On a phone: scroll the navigation to the current list, and label each cell of a list with its column title.
-// On every page: say when the server does not answer and the figures are old.
+// On every page: close the menu "More" by Escape and by a click elsewhere, and say when the server does not answer and
+// the figures are old.
 "use strict";
 
 document.querySelector(".ways-bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+const more = document.querySelector(".ways-bar details");
+if (more) {
+  document.addEventListener("click", (happened) => {
+    more.open &&= more.contains(happened.target);
+  });
+  document.addEventListener("keydown", (happened) => {
+    if (happened.key === "Escape" && more.open) {
+      more.open = false;
+      more.querySelector("summary").focus();
+    }
+  });
+}
 
 const list = document.getElementById("result_list");
 if (list) {

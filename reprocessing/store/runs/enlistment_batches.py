@@ -17,8 +17,8 @@ from reprocessing.store.runs.enlistment import Enlisted
 
 #: Letters of one batch, which takes about a second. A plan with fewer letters enlists all of them when it starts.
 BATCH_LETTERS = 2_000
-#: Highest number of letters that are sorted at a time.
-MAX_LOOKAHEAD = 50_000
+#: Highest number of letters that are taken from one sort. Each sort reads all remaining letters.
+MAX_LOOKAHEAD = 200_000
 
 _OWING = """
 SELECT r.id, r.dlq_id FROM redrive_run r
