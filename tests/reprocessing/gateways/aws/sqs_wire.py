@@ -87,7 +87,10 @@ class Request:
 
 @dataclass
 class Sqs:
-    """Answers the requests of all connections in turn. It hangs up after the last answer, and those of `hangs_up`."""
+    """Answers the requests of all connections in turn. It hangs up after the last answer, and those of `hangs_up`.
+
+    A request for which there is no answer is recorded; a test sees that there was one too many.
+    """
 
     answers: Sequence[bytes]
     hangs_up: frozenset[int] = frozenset()
@@ -97,11 +100,11 @@ class Sqs:
     def script(self, wire: socket.socket, _: Server) -> None:
         self.connections += 1
         number = -1
-        ends = self.hangs_up | {len(self.answers) - 1}
-        while number not in ends and (request := read_request(wire, self.connections)):
+        last = len(self.answers) - 1
+        while number < last and number not in self.hangs_up and (request := read_request(wire, self.connections)):
             number = len(self.requests)
             self.requests.append(request)
-            wire.sendall(self.answers[number])
+            wire.sendall(b"".join(self.answers[number : number + 1]))
 
 
 def read_request(wire: socket.socket, connection: int = 0) -> Request | None:
