@@ -33,7 +33,9 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
 # If both success and failure were reported, the attempt failed: to send its letter again loses nothing. Only the newest
 # attempt changes its letter, unless its message came back. A closed attempt keeps its outcome; `counts_as_failure`
 # records a later report. A person's decision about a letter is kept. If a letter has no body, a reported failure
-# changes nothing until its message comes back.
+# changes nothing until its message comes back. A last attempt whose reply was lost is open and counts as a failure for
+# the breaker. If its success is reported, its outcome is `unknown`, as if it had been closed before: `acknowledged`
+# together with `counts_as_failure` means that a failure was reported (`REPORTED_FAILED`).
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -49,9 +51,11 @@ WITH asked AS (
             OR (a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent') AND a.counts_as_failure IS NOT TRUE))
 ), closed AS (
     UPDATE redrive_attempt a
-       SET outcome = coalesce(a.outcome, CASE WHEN w.failed THEN 'failed' ELSE 'acknowledged' END),
+       SET outcome = coalesce(a.outcome, CASE WHEN w.failed THEN 'failed' WHEN a.counts_as_failure THEN 'unknown'
+                                              ELSE 'acknowledged' END),
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
-           counts_as_failure = CASE WHEN a.outcome = 'unknown' THEN a.counts_as_failure ELSE w.failed END
+           counts_as_failure = CASE WHEN a.outcome = 'unknown' OR a.counts_as_failure THEN a.counts_as_failure
+                                    ELSE w.failed END
       FROM word w WHERE a.id = w.id
     RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
 ), {JUDGED}, moved AS (

@@ -139,6 +139,14 @@ SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts,
  ORDER BY y.run_id, y.breaker_id
 """  # noqa: S608  # the inserted texts are constants
 
+# Senders lock the breaker before the lanes.
+_LOCK_BREAKER: Final[LiteralString] = "SELECT id FROM redrive_breaker WHERE id = %(breaker)b FOR NO KEY UPDATE"
+_FREE: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id
+ WHERE l.id = %(letter)b AND l.state = 'waiting' AND n.id = %(lane)b AND n.phase <> 'leased'
+"""
+_BEGIN_AGAIN: Final[LiteralString] = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
+
 
 @dataclass(frozen=True, slots=True)
 class _Failing(FailingTarget):
@@ -179,13 +187,18 @@ def give_up_on_failing_targets() -> GivenUp:
 
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
-    """Park the run's only message for the target, unless its lane is leased, or a sent copy may still come back."""
+    """Park the run's only message for the target, and let `give_up_after` begin again.
+
+    If the message is being sent, its lane is leased, or a sent copy may still come back, it is not parked yet: the next
+    call tries again.
+    """
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
-    started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
-    rows.execute(started_again, {"breaker": failing.breaker_id})  # `give_up_after` begins again
+    values = {"breaker": failing.breaker_id, "letter": letter_id, "lane": lane_id}
+    rows.execute(_LOCK_BREAKER, values)
     lanes.lock([lane_id], [None])
-    if put_off_letters([letter_id], owned=False):
+    if not rows.column(int, _FREE, values) or put_off_letters([letter_id], owned=False):
         return []
     deletable = close_letters([LetterClosing(letter_id, LetterState.PARKED, ParkedReason.ATTEMPTS_SPENT, why)])
     lane_state.advance([lane_id], [None])
+    rows.execute(_BEGIN_AGAIN, values)
     return deletable

@@ -108,6 +108,14 @@ a-report-makes-a-letter-without-a-body-wait:
     test_a_late_report_of_failure_waits_for_the_message_itself_where_the_body_was_deleted
 - AND (NOT said.failed OR l.body_deleted_at IS NULL)
 +
+@tests/reprocessing/pipeline/replay/test_last_attempts.py
+an-acknowledged-last-attempt-is-a-reported-failure:
+    test_a_last_attempt_that_fails_after_its_acknowledgement_parks_its_letter
+- WHEN a.counts_as_failure THEN 'unknown'
++
+an-acknowledgement-rewrites-what-the-breaker-counted: test_a_consumer_may_acknowledge_a_last_attempt_without_a_reply
+-CASE WHEN a.outcome = 'unknown' OR a.counts_as_failure THEN
++CASE WHEN a.outcome = 'unknown' THEN
 
 @reprocessing/store/outcomes/evidence.py
 @tests/reprocessing/pipeline/outcomes/test_empty_target.py

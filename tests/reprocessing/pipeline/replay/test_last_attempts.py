@@ -11,6 +11,8 @@ import pytest
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.models import Attempt, Claim, DeadLetterQueue, DlqCopy, Lane, Letter, Payload, Target
 from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.pipeline.outcomes.record_reports import Recorded
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, SeenLetter
 from reprocessing.pipeline.replay.gate import TWIN_MAY_BE_THERE
@@ -111,6 +113,42 @@ def test_without_a_watched_dlq_the_window_ends_the_wait(clock: Clock) -> None:
     bench.promote()
     bench.replay()
     assert bench.delivered_bodies() == ["2"]
+
+
+def _report(bench: Workbench, verdict: str) -> None:
+    """Report on the first letter's first attempt; the report must be accepted."""
+    said = {"redrive_id": f"{bench.letter(payload__body=b'1').public_id}:1", "verdict": verdict}
+    assert record_reports.record_json([said], reporter=None, dice=lambda: 0.0) == Recorded(accepted=1)
+
+
+def test_a_consumer_may_acknowledge_a_last_attempt_without_a_reply(clock: Clock, end: End) -> None:
+    bench = _bench(idempotency_key="attribute:n")
+    end(bench, clock)
+    _report(bench, "delivered")
+    assert (_first(bench), _key(bench), bench.lane().phase) == ("delivered ", "delivered", "ready")
+    assert delivery_status.status_of(bench.letter(payload__body=b"1")).how.value == "acknowledged"
+    bench.replay()
+    assert bench.delivered_bodies() == ["1", "2"]
+
+
+def _reported_as_failed(bench: Workbench) -> None:
+    _report(bench, "failed")
+
+
+def _returned(bench: Workbench) -> None:
+    (sent,) = bench.delivered()
+    bench.take_back(sent)
+
+
+@pytest.mark.parametrize("fails", [_reported_as_failed, _returned])
+def test_a_last_attempt_that_fails_after_its_acknowledgement_parks_its_letter(
+    clock: Clock, end: End, fails: Callable[[Workbench], None]
+) -> None:
+    bench = _bench(idempotency_key="attribute:n")
+    end(bench, clock)
+    _report(bench, "delivered")
+    fails(bench)
+    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
 @pytest.mark.soak

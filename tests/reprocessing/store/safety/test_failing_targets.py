@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.models import Breaker, DeadLetterQueue, Lane, Letter, Run, Target
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Lane, Letter, Run, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
 from reprocessing.store.safety.stops import stop
@@ -186,5 +186,24 @@ def test_failures_before_the_last_success_do_not_count() -> None:
 def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
     history = _dead(others=0)
     Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
-    history.attempt(no=9, outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY)
-    assert _follows() == "tried on"
+    sent = history.attempt(no=9, outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY)
+    since = Breaker.objects.get().failing_since
+    assert (_follows(), Breaker.objects.get().failing_since) == ("tried on", since)
+    Attempt.objects.filter(pk=sent.pk).update(returned_at=database_now())
+    assert _follows() == "parked"
+
+
+@pytest.mark.parametrize(("state", "phase"), [("sending", "leased"), ("awaiting", "awaiting"), ("waiting", "leased")])
+def test_a_message_that_is_being_sent_is_parked_when_its_canary_has_failed(state: str, phase: str) -> None:
+    history = _dead(others=0)
+    since = Breaker.objects.get().failing_since
+    sent = history.tried("o", history.letter, holds_lane=True) if state != "waiting" else []
+    Letter.objects.update(state=state)
+    Lane.objects.update(phase=phase, due_at=NOW if phase == "leased" else None, breaker=history.breaker)
+    assert (_follows(), Breaker.objects.get().failing_since) == ("tried on", since)
+    for canary in sent:
+        failed = {"outcome": "refused", "closed_at": database_now(), "counts_as_failure": True, "holds_lane": False}
+        Attempt.objects.filter(pk=canary.pk).update(**failed)
+    Letter.objects.update(state="waiting")
+    Lane.objects.update(phase="ready", due_at=NOW)
+    assert (_follows(), Breaker.objects.get().failing_since) == ("parked", None)
