@@ -7,6 +7,7 @@ even two leaders do not send a tick twice (docs/adr/0002).
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ BeatValue: TypeAlias = Any
 _WAKES_EVERY = 2.0  # max seconds between two checks of the schedule
 _ASKS_EVERY = 1.0  # seconds until a process that does not lead tries to lead, or until a retry after an error
 _DATABASE_ERRORS = (DatabaseError, InterfaceError)
+_LONG_AGO = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # an entry with this last tick is due
 
 
 class TickWasTaken(Exception):  # the name says what happened
@@ -38,11 +40,15 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     A process claims a tick by a compare-and-set of the run count in the row of the scheduled task. Then it sends the
     tick. If sending fails, it tries again until the next tick of the same task is due. If the process is killed after
     the claim, this tick is lost. Tasks tolerate lost and repeated ticks, because PostgreSQL has the work that is due.
+
+    The schedule follows this machine's clock. If the clock was set back, or if the clock of the previous leader was
+    ahead, the last tick of an entry has a time in the future. Then the entry is due at once.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
         self._leadership = Leadership(lambda: dedicated_connection(connections["default"].get_connection_params()))
         self._schedule_is_known = False
+        self._time = 0.0  # this machine's clock at the last check, in seconds since 1970
         self._owed: dict[str, ModelEntry] = {}  # claimed ticks that are not sent yet, by name of the task
         self._doubtful: ModelEntry | None = None  # a tick whose claim the database did not confirm
         super().__init__(*args, **kwargs)
@@ -51,6 +57,8 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
         """Send the due ticks if this process leads. Return the seconds until the next check. Errors are only logged."""
         touch(settings.ALIVE_FILE)
+        if self._clock_was_set_back():
+            self._schedule_is_known = False
         if not self._leadership.is_held():
             self._schedule_is_known = False
             return _ASKS_EVERY
@@ -123,6 +131,13 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         If that save failed, django-celery-beat 2.9.0 would read the old time of the tick, and send the tick again.
         """
 
+    def _clock_was_set_back(self) -> bool:
+        before, self._time = self._time, self.app.now().timestamp()
+        if self._time >= before:
+            return False
+        logger.warning("redrive.beat.clock_was_set_back seconds=%.1f: reading the schedule again", before - self._time)
+        return True
+
     def _learn_schedule(self) -> None:
         self._schedule = self._heap = self.old_schedulers = None
         self._initial_read = True
@@ -149,9 +164,15 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """Return the stored schedule: entries by name. A row that cannot be read is logged and left out."""
+        """Return the stored schedule: entries by name. A row that cannot be read is logged and left out.
+
+        An entry whose last tick has a time in the future is due. Otherwise, beat would wait until that time.
+        """
         schedule = {}
+        now = self.app.now()
         for model in self.enabled_models():
+            if model.last_run_at is not None and model.last_run_at > now:
+                model.last_run_at = _LONG_AGO
             try:
                 schedule[model.name] = self.Entry(model, app=self.app)
             except _DATABASE_ERRORS:

@@ -16,8 +16,10 @@ from reprocessing.store.safety import stops
 #: Seconds without a tick after which beat or the workers are reported as missing. Beat sends a tick every 2 seconds.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
+_AHEAD: Final = "The last tick of beat has a time in the future, so it is not known whether beat runs."
+_CHECK: Final = "Check both: manage.py redrive_doctor"
 
-# A tick has the time of beat's clock, so its age may be below 0 by PostgreSQL's clock. Such a tick counts as recent.
+# A tick has the time of beat's clock, so its age by PostgreSQL's clock may be wrong, and below 0.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
@@ -27,7 +29,7 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Seconds since beat last sent a tick, and since a worker last took a tick; None: never."""
+    """Seconds since beat last sent a tick (by beat's clock), and since a worker last took a tick; None: never."""
 
     ticked: float | None
     consumed: float | None
@@ -36,15 +38,19 @@ class _Seen:
 def missing_processes(*, cure: bool = True) -> list[str]:
     """Return a sentence for people about each process, beat or worker, that was not active in the last 60 s.
 
-    Empty: both were active. `cure`: each sentence also says how to start the process.
+    Empty: both were active. `cure`: each sentence also says how to start the process, or how to find the cause.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
+    if not _is_late(seen.consumed):
+        return []  # a worker took a tick lately, so beat sent it lately, even if its clock is wrong
     said = []
     if _is_late(seen.ticked):
-        said.append(("beat", f"No beat was seen {_duration(seen.ticked)}: nothing is polled."))
-    if _is_late(seen.consumed):
-        said.append(("worker", f"No worker was seen {_duration(seen.consumed)}: nothing is sent."))
-    return [f"{text} {_START.format(process)}" if cure else text for process, text in said]
+        said.append((f"No beat was seen {_duration(seen.ticked)}: nothing is polled.", _START.format("beat")))
+    if seen.ticked is not None and seen.ticked < -_LATELY:
+        said.append((f"No worker took a tick {_duration(seen.consumed)}: nothing is sent. {_AHEAD}", _CHECK))
+    else:
+        said.append((f"No worker was seen {_duration(seen.consumed)}: nothing is sent.", _START.format("worker")))
+    return [f"{text} {how}" if cure else text for text, how in said]
 
 
 def describe_redrive(name: str, *, by_hand: str) -> str:

@@ -9,7 +9,9 @@ import psycopg
 import pytest
 from celery import Celery
 from django.db import OperationalError, connections
-from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask, PeriodicTasks
+from django_celery_beat.schedulers import ModelEntry
+from django_celery_beat.tzcrontab import TzAwareCrontab
 
 from redrive_service.beat import BeatValue, LeaderScheduler
 from redrive_service.leadership import Leadership
@@ -40,6 +42,16 @@ class Scheduler(LeaderScheduler):
         while self.tick() == 0:
             pass
         return self.sent
+
+
+class WallClock:
+    """The clock of beat's machine."""
+
+    def __init__(self, time: dt.datetime) -> None:
+        self.time = time
+
+    def set_back(self, **by: float) -> None:
+        self.time -= dt.timedelta(**by)
 
 
 class DatabaseThatFails:
@@ -74,6 +86,25 @@ def entry() -> PeriodicTask:
     """One entry that has long been due and, once sent, is not for an hour."""
     hourly = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.HOURS)
     return PeriodicTask.objects.create(name="entry", task="any", interval=hourly, last_run_at=LONG_AGO)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
+    """The clock that the scheduler, its entries and their schedules read."""
+    made = WallClock(dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC))
+    monkeypatch.setattr("django.utils.timezone.now", lambda: made.time)
+    monkeypatch.setattr(Celery, "now", lambda _: made.time)
+    monkeypatch.setattr(ModelEntry, "_default_now", lambda _: made.time)
+    monkeypatch.setattr(TzAwareCrontab, "nowfunc", lambda crontab: made.time.astimezone(crontab.tz))
+    return made
+
+
+@pytest.fixture(params=["interval", "crontab"])
+def schedule(request: pytest.FixtureRequest) -> None:
+    """The entry is sent every hour, or at four o'clock."""
+    if request.param == "crontab":
+        at_four = CrontabSchedule.objects.create(minute="0", hour="4")
+        PeriodicTask.objects.update(interval=None, crontab=at_four)
 
 
 def _opened() -> Iterator[Scheduler]:
@@ -187,6 +218,40 @@ def test_who_leads_again_reads_again_what_happened_meanwhile(
     other._leadership.release()
     assert eventually(lambda: len(scheduler.work()) == 2, within=5)
     assert "tick_was_taken" not in caplog.text
+
+
+@pytest.mark.usefixtures("schedule")
+def test_a_clock_that_was_set_back_delays_no_tick(
+    scheduler: Scheduler, clock: WallClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert scheduler.work() == ["entry"]
+    clock.set_back(hours=2)
+    assert scheduler.work() == ["entry", "entry"]
+    assert scheduler.work() == ["entry", "entry"]
+    assert PeriodicTask.objects.get().last_run_at == clock.time
+    told = [message for message in caplog.messages if "clock" in message]
+    assert told == ["redrive.beat.clock_was_set_back seconds=7200.0: reading the schedule again"]
+
+
+@pytest.mark.usefixtures("schedule")
+def test_the_next_leader_sends_at_once_what_a_clock_ahead_of_its_own_sent(
+    scheduler: Scheduler, other: Scheduler, clock: WallClock
+) -> None:
+    scheduler.work()
+    scheduler._leadership.release()
+    eventually(other._leadership.is_held, within=5)
+    clock.set_back(minutes=20)
+    assert other.work() == ["entry"]
+    assert other.work() == ["entry"]
+    assert PeriodicTask.objects.get().last_run_at == clock.time
+
+
+def test_a_clock_that_runs_on_or_was_set_forward_repeats_no_tick(scheduler: Scheduler, clock: WallClock) -> None:
+    scheduler.work()
+    clock.set_back(minutes=-59)
+    assert scheduler.work() == ["entry"]
+    clock.set_back(minutes=-1)
+    assert scheduler.work() == ["entry", "entry"]
 
 
 def test_an_error_nobody_foresaw_is_logged_and_outlived(

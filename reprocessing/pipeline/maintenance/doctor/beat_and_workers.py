@@ -30,6 +30,9 @@ _START_WORKER: Final = (
     "Restart the workers (celery -A redrive_service worker), with this DATABASE_URL and these queue URLs. Their "
     "log says why they consume nothing."
 )
+_NOT_CONSUMED: Final = "Beat sends tasks, but no worker takes them. A worker can run and consume nothing."
+_NOT_KNOWN: Final = "Nothing is sent. Either beat sends no tasks, or no worker takes them."
+_CHECK_BOTH: Final = f"Check that a beat leads (log: redrive.beat). If one leads: {_START_WORKER}"
 
 
 def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
@@ -38,12 +41,12 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     `control`: the queue of the ticks. `hint_life`: seconds within which hints must be taken.
     """
     found = stalled_lanes.beat_status(control)
-    ahead = _ahead(found)
-    if ahead.grade is not FindingSeverity.WELL:
-        yield ahead
-    if ahead.grade is FindingSeverity.ERROR:
-        yield unknown_finding(_BEAT, "Whether it runs is unknown, because its clock is far ahead.")
-        yield unknown_finding(_WORKERS, "Whether they consume is unknown while beat's clock is wrong.")
+    clock = _clock(found)
+    if clock.grade is not FindingSeverity.WELL:
+        yield clock
+    if clock.grade is FindingSeverity.ERROR:
+        yield unknown_finding(_BEAT, "Whether it runs is unknown, because its clock is wrong.")
+        yield _consumed(found, control, why=_NOT_KNOWN, cure=_CHECK_BOTH)
         return
     ticked = None if found.ticked is None else max(found.ticked, 0.0)
     if _is_late(ticked):
@@ -60,19 +63,24 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
         yield error_finding(_REPLAY, what, "Nothing is sent.", _START_WORKER)
 
 
-def _ahead(found: BeatStatus) -> DoctorFinding:
-    """Return a finding: beat's clock is ahead of PostgreSQL's, so that beat's ticks seem newer than they are."""
-    return clock_finding(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
+def _clock(found: BeatStatus) -> DoctorFinding:
+    """Return a finding about beat's clock against PostgreSQL's, from the time that beat's last tick has.
+
+    If beat's clock is ahead, the time may be in the future. If it is behind, a worker took a tick long after that time.
+    """
+    ticked = found.ticked or 0.0
+    behind = 0.0 if found.consumed is None else ticked - found.consumed
+    ahead = -ticked if ticked < 0 else -behind if behind > _SILENT else 0.0
+    return clock_finding(_CLOCK, timedelta(seconds=ahead), timedelta(0))
 
 
-def _consumed(found: BeatStatus, control: str) -> DoctorFinding:
+def _consumed(found: BeatStatus, control: str, *, why: str = _NOT_CONSUMED, cure: str = _START_WORKER) -> DoctorFinding:
     if not _is_late(found.consumed):
         return ok_finding(
             _WORKERS, f"a worker took a task of {control} {duration_in_words(found.consumed or 0.0)} ago."
         )
     since = "ever taken a task" if found.consumed is None else f"taken a task for {duration_in_words(found.consumed)}"
-    why = "Beat sends tasks, but no worker takes them. A worker can run and consume nothing."
-    return error_finding(_WORKERS, f"No worker has {since} of {control}.", why, _START_WORKER)
+    return error_finding(_WORKERS, f"No worker has {since} of {control}.", why, cure)
 
 
 def _is_late(age: float | None) -> bool:

@@ -104,6 +104,29 @@ def test_the_status_of_an_automatic_dlq_says_who_is_missing(ask: Ask, ask_json: 
     assert (f"  MISSING   {NO_WORKER}\n" in orders, "MISSING" in zoo) == (True, False)
 
 
+def test_a_tick_of_the_future_does_not_say_that_the_workers_are_the_ones_that_are_missing(
+    ask_json: AskJson, add_row: AddRow
+) -> None:
+    add_row("orders", mode="automatic")
+    see_beat(hours=-1)
+    see_worker(minutes=5)
+    (told,) = ask_json("redrive_status", "orders")["missing"]
+    assert told == (
+        "No worker took a tick for about 5 minutes: nothing is sent. The last tick of beat has a time in the future, "
+        "so it is not known whether beat runs. Check both: manage.py redrive_doctor"
+    )
+
+
+@pytest.mark.parametrize("behind", [-20, 20])
+def test_nobody_is_missing_where_workers_take_the_ticks_of_a_beat_with_a_wrong_clock(
+    ask_json: AskJson, add_row: AddRow, behind: int
+) -> None:
+    add_row("orders", mode="automatic")
+    see_beat(minutes=behind)
+    see_worker(seconds=2)
+    assert ask_json("redrive_status", "orders")["missing"] == []
+
+
 @pytest.mark.parametrize("mode", ["manual", "automatic"])
 def test_nobody_is_missing_where_all_are_seen_or_none_is_needed(
     ask: Ask, ask_json: AskJson, add_row: AddRow, mode: str

@@ -92,6 +92,12 @@ class Shop:
         return add_lane(source, phase, run=self.running(), **values)
 
 
+def all_silent(**time: float) -> None:
+    """Beat has been dead for so long; so no worker took a tick since."""
+    PeriodicTask.objects.update(last_run_at=ago(**time))
+    Heartbeat.objects.update(consumed_at=ago(**time))
+
+
 @pytest.fixture
 def shop(make_queue: MakeQueue, ask: Ask, settings: Settings) -> Shop:
     return Shop(make_queue, ask, settings)
@@ -119,7 +125,7 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
 def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> None:
     said = ask("redrive_doctor", "orders")
     assert "  ok      its queues, permissions, policies and schedule are correct." in said
-    PeriodicTask.objects.update(last_run_at=ago(hours=1))
+    all_silent(hours=1)
     out = StringIO()
     with pytest.raises(CommandError, match=r"^1 error, "):
         call_command("redrive_doctor", "orders", stdout=out)
@@ -327,7 +333,7 @@ def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, mak
 
 
 def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
-    PeriodicTask.objects.update(last_run_at=ago(minutes=10))
+    all_silent(minutes=10)
     said = the("error", "It sent its last tick about 10 minutes ago: it does not run, or no beat leads.")
     assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
     assert found("unknown")[-2:-1] == [("workers", "Whether they consume is unknown while beat sends nothing.")]
@@ -341,12 +347,30 @@ def test_a_beat_whose_clock_is_a_little_ahead_is_alive(shop: Shop, ahead: float,
     assert [one["where"] for one in told if one["grade"] == "well"] == ["beat", "workers"]
 
 
+CLOCK = ("error", "the clock of beat's host against PostgreSQL's")
+
+
 def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(hours=-1))
     told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
-    assert told == [
-        ("error", "the clock of beat's host against PostgreSQL's"), ("unknown", "beat"), ("unknown", "workers"),
-    ]  # fmt: skip
+    assert told == [CLOCK, ("unknown", "beat"), ("well", "workers")]
+
+
+def test_a_tick_of_the_far_future_hides_no_silence(shop: Shop) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(hours=-1))
+    Heartbeat.objects.update(consumed_at=ago(minutes=10))
+    said = the("error", "No worker has taken a task for about 10 minutes of redrive-control.")
+    assert (said["where"], said["why"]) == (
+        "workers", "Nothing is sent. Either beat sends no tasks, or no worker takes them.",
+    )  # fmt: skip
+    assert said["cure"].startswith("Check that a beat leads (log: redrive.beat).")
+
+
+def test_a_beat_whose_clock_is_behind_is_not_said_to_be_dead_while_workers_take_its_ticks(shop: Shop) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(minutes=20))
+    assert ("error", the("error", " s behind.")["where"]) == CLOCK
+    told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
+    assert told == [CLOCK, ("unknown", "beat"), ("well", "workers")]
 
 
 def test_a_lane_that_is_due_for_long_is_found_and_one_that_is_held_back_is_not(shop: Shop) -> None:
