@@ -72,7 +72,8 @@ def _starts(run: Run) -> tuple[str, ...]:
         )
     if n := ahead.prospect.returned:
         most = "at least " if n == MAX_COUNT else ""
-        said.append(f"The run takes over {most}{n:,} unfinished message{'' if n == 1 else 's'} of runs that have ended.")
+        messages = f"{most}{n:,} unfinished message{'' if n == 1 else 's'}"
+        said.append(f"The run takes over {messages} of runs that have ended.")
     if left:
         those = f"{left:,} message{'' if left == 1 else 's'}"
         said.append(f"{those} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
