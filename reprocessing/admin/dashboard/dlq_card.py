@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprocessing.admin.dashboard.dlq_row import MAX_COUNTED
+from reprocessing.admin.dashboard import dlq_row
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
@@ -63,7 +63,7 @@ class DlqCard:
         groups: the open failure groups with the most messages.
         more_groups: number of open failure groups that are not in `groups`.
         visible_copies: number of captured messages whose copies in SQS are visible again.
-        unplanned: number of captured messages that are not sent until a person starts a run.
+        unplanned: number of captured or queued messages that are not sent until a person starts a run.
     """
 
     watch: DlqStatus
@@ -91,7 +91,12 @@ class DlqCard:
     @property
     def waiting_for_run(self) -> int:
         """Return how many messages wait until a person starts or resumes a run, at most 10,000 of each run."""
-        return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
+        return self.unplanned + sum(min(run.unfinished, dlq_row.MAX_COUNTED) for run in self.paused)
+
+    @property
+    def is_least(self) -> bool:
+        """Return whether more messages than `waits_for_people` need a person: a paused run has over 10,000."""
+        return any(run.unfinished > dlq_row.MAX_COUNTED for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:

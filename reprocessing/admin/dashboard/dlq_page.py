@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reprocessing import conf
-from reprocessing.admin.dashboard import hourly_chart, read_rows
+from reprocessing.admin.dashboard import dlq_row, hourly_chart, read_rows
 from reprocessing.admin.dashboard.dlq_card import Count, DlqCard, TargetStatus
-from reprocessing.admin.dashboard.dlq_row import MAX_COUNTED, SOON
+from reprocessing.admin.dashboard.dlq_row import SOON
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
@@ -59,7 +59,8 @@ def page(request: HttpRequest, dlq: int) -> HttpResponse:
     if watch is None:
         raise Http404
     card = _card(watch, seen, sees_groups=request.user.has_perm("reprocessing.view_failuregroup"))
-    context: dict[str, Any] = {"card": card, "most": MAX_COUNTED, "now": lanes.database_now(), "title": watch.name}
+    context: dict[str, Any] = {"card": card, "now": lanes.database_now(), "title": watch.name}
+    context["most"] = dlq_row.MAX_COUNTED
     is_part = "HX-Request" in request.headers
     if not is_part:
         context |= {"chart": hourly_chart.chart(context["now"], dlq, seen=seen), **admin.site.each_context(request)}
@@ -78,7 +79,7 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
         (letter.first_sent_at for letter in dlq_status.oldest_letters(watch.id) if letter.state in _UNDER_WAY),
         default=None,
     )
-    open_now = open_runs.open_runs(watch.id, most=MAX_COUNTED + 1)
+    open_now = open_runs.open_runs(watch.id, most=dlq_row.MAX_COUNTED + 1)
     runs = tuple(run for run in open_now if not _is_idle(run))
     targets = pending_outcomes.of_targets(watch.id, count_lag=lag, seen=seen)
     breakers = read_rows.visible_breakers(seen, [way.target_id for way in targets])
@@ -98,13 +99,14 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 
 
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
-    """Return how many captured messages are not sent until a person starts a run.
+    """Return how many captured or queued messages are not sent until a person starts a run.
 
-    The number is 0 in mode automatic, or if a run of the DLQ is running or paused.
+    The number is 0 in mode automatic, or if a run of the DLQ is running or paused. An aborted run leaves its queued
+    messages to the next run.
     """
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
-    return sum(kind.n for kind in _of_state(found, LetterState.CAPTURED))
+    return sum(kind.n for kind in found if kind.state in {LetterState.CAPTURED, LetterState.WAITING})
 
 
 _FINISHED: Final = frozenset(LetterState) - _UNDER_WAY - {LetterState.PARKED}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,13 +10,14 @@ from functools import cached_property
 from typing import Final
 
 from reprocessing.models.dlq import Mode
+from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
 from reprocessing.store.runs.open_runs import StartedRun
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
-#: Messages of a paused run are counted only up to this number, because the page is refreshed every few seconds.
+#: Messages of one run are counted only up to this number, because the page is refreshed every few seconds.
 MAX_COUNTED: Final = 10_000
 #: A DLQ is marked as expiring if SQS deletes an unfinished message within this number of seconds.
 SOON: Final = 86_400.0
@@ -65,7 +67,7 @@ class DlqRow:
         oldest: when the oldest message that is unfinished or parked was first sent.
         expires_at: when SQS deletes the first copy of an unfinished message.
         uncaptured: number of messages in SQS that are not captured; 0 if the DLQ is captured automatically.
-        runs: the running and paused runs.
+        runs: the running and paused runs, with up to `MAX_COUNTED` + 1 messages each.
         breakers: the circuit breakers of the DLQ's targets.
         rate: messages sent per second in the last 10 s.
         teams: ids of the DLQ's teams.
@@ -91,24 +93,71 @@ class DlqRow:
 
     @cached_property
     def unplanned(self) -> int:
-        """Return how many captured messages are not sent until a person starts a run."""
-        return 0 if self.status.mode == Mode.AUTOMATIC or self.runs else self.counts.captured
+        """Return how many captured or queued messages are not sent until a person starts a run.
+
+        An aborted run leaves its queued messages to the next run.
+        """
+        has_run = self._running or any(run.state == RunState.PAUSED for run in self.runs)
+        if self.status.mode == Mode.AUTOMATIC or has_run:
+            return 0
+        return self.counts.captured + self.counts.open - self.counts.sent
 
     @cached_property
     def paused(self) -> tuple[StartedRun, ...]:
         """Return the paused runs that have messages."""
-        return tuple(run for run in self.runs if run.unfinished)
+        return tuple(run for run in self.runs if run.state == RunState.PAUSED and run.unfinished)
 
     @cached_property
     def review(self) -> int:
-        """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run."""
-        return self.counts.parked + self.unplanned + sum(run.unfinished for run in self.paused)
+        """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run.
+
+        If `is_review_least`, the true number may be higher.
+        """
+        return self.counts.parked + self._at_rest
+
+    @cached_property
+    def is_review_least(self) -> bool:
+        """Return whether the number of messages that need a person may be higher than `review`."""
+        return self._is_capped and bool(self._running)
 
     @cached_property
     def progress(self) -> int:
-        """Return how many captured messages are in progress: unfinished, and not waiting for a person."""
-        at_rest = self.unplanned + sum(run.unfinished for run in self.paused)
-        return max(0, self.counts.captured + self.counts.open - at_rest)
+        """Return how many captured messages are in progress: unfinished, and not waiting for a person.
+
+        If `is_progress_least`, the true number may be higher.
+        """
+        unfinished = max(0, self.counts.captured + self.counts.open - self._at_rest)
+        return min(unfinished, _counted(self._running)) if self._is_capped else unfinished
+
+    @cached_property
+    def is_progress_least(self) -> bool:
+        """Return whether the number of messages in progress may be higher than `progress`."""
+        return self._is_capped and any(run.unfinished > MAX_COUNTED for run in self._running)
+
+    @cached_property
+    def _at_rest(self) -> int:
+        """Return how many unfinished messages wait for a person.
+
+        Not all messages of a large paused run are counted. Without a running run, all unfinished messages wait.
+        """
+        if self._is_capped and not self._running:
+            return self.counts.captured + self.counts.open
+        return self.unplanned + _counted(self.paused)
+
+    @cached_property
+    def _is_capped(self) -> bool:
+        """Return whether a paused run has more messages than were counted."""
+        return any(run.unfinished > MAX_COUNTED for run in self.paused)
+
+    @cached_property
+    def _running(self) -> tuple[StartedRun, ...]:
+        """Return the running runs. Outside mode automatic, a standing run only finishes the messages that it has."""
+        may_idle = self.status.mode != Mode.AUTOMATIC
+        return tuple(
+            run
+            for run in self.runs
+            if run.state == RunState.RUNNING and not (may_idle and run.kind == RunKind.STANDING and not run.unfinished)
+        )
 
     @cached_property
     def left(self) -> float | None:
@@ -153,6 +202,10 @@ class DlqRow:
         states = self.states
         is_held_back = RowState.BREAKER in states or RowState.PAUSED in states
         return (not states & _ALARMING, not is_held_back, -self.review - self.uncaptured, self.status.name)
+
+
+def _counted(runs: Iterable[StartedRun]) -> int:
+    return sum(min(run.unfinished, MAX_COUNTED) for run in runs)
 
 
 _ALARMING: Final = frozenset({RowState.STOPPED, RowState.TROUBLE, RowState.EXPIRING})

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Final
 
 from reprocessing import conf
-from reprocessing.admin.dashboard.dlq_row import MAX_COUNTED, DlqRow
+from reprocessing.admin.dashboard import dlq_row
+from reprocessing.admin.dashboard.dlq_row import DlqRow
 from reprocessing.admin.dashboard.sparkline import HOURS
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Breaker, DeadLetterQueue, Source
@@ -58,7 +59,7 @@ def _oldest() -> dict[int, datetime]:
 
 def _runs(seen: VisibleDlqs) -> defaultdict[int, list[StartedRun]]:
     of_dlq: defaultdict[int, list[StartedRun]] = defaultdict(list)
-    for run in open_runs.started_runs(most=MAX_COUNTED, seen=seen):
+    for run in open_runs.started_runs(most=dlq_row.MAX_COUNTED + 1, seen=seen):
         of_dlq[run.dlq_id].append(run)
     return of_dlq
 

@@ -23,7 +23,7 @@ _TITLES: Final = (
     ("name", "DLQ", ""),
     ("state", "State", "mode of the DLQ, and its worst states"),
     ("depth", "In SQS", "messages in the DLQ, visible and in flight, as SQS last counted them"),
-    ("review", "Needs review", "messages that need a person: parked, in a paused run, or captured and in no run"),
+    ("review", "Needs review", "messages that need a person: parked, in a paused run, or unsent and in no active run"),
     ("progress", "In progress", "captured messages that are queued, being sent, or awaiting their outcome"),
     ("oldest", "Oldest", "age of the oldest message that is unfinished or parked"),
     ("expires", "Expires", "time until SQS deletes the first copy of an unfinished message"),
@@ -116,8 +116,9 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
     return TableRow(
         id=row.status.id, name=visible(row.status.name), address=address, mode=row.status.mode,
         chips=_chips(row), depth="" if row.depth is None else f"{row.depth:,}",
-        review=f"{row.review:,}" if row.review else "", review_address=review,
-        progress=f"{row.progress:,}" if row.progress else "", oldest=_lasting(row.age), expires=_lasting(row.left),
+        review=_number(row.review, is_least=row.is_review_least), review_address=review,
+        progress=_number(row.progress, is_least=row.is_progress_least),
+        oldest=_lasting(row.age), expires=_lasting(row.left),
         is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
         allowed=_allowed(row), breaker=_breaker(row), is_shut=bool(row.shut), action=next_action(row, user),
     )  # fmt: skip
@@ -128,6 +129,10 @@ def _chips(row: DlqRow) -> tuple[Chip, ...]:
     found = [Chip(text, mood) for state, text, mood in _CHIPS if state in row.states]
     more = len(found) - _CHIPS_SHOWN
     return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))
+
+
+def _number(n: int, *, is_least: bool) -> str:
+    return f"{n:,}{'+' if is_least else ''}" if n else ""
 
 
 def _lasting(seconds: float | None) -> str:

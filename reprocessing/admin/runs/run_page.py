@@ -63,9 +63,13 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def audit_context(run: Run) -> dict[str, Any]:
-    """Return the run's audit entries: releases of parked messages into the run, and other entries."""
+    """Return the run's audit entries: releases of parked messages into the run, and other entries.
+
+    Entries about messages of ended runs, one for each batch that the run took over, are left out.
+    """
+    others = run.reviews.exclude(act=AuditAct.RELEASED).exclude(after__has_key="from_other_runs")
     return {
-        "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
+        "reviews": list(others.order_by("-pk")[:_REVIEWS]),
         "releases": released_into_runs.releases_of_run(run.pk, most=_REVIEWS),
     }
 

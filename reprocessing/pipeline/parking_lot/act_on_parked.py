@@ -178,9 +178,8 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
             touched = sorted(do([letter.letter_id for letter in able]))
             decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
             if releases:
-                released_into_runs.record_release(
-                    [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
-                )
+                runs = {letter.letter_id: letter.run_id for letter in able}
+                released_into_runs.record_release(runs, by=by, reason=reason, operation=operation)
             lane_state.advance(touched, [None] * len(touched))
         return _reviewed(letters, asked)
 

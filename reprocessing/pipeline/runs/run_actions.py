@@ -20,6 +20,7 @@ from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.runs import forecast_plan
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import leftover_lanes, plans, run_transitions
+from reprocessing.store.runs.progress import MAX_COUNT
 from reprocessing.store.safety import stops
 
 _GONE_NAMED: Final = 10  #: most ids of messages with a deleted S3 object that a text names
@@ -69,6 +70,10 @@ def _starts(run: Run) -> tuple[str, ...]:
             f"{first if run.waves else ''}Workers send {messages}, in order per key, as fast as rate limits and "
             f"circuit breakers allow.{limits}"
         )
+    if n := ahead.prospect.returned:
+        most = "at least " if n == MAX_COUNT else ""
+        messages = f"{most}{n:,} unfinished message{'' if n == 1 else 's'}"
+        said.append(f"The run takes over {messages} of runs that have ended.")
     if left:
         those = f"{left:,} message{'' if left == 1 else 's'}"
         said.append(f"{those} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")

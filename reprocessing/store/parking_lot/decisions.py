@@ -25,7 +25,7 @@ class LockedLetter:
 
     Attributes:
         refusal: why the release, discard or restore is not possible; empty: it is possible.
-        reason, target_id: the parking reason and the target before the change.
+        reason, target_id, run_id: the parking reason, the target and the run before the change.
     """
 
     letter_id: int
@@ -33,6 +33,7 @@ class LockedLetter:
     lane_id: int | None
     reason: str
     target_id: int | None
+    run_id: int | None
     refusal: str
 
 
@@ -65,7 +66,7 @@ SELECT n.id AS lane_id FROM redrive_lane n
 # Returns why a letter cannot be released, discarded or restored. A FIFO target needs a message group; some targets
 # accept only tasks or events.
 _ASK = """
-SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
+SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')

@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.ordering import new_heads
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ SELECT count(*) AS n FROM (
 """  # noqa: S608  # the inserted text is a constant
 
 # A letter that came back to an ended run is the first of its lane. The run adopts it, so that later letters need not
-# wait. Letters are found for each ended run by index (`OFFSET 0`): with a join, the planner may read all letters.
+# wait. Letters are found for each ended run by index (`OFFSET 0`): with a join, the planner may read all letters. The
+# audit log says how many letters a drain adopts, because the run's size is their number and that of selected letters.
 ADOPT_LETTERS: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -67,6 +69,12 @@ WITH adopted AS (
                    WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting') OFFSET 0) x
             WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS}))
        AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
+    RETURNING l.id
+), noted AS (
+    INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
+    SELECT 'changed', h.id, h.dlq_id, '{THE_SERVICE}', 'The run took over unfinished messages of runs that have ended.',
+           redrive_now(), jsonb_build_object(), jsonb_build_object('from_other_runs', (SELECT count(*) FROM adopted))
+      FROM redrive_run h WHERE h.id = %(run)b AND h.kind = 'drain' AND EXISTS (SELECT FROM adopted)
 )
 UPDATE redrive_lane n SET run_id = %(run)b
   FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LANES} AND n.run_id = r.id

@@ -39,22 +39,26 @@ class OpenRun:
 class StartedRun:
     """A run that is running or paused.
 
-    `unfinished`: number of unfinished letters of a paused run; 0 for a running run.
+    `unfinished`: number of unfinished letters, counted up to the parameter `most` of `started_runs`. Not counted (0) if
+    no run of the DLQ is paused, except of the standing run of a DLQ that is not in mode automatic.
     """
 
     id: int
     dlq_id: int
+    kind: str
     state: str
     unfinished: int
 
 
 _STARTED = """
-SELECT r.id, r.dlq_id, r.state, CASE WHEN r.state <> 'paused' THEN 0 ELSE (
+SELECT r.id, r.dlq_id, r.kind, r.state,
+       CASE WHEN bool_or(r.state = 'paused') OVER (PARTITION BY r.dlq_id)
+              OR (r.kind = 'standing' AND d.mode <> 'automatic') THEN (
             SELECT count(*) FROM (
                    SELECT FROM redrive_letter l
                     WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
-                    LIMIT %(most)b::bigint) u) END AS unfinished
-  FROM redrive_run r
+                    LIMIT %(most)b::bigint) u) ELSE 0 END AS unfinished
+  FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.state IN ('running', 'paused') AND (%(dlqs)b::bigint[] IS NULL OR r.dlq_id = ANY(%(dlqs)b::bigint[]))
  ORDER BY r.dlq_id, r.id
 """
@@ -85,6 +89,6 @@ def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRu
 def started_runs(*, most: int, seen: VisibleDlqs = EVERY_DLQ) -> list[StartedRun]:
     """Return the running and paused runs of DLQs that a person sees (`seen`).
 
-    The unfinished letters of each paused run are counted up to `most`.
+    Unfinished letters are counted up to `most` for each run (see `StartedRun`).
     """
     return rows.fetch(StartedRun, _STARTED, {"most": most, "dlqs": seen.array})

@@ -18,6 +18,7 @@ MAX_EXACT: Final = 10_000
 MAX_COUNT: Final = 20_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
+_UNFINISHED: Final = frozenset({*_UNSENT, "awaiting"})
 
 # A drain is finished when none of its letters is captured, queued, being sent or waiting for an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
@@ -64,6 +65,16 @@ SELECT s.state, (SELECT count(*) FROM (
 _ELSEWHERE = """
 SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
  WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
+"""
+
+# A run gets selected, adopted (`enlistment.ADOPT_LETTERS`) and released (`released_into_runs`) letters. An aborted run
+# loses its captured letters, and its queued letters when another run starts.
+_SIZE = """
+SELECT coalesce(%(selected)b::bigint + (
+            SELECT coalesce(sum((v.after ->> 'from_other_runs')::bigint), 0) FROM redrive_audit_entry v
+             WHERE v.run_id = r.id AND v.act IN ('changed', 'released')), 0)::bigint AS letters,
+       r.state <> 'aborted' AS keeps_letters
+  FROM redrive_run r WHERE r.id = %(run)b
 """
 
 _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
@@ -133,6 +144,14 @@ class RoughRunCounts(RunCounts):
 
 
 @dataclass(frozen=True, slots=True)
+class _Size:
+    """How many letters a run ever had (0: not known), and whether it still has all of them."""
+
+    letters: int
+    keeps_letters: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _States:
     state: str
     n: int
@@ -147,21 +166,22 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Return how many letters a run has in each state. Above 10,000 letters, up to 20,000 of each state are counted.
 
     `selected`: the number of letters that the plan selected. If only one state has more than 20,000 letters, its count
-    is `selected` minus the counts of the other states.
+    is the number of selected and taken over letters minus the counts of the other states. An aborted run loses letters,
+    so its count stays capped.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:
         return count_letters(run)
+    size = rows.fetch(_Size, _SIZE, {"run": run, "selected": selected})[0]
     capped = [state for state, n in found.items() if n == MAX_COUNT]
-    if len(capped) == 1 and selected:
-        (largest,) = capped
-        found[largest] = max(MAX_COUNT, selected - sum(found.values()) + MAX_COUNT)
-        capped = []
+    if len(capped) == 1 and size.keeps_letters and size.letters >= sum(found.values()):
+        found[capped.pop()] += size.letters - sum(found.values())
+    whole = size.letters if size.keeps_letters or not _UNFINISHED.isdisjoint(capped) else 0
     named = {"duplicate": "closed_as_duplicate"}
     waiting = sum(found[state] for state in _UNSENT)
     ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
     return RoughRunCounts(
-        letters=max(selected or 0, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
+        letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
         capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
     )  # fmt: skip
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
 
 # The bulk action's id is stored in `after`, not as a foreign key: a bulk action is deleted before the run is.
+# `from_other_runs`: how many of the letters were in another run, or in none.
 _RECORD = """
 INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
-       jsonb_strip_nulls(jsonb_build_object('letters', count(*), 'operation', %(operation)b::bigint))
-  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) AND l.run_id IS NOT NULL
+       jsonb_strip_nulls(jsonb_build_object(
+           'letters', count(*), 'operation', %(operation)b::bigint,
+           'from_other_runs', nullif(count(*) FILTER (WHERE l.run_id IS DISTINCT FROM b.run_id), 0)))
+  FROM redrive_letter l JOIN unnest(%(letters)b::bigint[], %(runs)b::bigint[]) AS b(id, run_id) USING (id)
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.run_id IS NOT NULL
  GROUP BY l.run_id, l.dlq_id ORDER BY l.run_id
 """
 
@@ -79,9 +83,14 @@ class ReleasedLetters:
     targets: list[int] | None
 
 
-def record_release(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
-    """Write an audit log entry for each run into which these letters were released. `operation`: the bulk action."""
-    values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
+def record_release(letters: Mapping[int, int | None], *, by: str, reason: str, operation: int | None) -> None:
+    """Write an audit log entry for each run into which these letters were released. `operation`: the bulk action.
+
+    `letters`: the run of each letter before the release.
+    """
+    values = {
+        "letters": list(letters), "runs": list(letters.values()), "by": by, "reason": reason, "operation": operation,
+    }  # fmt: skip
     rows.execute(_RECORD, values)
 
 

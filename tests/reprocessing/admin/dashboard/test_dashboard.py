@@ -10,12 +10,25 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.admin.dashboard import table_query
+from reprocessing.admin.dashboard import dlq_row, table_query
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.runs.selection import ALL_LETTERS
 from reprocessing.models import Attempt, Breaker, DeadLetterQueue, HourlyCount, Incident, Letter, Run, Source
+from reprocessing.pipeline.runs import request_plan
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.rights.visible_dlqs import EVERY_DLQ
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, held_copy, parked, person, tried_again
+from tests.reprocessing.admin.parking_lot.parked_messages import (
+    LOOKS,
+    dlq,
+    held_copy,
+    parked,
+    person,
+    post,
+    tried_again,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -184,6 +197,79 @@ def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
     _set(shop, stopped_at=database_now(), stopped_by="ben", stop_reason="why")
     assert _action(_board(ann)) == ("Resume…", f"{here}/deadletterqueue/{shop.dlq_id}/resume")
     assert _action(_board(person("bob", *SEES))) == ("Resume…", "")
+
+
+def _review(page: str, name: str = "shop") -> tuple[str, str]:
+    """Return what a row shows in the columns "Needs review" and "In progress"; the figures show the same."""
+    row, shown = _row(page, name), _figures(page)
+    assert (row[3] or "0", row[4] or "0") == (shown["Needs review"], shown["In progress"])
+    return row[3], row[4]
+
+
+def _run(source: Source, state: str, **values: object) -> Run:
+    stopped = {"stopped_by": "ben", "why": "it rained"} if state == "paused" else {}
+    name = f"run-{Run.objects.count()}"
+    return Run.objects.create(name=name, dlq=source.dlq, state=state, asked_by="ann", **stopped, **values)
+
+
+def test_queued_messages_of_an_aborted_run_need_review(ann: Client, shop: Source) -> None:
+    """A run that is planned without a new message takes the queued messages."""
+    run = _run(shop, "running")
+    letters = [_waiting(shop, run=run) for _ in range(2)]
+    _waiting(shop, run=run, state=LetterState.AWAITING)
+    assert _review(_board(ann)) == ("", "3")
+    run_transitions.abort(run, by="ann", reason="it rained", stop_dlq=True)
+    assert _review(_board(ann)) == ("2", "1")
+    stops.resume(shop.dlq_id, by="ann", reason="the target is mended")
+    page = _board(ann)
+    assert _action(page) == ("Drain 2", f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
+    plan = request_plan.plan_run(shop.dlq, RunRequest("next", "ann", ALL_LETTERS), captures=False, seen=EVERY_DLQ)
+    assert plan.selected == 0
+    start = f"/admin/reprocessing/run/{plan.pk}/start/now"
+    shown = ann.get(start)
+    assert "The run takes over 3 unfinished messages of runs that have ended." in shown.content.decode()
+    post(ann, start, reason="the target is mended", seen=shown.context["form"].initial["seen"])
+    assert set(Letter.objects.filter(pk__in=[letter.pk for letter in letters]).values_list("run__name")) == {("next",)}
+    assert _review(_board(ann)) == ("", "3")
+
+
+def test_idle_standing_run_of_a_manual_dlq_takes_no_messages(ann: Client, shop: Source) -> None:
+    run, letter = _run(shop, "running", kind="standing"), _waiting(shop)
+    assert (_review(_board(ann)), _action(_board(ann))[0]) == (("1", ""), "Drain 1")
+    Letter.objects.filter(pk=letter.pk).update(run=run)
+    assert (_review(_board(ann)), _action(_board(ann))[0]) == (("", "1"), "Redriving")
+    Letter.objects.filter(pk=letter.pk).update(run=None)
+    _set(shop, mode="automatic")
+    assert _review(_board(ann)) == ("", "1")
+
+
+def test_a_large_paused_run_is_not_in_progress(ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another run is running, the messages that were not counted are in neither number."""
+    monkeypatch.setattr(dlq_row, "MAX_COUNTED", 2)
+    paused = _run(shop, "paused")
+    for _ in range(4):
+        _waiting(shop, run=paused)
+    parked(shop)
+    assert _review(_board(ann)) == ("5", "")
+    other = _run(shop, "running")
+    assert _review(_board(ann)) == ("3+", "")
+    for shown in ("1", "2", "2+"):
+        _waiting(shop, run=other)
+        assert _review(_board(ann)) == ("3+", shown)
+    Run.objects.filter(pk=other.pk).update(kind="standing")
+    assert _review(_board(ann)) == ("3+", "2+")
+    Letter.objects.filter(run=other).update(state="delivered", finished_at=database_now())
+    assert _review(_board(ann)) == ("5", "")
+
+
+def test_paused_run_up_to_the_limit_is_counted_exactly(
+    ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dlq_row, "MAX_COUNTED", 2)
+    paused, other = _run(shop, "paused"), _run(shop, "running")
+    for run in (paused, paused, other, other, other):
+        _waiting(shop, run=run)
+    assert _review(_board(ann)) == ("2", "3")
 
 
 def test_rate_is_that_of_the_own_messages_in_the_last_seconds(ann: Client, shop: Source) -> None:

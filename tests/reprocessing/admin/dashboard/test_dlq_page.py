@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from reprocessing.admin.dashboard import dlq_row
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.models import Breaker, DeadLetterQueue, FailureGroup, Letter, Run, Source, Target
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.runs import run_transitions
 from tests.reprocessing.admin.parking_lot.parked_messages import (
     LOOKS,
     dlq,
@@ -137,7 +139,7 @@ def test_messages_without_an_active_run_need_review(ann: Client, shop: Source) -
     letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
     page = _page(ann)
     plan = f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}"
-    assert _count(page, "captured, in no active run: plan a run…") == (1, plan)
+    assert _count(page, "captured or queued, in no active run: plan a run…") == (1, plan)
     assert '<span class="chip chip-warm">1 to review</span>' in page
     run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=database_now())
     letter.update(run=run)
@@ -146,6 +148,33 @@ def test_messages_without_an_active_run_need_review(ann: Client, shop: Source) -
     page = _page(ann)
     assert _count(page, "in the paused run mend-17") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
     assert '<span class="chip chip-warm">1 to review</span>' in page
+
+
+def test_queued_messages_of_an_aborted_run_need_review(ann: Client, shop: Source) -> None:
+    """Sent messages of the run do not: their outcomes are recorded without a run."""
+    run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=database_now())
+    for state in (LetterState.WAITING, LetterState.WAITING, LetterState.AWAITING):
+        letter = Letter.objects.filter(pk=parked(shop).pk)
+        letter.update(state=state, reason="", finished_at=None, run=run)
+    assert "to review" not in _page(ann)
+    run_transitions.abort(run, by="ann", reason="it rained", stop_dlq=False)
+    page = _page(ann)
+    plan = f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}"
+    assert _count(page, "captured or queued, in no active run: plan a run…") == (2, plan)
+    assert '<span class="chip chip-warm">2 to review</span>' in page
+
+
+def test_messages_of_a_paused_run_are_counted_up_to_a_limit(
+    ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dlq_row, "MAX_COUNTED", 2)
+    run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="ben", why="it rained")
+    shown = []
+    for _ in range(3):
+        Letter.objects.filter(pk=parked(shop).pk).update(state="waiting", reason="", finished_at=None, run=run)
+        page = _page(ann)
+        shown.append(re.findall(r"chip-warm\">(.*?) to review|<b>([^<]*)</b> in the paused run", page))
+    assert shown == [[(n, ""), ("", n)] for n in ("1", "2", "2+")]
 
 
 def test_visible_copies_of_captured_messages_do_not_count(ann: Client, shop: Source) -> None:
