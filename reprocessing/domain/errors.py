@@ -92,10 +92,10 @@ class InvalidFilter(RedriveError):
 
 
 class SelectionChanged(RedriveError):
-    """Fewer messages match a bulk action than its preview showed. `matching`: how many match."""
+    """Fewer or more messages match a bulk action than its preview showed. `matching`: how many match."""
 
     def __init__(self, matching: int) -> None:
-        super().__init__(f"Fewer messages match than were previewed: {matching:,}.")
+        super().__init__(f"{matching:,} messages match, not as many as were previewed.")
         self.matching = matching
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from copy import copy
 from datetime import timedelta
@@ -22,6 +21,7 @@ from django.utils.text import capfirst
 from reprocessing.admin.messages import (
     compare_page,
     delivery_status_panel,
+    list_search,
     listed_messages,
     message_actions,
     message_page,
@@ -31,20 +31,16 @@ from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
-from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.search.state_filter import StateFilter
 from reprocessing.admin.site import labels, visible_rows
-from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.parking_lot import read_s3_body
 from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
 from reprocessing.store.payloads.viewed_content import ViewedContent
-from reprocessing.store.search import found_letters
 
 # The state of the copy of a message in the DLQ. The list shows the time left in SQS only if SQS still has the copy.
 # With EXISTS instead of this subquery, PostgreSQL would read the copies of all messages, not only of the page.
@@ -53,7 +49,6 @@ _COPY = models.Subquery(
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
-_ID = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER = 9  # max digits of an id
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
 
@@ -93,14 +88,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         The second value is False: it tells Django that no message occurs twice.
         """
         text = search_term.strip()
-        if not text:
-            return queryset, False
-        try:
-            found = found_letters.newest_ids(search_of(request, text, within=_within(request)).sieve, limit=REACH)
-        except InvalidFilter as error:
-            messages.warning(request, str(error))
-            found = []
-        return queryset.filter(pk__in=found), False
+        return (queryset.filter(pk__in=list_search.newest_ids(request, text)) if text else queryset), False
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """Return the filters of the list. The filter by state has the names of states that all pages show."""
@@ -269,13 +257,6 @@ def action_of(request: HttpRequest, decision: DecisionKind) -> tuple[str, str, s
     may = request.user.has_perm(decision.permission) and request.user.has_perm("reprocessing.view_parkedletter")
     closed = "" if may else capfirst(decision.takes)
     return decision.value, f"admin:parkedletter_{decision}", f"{decision.label}…", closed
-
-
-def _within(request: HttpRequest) -> MessageFilter:
-    """Return the filters of the list, DLQ and state, as a message filter."""
-    dlq, state = (request.GET.get(name, "") for name in ("dlq__id__exact", "state__exact"))
-    states = (state,) if state in set(LetterState) else ()
-    return MessageFilter(dlq=int(dlq) if _ID.fullmatch(dlq) else None, states=states)
 
 
 def _annotated(letter: Letter, name: str) -> timedelta | None:

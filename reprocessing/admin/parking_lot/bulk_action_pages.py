@@ -28,7 +28,7 @@ from reprocessing.domain.lifecycle import OPEN_STATES, LetterState
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.parking_lot import bulk_actions, late_letters
 from reprocessing.store.runs import released_into_runs
 from reprocessing.store.safety.breaker_status import breaker_statuses
 from reprocessing.store.search import stored_filters
@@ -225,13 +225,15 @@ def _refusals(action: BulkAction) -> list[tuple[str, int, str]]:
 def _late(action: BulkAction) -> str:
     """Return, as text, how many matching messages the action leaves out because they were parked after it began.
 
-    Empty: there are no such messages, or counting them would be slow.
+    Messages that it changed are not counted, also if they were parked again. Empty: no such message was found, or
+    counting them would be slow.
     """
     sieve = stored_filters.read_filter(action.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.reads_bodies:
         return ""
-    n = bulk_actions.count_late(sieve, asked_at=action.asked_at)
-    return f"{min(n, bulk_actions.MAX_LATE_COUNT):,}{'+' if n > bulk_actions.MAX_LATE_COUNT else ''}" if n else ""
+    late = late_letters.count_late(action.pk, sieve, asked_at=action.asked_at)
+    n = min(late.n, late_letters.MAX_LATE_COUNT)
+    return f"{n:,}{'+' if late.is_least else ''}" if n else ""
 
 
 def _arguments(request: HttpRequest, action: BulkAction) -> list[tuple[str, str]]:

@@ -163,8 +163,8 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
             UUID(signed["token"]), BulkActionKind.EDIT, at.sieve, wanted.arguments(), by=request.user.get_username(),
             reason=given["reason"], opened=datetime.fromisoformat(signed["opened"]), previewed=signed["count"],
         )  # fmt: skip
-    except SelectionChanged as fewer:
-        return _preview_again(at, patch, signed, form, matching=fewer.matching)
+    except SelectionChanged as changed:
+        return _preview_again(at, patch, signed, form, matching=changed.matching)
     except ApprovalNeeded as needed:
         address, sentence = requested.request_approval(request, needed, given["reason"])
         messages.success(request, sentence)
@@ -180,9 +180,9 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
 def _preview_again(
     at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConfirmForm, *, matching: int
 ) -> HttpResponse:
-    """Show the preview again, because `matching` messages match, fewer than the person saw."""
+    """Show the preview again, because `matching` messages match, fewer or more than the person saw."""
     opened = datetime.fromisoformat(signed["opened"])
-    why = start_bulk_action.why_fewer(
+    why = start_bulk_action.why_changed(
         BulkActionKind.EDIT, at.sieve, previewed=signed["count"], matching=matching, since=opened
     )
     messages.error(at.request, f"Nothing was done: {why}")

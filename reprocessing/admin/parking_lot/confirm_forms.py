@@ -55,7 +55,7 @@ class DecisionForm(FilterForm):
         letters: the messages that the page showed; empty: all that match the filter.
         token: id of a new bulk action, which starts only once, even if the form is submitted twice.
         opened: when the page was made. A message that matches the filter only after that time is not changed.
-        previewed: how many messages the page of a bulk action showed. If fewer match, nothing is done.
+        previewed: how many messages the page of a bulk action showed. If fewer or more match, nothing is done.
         how: what a release also asks for, `AT` (a time) or `TO` (a target, an optional time); empty: nothing.
     """
 

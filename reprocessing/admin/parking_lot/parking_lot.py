@@ -158,8 +158,8 @@ class ParkingLot(MessagesAdmin):
                 token, BulkActionKind(decision.value), sieve, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"], previewed=found["previewed"] or 0,
             )  # fmt: skip
-        except SelectionChanged as fewer:
-            return self._page(request, decision, form, changed=_why_fewer(request, decision, form, fewer.matching))
+        except SelectionChanged as changed:
+            return self._page(request, decision, form, changed=_why_changed(request, decision, form, changed.matching))
         except InvalidFilter as error:
             form.add_error("query", str(error))
             return self._page(request, decision, form)
@@ -219,10 +219,10 @@ def _back(query: str) -> str:
         return reverse("admin:reprocessing_parkedletter_changelist")
 
 
-def _why_fewer(request: HttpRequest, decision: DecisionKind, form: DecisionForm, matching: int) -> str:
+def _why_changed(request: HttpRequest, decision: DecisionKind, form: DecisionForm, matching: int) -> str:
     found = form.cleaned_data
     sieve = affected_messages.decidable(request, decision, found["query"])
-    return start_bulk_action.why_fewer(
+    return start_bulk_action.why_changed(
         BulkActionKind(decision.value),
         sieve,
         previewed=found["previewed"] or 0,

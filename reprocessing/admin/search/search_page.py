@@ -23,6 +23,7 @@ from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.search.search_text import read_search, write_search
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import filtered_letters
@@ -127,22 +128,32 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
 def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[str, Any]]:
     """Yield for each state its name, the number of found messages, and the URL that shows only these messages.
 
-    `in_parking_lot`: the URL is that of the parking lot, where people act on the messages.
+    The number is empty if it is not known, because more than 10,000 messages match. `in_parking_lot`: the URL is that
+    of the parking lot, where people act on the messages.
     """
-    for count in result.page.counts:
-        words, sieve = (
-            labels.counted_state(count.state),
-            replace(result.sieve, states=(count.state,), dlqs=None, reveals=False),
-        )
-        in_parking_lot = count.state in _LOT_STATES and request.user.has_perm(_PARKED)
+    counts = _counts(result)
+    for state, n in counts.items():
+        sieve = replace(result.sieve, states=(state,), dlqs=None, reveals=False)
+        in_parking_lot = state in _LOT_STATES and request.user.has_perm(_PARKED)
         address = message_list.address_of(sieve) if in_parking_lot else ""
-        more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""
+        more = f"?{urlencode({'q': _in_state(text, state)})}" if len(counts) > 1 else ""
         yield {
-            "words": words,
-            "n": filtered_letters.counted(count.n),
-            "address": address or more,
-            "in_parking_lot": bool(address),
-        }
+            "words": labels.counted_state(state), "n": n, "address": address or more, "in_parking_lot": bool(address),
+        }  # fmt: skip
+
+
+def _counts(result: _Result) -> dict[str, str]:
+    """Return the number of found messages by state, as text; empty texts: the numbers are not known."""
+    found = result.page
+    if found.counts is not None:
+        return {count.state: filtered_letters.counted(count.n) for count in found.counts}
+    states = list(dict.fromkeys(result.sieve.states)) or [state.value for state in LetterState]
+    return dict.fromkeys(states, filtered_letters.counted(found.n) if len(states) == 1 else "")
+
+
+def _in_state(text: str, state: str) -> str:
+    """Return the text of the search, limited to messages in this state."""
+    return write_search(replace(read_search(text), states=(state,)))
 
 
 def _line(request: HttpRequest, letter: FoundLetter, now: datetime) -> dict[str, Any]:

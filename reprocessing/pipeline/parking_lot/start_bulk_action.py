@@ -31,10 +31,18 @@ def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
     filter_conditions.require_exhaustive(sieve)
 
 
-def why_fewer(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, matching: int, since: datetime) -> str:
-    """Say how many of the previewed messages still match a bulk action, and who changed the others, if it is known."""
+def why_changed(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, matching: int, since: datetime) -> str:
+    """Say that fewer or more messages match a bulk action than were previewed (`previewed`: how many), and why.
+
+    If fewer match, this names the people who changed the others since the preview (`since`), if they are known.
+    """
     state = STATES[kind].value
     first = f"{filtered_letters.counted(previewed)} {'was' if previewed == 1 else 'were'} previewed, "
+    if matching > previewed:
+        return (
+            f"{first}but {filtered_letters.counted(matching)} {'matches' if matching == 1 else 'match'} now: messages "
+            "were added to the filter after the preview, for example because failure groups were merged."
+        )
     if matching:
         still = f"only {filtered_letters.counted(matching)} {'is' if matching == 1 else 'are'} unchanged and {state}"
     else:

@@ -23,6 +23,7 @@ from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import BulkAction, BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, guard, limits
+from reprocessing.store.parking_lot.filtered_letters import MAX_COUNT
 from reprocessing.store.payloads import content
 from reprocessing.store.search import filter_conditions, stored_filters
 
@@ -32,9 +33,6 @@ BATCH_LETTERS: Final = 500
 MAX_SKIP_REASONS: Final = 20
 #: Length of a worker's lease on a bulk action (s); after it, another worker takes over.
 LEASE_SECONDS: Final = 20.0
-#: Letters that finished after the bulk action was requested are counted up to this number.
-MAX_LATE_COUNT: Final = 1_000
-
 
 #: The kind of audit log entry for each kind of bulk action.
 _NOTED: Final = {
@@ -156,11 +154,6 @@ WITH ended AS (
 SELECT id FROM ended
 """  # noqa: S608  # the inserted text is a constant
 
-_LATER: Final[LiteralString] = """
-SELECT count(*) AS n FROM (
-    SELECT FROM redrive_letter l WHERE l.finished_at > %(asked_at)b AND {where} LIMIT %(limit)b) l
-"""
-
 
 def create(  # noqa: PLR0913  # each by its name
     token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
@@ -175,7 +168,8 @@ def create(  # noqa: PLR0913  # each by its name
 
     Raises:
         ApprovalNeeded: a second person is needed.
-        SelectionChanged: fewer letters match than were previewed, or none.
+        SelectionChanged: fewer or more letters match than were previewed, or none. More letters match, for example,
+            if failure groups were merged after the preview.
         InvalidFilter: the filter's text search would not find all letters that it could match.
     """
     filter_conditions.require_exhaustive(sieve)
@@ -190,11 +184,15 @@ def create(  # noqa: PLR0913  # each by its name
             return False
         _check_approval(act, sieve, arguments, by=by, approval=approval)
         begun = rows.column(int, _BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
-        if begun and previewed is not None and begun[0] < max(1, previewed):
+        if begun and previewed is not None and not _is_as_previewed(begun[0], previewed):
             raise SelectionChanged(begun[0])
         return bool(begun)
 
     return rows.in_transaction(work)
+
+
+def _is_as_previewed(matching: int, previewed: int) -> bool:
+    return max(1, previewed) <= matching and (matching <= previewed or previewed > MAX_COUNT)
 
 
 def _check_approval(
@@ -282,9 +280,3 @@ def release_lease(held: LeasedAction) -> None:
 def abort(operation: int, *, by: str, why: str) -> bool:
     """End a bulk action between two batches, with an audit log entry; return whether it was running."""
     return bool(rows.execute(_ABORT, {"id": operation, "by": by, "why": why}))
-
-
-def count_late(sieve: MessageFilter, *, asked_at: datetime) -> int:
-    """Return how many letters match the filter but finished after `asked_at`; 1,001 means more than 1,000."""
-    asked = filter_conditions.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
-    return rows.value(int, _LATER.format(where=filter_conditions.where_clause(sieve)), asked)

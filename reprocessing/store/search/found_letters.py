@@ -62,18 +62,15 @@ class StateCount:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of letters that match a filter, and the number of all such letters by state.
+    """A page of letters that match a filter, and the number of all such letters (`n`).
 
-    At most 10,001 letters are counted in all; 10,001 means more than 10,000.
+    At most 10,001 letters are counted; 10,001 means more than 10,000. `counts`: their number by state; None: more than
+    10,000 letters match, and their states are not known.
     """
 
     letters: list[FoundLetter]
-    counts: list[StateCount]
-
-    @property
-    def n(self) -> int:
-        """Return how many letters match."""
-        return sum(count.n for count in self.counts)
+    n: int
+    counts: list[StateCount] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +120,13 @@ _AMONG: Final[LiteralString] = "l.id = ANY(%(among)b::bigint[])"
 
 def _page(where: LiteralString, asked: dict[str, Any], below: int | None, limit: int) -> FoundPage:
     counts = rows.fetch(StateCount, _COUNTS.format(where=where), asked | {"most": MAX_COUNT + 1})
-    if not counts:
-        return FoundPage([], [])
+    n = sum(count.n for count in counts)
+    if not n:
+        return FoundPage([], 0, [])
+    is_counted = n <= MAX_COUNT
     # Few letters are sorted (`id + 0`): with the index of ids, PostgreSQL would read all letters until it finds them.
-    order: LiteralString = "(l.id + 0) DESC" if sum(count.n for count in counts) <= MAX_COUNT else "l.id DESC"
+    order: LiteralString = "(l.id + 0) DESC" if is_counted else "l.id DESC"
     place: LiteralString = " AND l.id < %(below)b::bigint" if below is not None else ""
     statement = _LIST.format(where=where, place=place, order=order)
-    return FoundPage(rows.fetch(FoundLetter, statement, asked | {"below": below, "limit": limit}), counts)
+    letters = rows.fetch(FoundLetter, statement, asked | {"below": below, "limit": limit})
+    return FoundPage(letters, n, counts if is_counted else None)

@@ -11,7 +11,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, Breaker, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.parking_lot import bulk_actions, late_letters
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, HOUR, LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
 
@@ -80,6 +80,32 @@ def test_released_messages_are_followed_to_their_ends() -> None:
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
     facts = _facts(part)
     assert (facts["Delivered"], facts["Parked again"], "Queued" in facts, "hx-get" in part) == ("2", "1", False, False)
+
+
+def test_messages_parked_again_are_not_said_to_be_late() -> None:
+    operation, (first, second) = _released(2)
+    said, client = "matched the filter only after the start", person("ben", *MAY)
+    ended = {"state": "parked", "reason": "attempts_spent", "finished_at": database_now(), "lane": None}
+    Letter.objects.filter(pk__in=[first.pk, second.pk]).update(**ended)
+    page = client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert (_facts(page)["Parked again"], said in page) == ("2", False)
+    parked(dlq("other"))
+    assert f"1 message {said}, and is not changed" in client.get(f"{DESK}{operation.pk}/progress").content.decode()
+
+
+@pytest.mark.parametrize(("own", "others", "told"), [(4, 0, []), (1, 4, ["3+ messages"])])
+def test_late_messages_are_counted_among_a_bounded_number(
+    own: int, others: int, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_letters, "MAX_LATE_COUNT", 3)
+    operation, letters = _released(own)
+    ended = {"state": "parked", "reason": "attempts_spent", "finished_at": database_now(), "lane": None}
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters]).update(**ended)
+    other = dlq("other")
+    for _ in range(others):
+        parked(other)
+    page = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert re.findall(r">(\S+ messages?) matched the filter only after the start, and are not changed", page) == told
 
 
 def test_open_breaker_of_released_messages_is_named() -> None:

@@ -246,7 +246,8 @@ def test_all_that_match_become_one_bulk_action() -> None:
         "here: All attempts that the DLQ allows have failed.",
         "here: A later message of its ordering key was delivered before this one arrived.",
     ]
-    given = {name: hidden(page, name) for name in ("query", "token", "opened")} | {"reason": "test data"}
+    names = ("query", "token", "opened", "previewed")
+    given = {name: hidden(page, name) for name in names} | {"reason": "test data"}
     assert states(*meant) == ["parked", "parked"]
     for _ in range(2):
         assert "No worker has started the bulk action yet" not in post(client, LOT + "discard", **given)

@@ -11,9 +11,9 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from reprocessing.models import DeadLetterQueue, Letter, SearchEntry, Source
+from reprocessing.models import DeadLetterQueue, Letter, Rule, Run, SearchEntry, Source
 from reprocessing.pipeline.search import reindex
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person
 
 pytestmark = pytest.mark.django_db
 
@@ -244,3 +244,75 @@ def test_results_have_pages(ann: Client, monkeypatch: pytest.MonkeyPatch) -> Non
     shown = [re.findall(r'class="lot-id"><a [^>]*>([^<]*)<', page) for page in (first, second)]
     assert shown == [[letters[2].message_id, letters[1].message_id], [letters[0].message_id]]
     assert SearchEntry.objects.count() == 3
+
+
+def _sum(page: str) -> str:
+    (line,) = re.findall(r'<p class="lot-sum">(.*?)</p>', page)
+    return line
+
+
+def _links(page: str) -> dict[str, str]:
+    return {words: address for address, words in re.findall(r'<a href="([^"]*)">([^<]*)</a>', _sum(page))}
+
+
+def test_counts_by_state_of_a_capped_search_are_not_shown_as_exact(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("search.found_letters", "parking_lot.filtered_letters"):
+        monkeypatch.setattr(f"reprocessing.store.{module}.MAX_COUNT", 2)
+    source = _shop()
+    letters = [_order(source, number) for number in range(5)]
+    Letter.objects.filter(pk__lt=letters[-1].pk).update(state="delivered", reason="")
+    page = _page(ann, "dlq:orders")
+    assert "<strong>2+</strong> messages found: " in page
+    links = _links(page)
+    assert list(links) == [
+        "captured", "queued", "sending", "awaiting outcome", "delivered or presumed delivered", "parked", "duplicate",
+        "discarded",
+    ]  # fmt: skip
+    assert links["parked"] == f"{LOT}?dlq={source.dlq_id}&state=parked"
+    assert re.findall(r"\d\+? \w+", _sum(_page(ann, "dlq:orders state:delivered"))) == ["2+ delivered"]
+    assert list(_links(_page(ann, "dlq:orders state:delivered state:parked"))) == [
+        "delivered or presumed delivered", "parked",
+    ]  # fmt: skip
+
+
+def test_a_state_link_shows_only_that_state(ann: Client) -> None:
+    source = _shop()
+    letters = [_order(source, number) for number in range(5)]
+    Letter.objects.update(ordering_key="customer-7")
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[:2]]).update(
+        state="waiting", reason="", finished_at=None
+    )
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[2:4]]).update(state="delivered", reason="")
+    links = _links(_page(ann, "key:customer-7 state:queued state:delivered"))
+    assert list(links) == ["2 delivered or presumed delivered", "2 queued"]
+    shown = unescape(ann.get(SEARCH + links["2 queued"]).content.decode())
+    found = re.findall(r'class="lot-id"><a [^>]*>([^<]*)<', shown)
+    assert found == [letter.message_id for letter in reversed(letters[:2])]
+
+
+def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprocessing.admin.messages.list_search.REACH", 2)
+    source = _shop()
+    letters = [parked(source, key="customer-7") for _ in range(6)]
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running")
+    rule = Rule.objects.create(name="bots", action="park", created_by="ann")
+    group = failure_group(source, "declined")
+    of_all = {"run": run, "rule": rule, "group": group}
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[:2]]).update(**of_all)
+
+    def listed(**filters: object) -> tuple[list[Letter], bool]:
+        answer = ann.get("/admin/reprocessing/letter/", {"q": "customer-7", **filters})
+        return list(answer.context["cl"].result_list), "Only the newest 2 matches were searched." in str(answer.content)
+
+    for name, row in of_all.items():
+        assert listed(**{name: row.pk}) == ([letters[1], letters[0]], False), name
+        assert listed(**{f"{name}__id__exact": row.pk}) == ([letters[1], letters[0]], False), name
+    assert listed() == ([letters[5], letters[4]], True)
+    page = ann.get(f"/admin/reprocessing/letter/{letters[5].pk}/change/", {"list": "q=customer-7"})
+    assert (str(letters[4].pk) + "/change/" in str(page.content), "Only the newest" in str(page.content)) == (
+        True, False,
+    )  # fmt: skip

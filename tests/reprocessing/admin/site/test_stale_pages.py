@@ -12,7 +12,8 @@ from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.models import AuditEntry, BulkAction, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
-from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
+from reprocessing.store.parking_lot import merged_groups
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, failure_group, parked, person, post
 from tests.reprocessing.admin.parking_lot.test_export_page import edited
 from tests.reprocessing.admin.parking_lot.test_message_list import EVERYTHING, LOT, OF_A_FILTER, hidden
 from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messages, states
@@ -80,6 +81,36 @@ def test_bulk_action_is_refused_if_a_message_was_edited_after_the_preview() -> N
     assert (BulkAction.objects.count(), states(letter)) == (0, ["parked"])
 
 
+def test_a_group_merged_after_the_page_was_opened_is_not_discarded_with_it() -> None:
+    source = dlq()
+    group, other = failure_group(source, "a"), failure_group(source, "b")
+    letters = [parked(source) for _ in range(3)]
+    Letter.objects.filter(pk=letters[0].pk).update(group=group)
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[1:]]).update(group=other)
+    client = person("ann", *EVERYTHING)
+    given = _of_a_filter(post(client, LOT + "discard", scope="all", query=f"group={group.pk}"))
+    assert merged_groups.merge_groups([other.pk], into=group.pk, by="ben", reason="one cause") == ""
+    again = post(client, LOT + "discard", **given, reason="test data")
+    assert (
+        "1 was previewed, but 3 match now: messages were added to the filter after the preview, for example because "
+        "failure groups were merged. The messages that match now are below."
+    ) in again
+    assert (BulkAction.objects.count(), states(*letters)) == (0, ["parked"] * 3)
+    post(client, LOT + "discard", **_of_a_filter(again), reason="test data")
+    assert (begun().asked, states(*letters)) == (3, ["discarded"] * 3)
+
+
+def test_more_messages_than_are_counted_match_a_bulk_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprocessing.store.parking_lot.filtered_letters.MAX_COUNT", 1)
+    monkeypatch.setattr("reprocessing.store.parking_lot.bulk_actions.MAX_COUNT", 1)
+    source = dlq()
+    letters = [parked(source) for _ in range(3)]
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client)
+    post(client, LOT + "discard", **given, reason="test data")
+    assert (given["previewed"], begun().asked, states(*letters)) == ("2", 3, ["discarded"] * 3)
+
+
 def test_redisplayed_page_counts_again() -> None:
     source = dlq()
     letters = [parked(source)]
@@ -107,7 +138,7 @@ def test_future_time_means_now() -> None:
     parked(source)
     client = person("ann", *EVERYTHING)
     to_come = (database_now() + timedelta(days=1)).isoformat()
-    post(client, LOT + "discard", **OF_A_FILTER, opened=to_come, query="", reason="test data")
+    post(client, LOT + "discard", **OF_A_FILTER, opened=to_come, previewed=1, query="", reason="test data")
     late = parked(source)
     assert (begun().asked, states(late)) == (1, ["parked"])
 

@@ -43,7 +43,8 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(filter_conditions, "patiently", nullcontext)  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
-        seed(bench, feed_run.standing_run(bench.dlq), 1, LETTERS)
+        run = feed_run.standing_run(bench.dlq)
+        seed(bench, run, 1, LETTERS)
         with connection.cursor() as cursor:
             cursor.execute(_ENTRIES)
         with_statistics()
@@ -57,11 +58,15 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
             "redrive id": MessageFilter(states=(), named=str(letter.public_id)),
             "key": MessageFilter(states=(), key=letter.ordering_key),
             "nothing": MessageFilter(states=(), named="no such text"),
+            "field in a run": MessageFilter(states=(), fields=(f"order_id:{letter.pk}",), run=run.pk),
+            "value in a run": MessageFilter(states=(), named=str(letter.pk), run=run.pk),
+            "key in a run": MessageFilter(states=(), key=letter.ordering_key, run=run.pk),
         }
         seen, found = dict[str, tuple[int, set[str]]](), dict[str, bool]()
         for name, sieve in searches.items():
             with explained() as statements:
                 page = found_letters.find_letters(sieve, below=None, limit=51)
+                found_letters.newest_ids(sieve, limit=1_001)
             found[name] = letter.pk in {one.id for one in page.letters}
             scanned = {table for statement in statements for table in statement.scanned}
             seen[name] = max(statement.buffers for statement in statements), scanned & {*TABLES, "redrive_search_entry"}

@@ -1,0 +1,42 @@
+"""Count the letters that match the filter of a bulk action, and that it left out because they finished too late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.search import filter_conditions
+
+#: Letters that finished after the bulk action was requested are read up to this number.
+MAX_LATE_COUNT: Final = 1_000
+
+# Each letter's audit log entries are read by an index: with EXISTS, PostgreSQL could read the entries of all letters.
+_LATER: Final[LiteralString] = """
+SELECT count(*) FILTER (WHERE (SELECT true FROM redrive_audit_entry r
+                                WHERE r.letter_id = l.id AND r.at >= %(asked_at)b
+                                  AND r.operation_id = %(action)b::bigint LIMIT 1) IS NULL) AS n,
+       count(*) > %(most)b::bigint AS is_least
+  FROM (SELECT l.id FROM redrive_letter l WHERE l.finished_at > %(asked_at)b AND {where}
+         LIMIT %(most)b::bigint + 1) l
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LateLetters:
+    """How many letters a bulk action left out (`n`). `is_least`: there may be more, because not all were read."""
+
+    n: int
+    is_least: bool
+
+
+def count_late(action: int, sieve: MessageFilter, *, asked_at: datetime) -> LateLetters:
+    """Return how many letters match the filter but finished after `asked_at`, without letters that the action changed.
+
+    A released letter that was parked again finished after `asked_at`, too. `action`: id of the bulk action.
+    """
+    asked = filter_conditions.sql_parameters(sieve) | {"action": action, "asked_at": asked_at, "most": MAX_LATE_COUNT}
+    (found,) = rows.fetch(LateLetters, _LATER.format(where=filter_conditions.where_clause(sieve)), asked)
+    return found
