@@ -115,7 +115,10 @@ def _worker() -> dict[str, Any]:
         "CELERY_WORKER_CONSUMER": "redrive_service.broker.consumer:Consumer",
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
         "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # tasks have no ETA: SQS would deliver a waiting task again
-        "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
+        # Processes are not replaced after a number of tasks, or for their memory: requests to slow targets may be open
+        # for 15 min after their tasks. A process that ends abandons them. One that waits blocks its slot and a task.
+        "CELERY_WORKER_MAX_TASKS_PER_CHILD": None,
+        "CELERY_WORKER_MAX_MEMORY_PER_CHILD": None,
         # SIGTERM lets running tasks end and returns the others; SIGQUIT does the same, within these seconds.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
         "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # else even an idle worker would wait for the whole time

@@ -38,6 +38,11 @@ def test_the_deadline_for_a_connection_of_the_pool_is_finite() -> None:
     assert _app().conf.broker_pool_acquire_timeout == 10
 
 
+def test_a_worker_process_with_open_requests_is_not_ended_after_many_tasks_or_for_its_memory() -> None:
+    conf = _app().conf
+    assert (conf.worker_max_tasks_per_child, conf.worker_max_memory_per_child) == (None, None)
+
+
 def test_a_queue_that_is_not_declared_is_an_error() -> None:
     app = _app()
     with pytest.raises(KeyError, match="redrive-replya"):
