@@ -588,6 +588,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("note", models.TextField(blank=True, db_default="")),
+                ("merged_at", models.DateTimeField(blank=True, null=True)),
                 ("first_at", models.DateTimeField()),
                 ("last_at", models.DateTimeField()),
                 ("released_at", models.DateTimeField(blank=True, null=True)),

@@ -37,7 +37,8 @@ class FailureGroup(models.Model):
         title: the reason in words, without text of payloads other than a message's type.
         name: the title that a person gave; empty: `title` is shown.
         keys: top-level keys of the body whose shape is the cause; similar shapes are merged when they are first seen.
-        merged_into: the group into which this group was merged; null: not merged. That group is itself not merged.
+        merged_into: the group into which this group was merged, at `merged_at`; null: not merged. That group is itself
+            not merged.
         created_at: when the service found the first letter. `assigned_to`: name of the user who works on the group.
         first_at, last_at: when the oldest and the newest message of the group were sent.
         released_at: when a letter of the group was last released.
@@ -53,6 +54,7 @@ class FailureGroup(models.Model):
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="members", db_index=False
     )
+    merged_at = models.DateTimeField(null=True, blank=True)
     status = models.TextField(choices=FailureGroupStatus.choices, db_default=FailureGroupStatus.OPEN.value)
     note = models.TextField(db_default="", blank=True)
     first_at = models.DateTimeField()
@@ -132,7 +134,8 @@ class BulkActionState(models.TextChoices):
 class BulkAction(models.Model):
     """One action of one person on every letter that a filter matches.
 
-    A letter is not changed if it finished or was parked after `asked_at`, or if its id is above `max_letter_id`.
+    A letter is not changed if it finished, was parked or joined the filter's failure group after `asked_at`, or if its
+    id is above `max_letter_id`.
 
     Attributes:
         token: id of the page on which the action was confirmed, so that confirming twice starts only one action.

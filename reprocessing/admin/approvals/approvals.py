@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.deed import Deed, DeedKind, permissions_for
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
@@ -138,7 +138,7 @@ def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
-    needed = [*DeedKind(row.deed).permissions, *([ACT_ALONE] if choice.alone else [])]
+    needed = [*permissions_for(DeedKind(row.deed), row.arguments), *([ACT_ALONE] if choice.alone else [])]
     return request.user.has_perms(needed)
 
 
@@ -212,9 +212,11 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
 def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpResponse:
     """Show the patch of a requested bulk edit, to which messages it can be applied, and what it changes in some.
 
+    Only messages of the request's DLQs are read: this person sees these DLQs, the requester may have seen others.
     Values in the patch are shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
-    sieve, wanted = MessageFilter.read(deed.arguments["filter"]), BulkEdit.read(deed.arguments)
+    sieve = replace(MessageFilter.read(deed.arguments["filter"]), dlqs=tuple(row.dlq_ids))
+    wanted = BulkEdit.read(deed.arguments)
     found = edit_examples.check(sieve, wanted)
     shows = show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
     why = f"Looked at the edit of approval {row.pk}."

@@ -27,7 +27,7 @@ from reprocessing.api.site.guard import acts
 from reprocessing.api.site.paging import After, Limit
 from reprocessing.api.site.problems import Problem, conflict
 from reprocessing.domain.api.scopes import Scope
-from reprocessing.domain.approvals.deed import ApprovalNeeded, DeedKind
+from reprocessing.domain.approvals.deed import ApprovalNeeded, DeedKind, permissions_for
 from reprocessing.models import Approval, ApprovalState
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals import request as requesting
@@ -89,7 +89,8 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
     """Approve a request as the second person.
 
     The change is made at once, exactly as requested. The audit log gets both names. Send the token of a user who has
-    the permission to make the change, and who did not request it.
+    the permissions to make the change, and who did not request it. If these permissions have scopes, the token needs
+    the scopes, too.
     """
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)
@@ -97,7 +98,7 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
         raise Problem(
             HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} made the request, so somebody else must approve it."
         )
-    _require(user, row)
+    _require(caller, user, row)
 
     def act() -> Decision:
         return decide.approve(row.pk, by=caller.by, reason=change.reason, conf=conf.current())
@@ -109,12 +110,13 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
 def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
     """Decline a request for approval.
 
-    The change is not made. Send the token of a user who requested the change, or who has the permission to make it.
+    The change is not made. Send the token of a user who requested the change; or of a user who has the permissions to
+    make the change, with the scopes of these permissions.
     """
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)
     if not people.is_same_person(row.by, caller.by):
-        _require(user, row)
+        _require(caller, user, row)
 
     def act() -> Decision:
         return decide.decline(row.pk, by=caller.by, reason=change.reason)
@@ -133,12 +135,21 @@ def _person(caller: Caller) -> User:
     return caller.token.user
 
 
-def _require(user: User, row: Approval) -> None:
-    missing = [name for name in DeedKind(row.deed).permissions if not user.has_perm(name)]
+def _require(caller: Caller, user: User, row: Approval) -> None:
+    """Check that the user has the permissions for the requested change, and the token the scopes of these permissions.
+
+    Raises:
+        Problem: a permission or a scope is missing.
+    """
+    needed = permissions_for(DeedKind(row.deed), row.arguments)
+    missing = [name for name in needed if not user.has_perm(name)]
     if missing:
         lacks = ", ".join(missing)
         why = f"Nothing was done: to decide about the request, the token's user needs the permissions {lacks}."
         raise Problem(HTTPStatus.FORBIDDEN, why)
+    for scope in Scope:
+        if scope.permission in needed:
+            caller.require(scope)
 
 
 def _decide(

@@ -29,11 +29,6 @@ class DeedKind(StrEnum):
     APPLY_CONFIGURATION = "apply_configuration"
 
     @property
-    def permissions(self) -> tuple[str, ...]:
-        """Return the permissions that a person must have, all of them, to request or approve a deed of this kind."""
-        return tuple(f"reprocessing.{name}" for name in _PERMISSIONS[self].split())
-
-    @property
     def is_about_rules(self) -> bool:
         """Return whether the deed changes a rule."""
         return self in {DeedKind.SAVE_RULE, DeedKind.SWITCH_RULE, DeedKind.REMOVE_RULE}
@@ -49,6 +44,19 @@ _PERMISSIONS: Final[Mapping[DeedKind, str]] = {
     DeedKind.APPLY_CONFIGURATION: "change_deadletterqueue change_target change_rule delete_rule "
     "change_notificationroute",
 }  # fmt: skip
+#: Arguments of an edit. Each says whether the edited messages are also released: of a bulk edit, of one message.
+_RELEASES: Final = ("release", "replay")
+
+
+def permissions_for(kind: DeedKind, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the permissions that a person must have, all of them, to request or approve a deed.
+
+    `arguments`: the deed's options. An edit that also releases needs the permission to release, too.
+    """
+    names = _PERMISSIONS[kind].split()
+    if kind is DeedKind.EDIT and any(arguments.get(name) for name in _RELEASES):
+        names += _PERMISSIONS[DeedKind.RELEASE].split()
+    return tuple(f"reprocessing.{name}" for name in names)
 
 
 @dataclass(frozen=True, slots=True)

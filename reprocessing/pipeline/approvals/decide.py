@@ -52,8 +52,8 @@ Decision = Done | NotDone
 def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
     """Approve the request with this id as the second person (`by`), and execute its action; the audit log names both.
 
-    The caller must have checked that the second person may execute the action: they have `Deed.kind.permissions`, and
-    see all DLQs of the action.
+    The caller must have checked that the second person may execute the action: they have all permissions that
+    `domain.approvals.deed.permissions_for` returns, and see all DLQs of the action.
     """
 
     def may(row: Approval) -> str:
@@ -156,6 +156,10 @@ def _lock(deed: Deed) -> None:
 
 
 def _difference(row: Approval, deed: Deed) -> str:
+    """Return what changed since the request, as text for people who see the request's DLQs; empty: nothing.
+
+    Messages of other DLQs that match now make the request void, too, but the text does not count them.
+    """
     try:
         now = frozen.freeze(deed)
     except frozen.Vanished as gone:
@@ -166,7 +170,7 @@ def _difference(row: Approval, deed: Deed) -> str:
     if row.messages is None:
         what = "the rules" if deed.kind.is_about_rules else "the settings"
         return f"Somebody changed {what} {since}. Request it again."
-    count = sum(now.messages.values())
+    count = sum(now.messages.get(dlq, 0) for dlq in row.dlq_ids)
     told = f"there were {row.messages:,}, and there are {count:,}" if count != row.messages else f"still {count:,}"
     return f"At least one message changed, appeared or vanished {since}: {told}. Request it again."
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_never
-from uuid import NAMESPACE_OID, uuid5
+from uuid import uuid4
 
 from reprocessing.conf import Conf
 from reprocessing.domain.approvals.deed import ApprovalRefused, Deed, DeedKind
@@ -142,9 +142,9 @@ def _bulk(order: Order) -> Performed:
     said = order.deed.arguments
     sieve = MessageFilter.read(said["filter"])
     more = {name: value for name, value in said.items() if name != "filter" and value is not None}
-    token = uuid5(NAMESPACE_OID, f"approval {order.approval}")
     kind = BulkActionKind(order.deed.kind.value)
-    bulk_actions.create(token, kind, sieve, more, opened=order.asked_at, **order.signed)
+    if not bulk_actions.create(uuid4(), kind, sieve, more, opened=order.asked_at, **order.signed):
+        raise ApprovalRefused("A bulk action with the same token exists. Request it again.")
     return Performed("The bulk action has started. Workers change the messages in batches.")
 
 

@@ -84,7 +84,7 @@ def create(  # noqa: PLR0913  # each by its name
         dlq_ids=sorted(frozen.dlqs), messages=messages, preview=[list(pair) for pair in preview], by=by, by_key=key,
         reason=reason, expires_at=expires_at,
     )  # fmt: skip
-    _record(row, ApprovalState.OPEN, by=by, reason=reason)
+    _record(row, ApprovalState.OPEN, by=by, reason=reason, counts=frozen.messages)
     announce([Event(EventKind.APPROVAL_REQUESTED, of_approval(row.pk), _facts(row), dlq_id=_only_dlq(row))])
     return row
 
@@ -177,12 +177,24 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
     conclude([(EventKind.APPROVAL_REQUESTED, of_approval(row.pk))])
 
 
-def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry."""
-    told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
+def _record(
+    row: Approval, state: ApprovalState, *, by: str, reason: str, counts: Mapping[int, int] | None = None
+) -> None:
+    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry.
+
+    `counts`: the number of messages of each DLQ, by the DLQ's id. Without it, the entries of several DLQs have no
+    number: the teams of one DLQ must not see the sum over all.
+    """
+    told = {"approval": row.pk, "what": row.title, "requested_by": row.by}
+    numbers = counts or (dict.fromkeys(row.dlq_ids, row.messages) if len(row.dlq_ids) == 1 else {})
     AuditEntry.objects.bulk_create(
-        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _dlqs_of(row)
+        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told | _number_of(dlq, numbers))
+        for dlq in _dlqs_of(row)
     )
+
+
+def _number_of(dlq: DeadLetterQueue | None, numbers: Mapping[int, int | None]) -> dict[str, int | None]:
+    return {"messages": numbers[dlq.pk]} if dlq is not None and dlq.pk in numbers else {}
 
 
 def _dlqs_of(row: Approval) -> list[DeadLetterQueue | None]:

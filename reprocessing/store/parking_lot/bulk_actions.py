@@ -162,9 +162,10 @@ def create(  # noqa: PLR0913  # each by its name
     """Store a bulk action, with an audit log entry; return False if a bulk action with this `token` exists.
 
     `token`: an id made by the caller, so that a repeated request does nothing. `opened`: when the person saw the
-    letters; None: now. Letters that finished or were edited after this time are not changed. `approval`: id of the
-    approval that is being executed; None: the person acts alone. `previewed`: how many letters the person saw, at
-    most 10,001; None: no letters were counted, so any number of letters is accepted, also none.
+    letters; None: now. Letters that finished, were edited or joined the filter's failure group after this time are
+    not changed. `approval`: id of the approval that is being executed; None: the person acts alone. `previewed`: how
+    many letters the person saw, at most 10,001; None: no letters were counted, so any number of letters is accepted,
+    also none.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -183,7 +184,8 @@ def create(  # noqa: PLR0913  # each by its name
         if BulkAction.objects.filter(token=token).exists():
             return False
         _check_approval(act, sieve, arguments, by=by, approval=approval)
-        begun = rows.column(int, _BEGIN.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
+        where = filter_conditions.where_clause_at(sieve, "bound.asked_at")
+        begun = rows.column(int, _BEGIN.format(where=where), asked)
         if begun and previewed is not None and not _is_as_previewed(begun[0], previewed):
             raise SelectionChanged(begun[0])
         return bool(begun)
@@ -247,14 +249,15 @@ def next_letters(held: LeasedAction) -> list[int]:
     """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`).
 
     In all, no more letters are changed than matched when the person confirmed, because people approve that number. If
-    the filter has an assignee, letters that were assigned after the person saw them are left out.
+    the filter has an assignee or a failure group, letters that were assigned, or joined the group, after the person
+    saw them are left out.
     """
     sieve = stored_filters.read_filter(held.filter)
     asked = filter_conditions.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
         "id": held.id,
     }  # fmt: skip
-    return rows.column(int, _NEXT.format(where=filter_conditions.where_clause(sieve, whole=True)), asked)
+    return rows.column(int, _NEXT.format(where=filter_conditions.where_clause_at(sieve, "%(asked_at)b")), asked)
 
 
 def record_batch(  # noqa: PLR0913  # each by its name

@@ -24,8 +24,8 @@ _DLQS = "SELECT DISTINCT dlq_id FROM redrive_failure_group WHERE id = ANY(%(grou
 
 _MERGE = """
 WITH merged AS (
-    UPDATE redrive_failure_group g SET merged_into_id = %(into)b::bigint
-     WHERE g.id <> %(into)b::bigint
+    UPDATE redrive_failure_group g SET merged_into_id = %(into)b::bigint, merged_at = redrive_now()
+     WHERE g.id <> %(into)b::bigint AND g.merged_into_id IS DISTINCT FROM %(into)b::bigint
        AND (g.id = ANY(%(groups)b::bigint[]) OR g.merged_into_id = ANY(%(groups)b::bigint[]))
     RETURNING g.id, g.dlq_id
 )
@@ -41,7 +41,7 @@ SELECT 'changed', %(into)b::bigint, min(dlq_id), %(by)b, %(reason)b, redrive_now
 
 _SPLIT = """
 WITH parted AS (
-    UPDATE redrive_failure_group g SET merged_into_id = NULL
+    UPDATE redrive_failure_group g SET merged_into_id = NULL, merged_at = NULL
      WHERE g.id = ANY(%(parts)b::bigint[]) AND g.merged_into_id = %(group)b::bigint
     RETURNING g.id, g.dlq_id
 )

@@ -31,7 +31,7 @@ SELECT g.dlq_id, g.fingerprint FROM unnest(%(dlqs)b::bigint[], %(digests)b::byte
 """
 
 _JOIN = """
-UPDATE redrive_failure_group g SET merged_into_id = coalesce(k.merged_into_id, k.id)
+UPDATE redrive_failure_group g SET merged_into_id = coalesce(k.merged_into_id, k.id), merged_at = redrive_now()
   FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(leaders)b::bytea[]) AS s(dlq_id, fingerprint, leader)
   JOIN redrive_failure_group k ON k.dlq_id = s.dlq_id AND k.fingerprint = s.leader
  WHERE g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint AND g.merged_into_id IS NULL

@@ -75,6 +75,14 @@ _NEWEST_IDS: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY {order} LIMIT %(newest)b
 """
 
+# Putting a letter into a group again sets `grouped_at` anew, or NULL until then. Discarded letters keep their group.
+_IN_GROUP_AT: Final[LiteralString] = """
+   AND (l.grouped_at <= {at} OR l.state = 'discarded')
+   AND l.group_id = ANY(ARRAY(
+       SELECT m.id FROM redrive_failure_group m
+        WHERE m.id = %(group)b::bigint OR (m.merged_into_id = %(group)b::bigint AND m.merged_at <= {at})))
+"""
+
 #: SQL: counts the letters that fulfil the condition `where`, up to `limit`.
 COUNT: Final[LiteralString] = """
 SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
@@ -102,6 +110,16 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     if whole:
         return rest + " AND " + _HOLDS
     return _IN_THE_NEWEST.format(rest=rest, order=newest_first(sieve))
+
+
+def where_clause_at(sieve: MessageFilter, at: LiteralString) -> LiteralString:
+    """Return the SQL condition of a bulk action on a letter `l`, about all bodies. `at`: SQL of a time.
+
+    If the filter has a failure group, letters that joined the group after this time do not match: letters that were
+    put into a group later, and letters of groups that were merged later.
+    """
+    where = where_clause(sieve, whole=True)
+    return where if sieve.group is None else where + _IN_GROUP_AT.format(at=at)
 
 
 def newest_first(sieve: MessageFilter) -> LiteralString:

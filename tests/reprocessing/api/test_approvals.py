@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.models import Approval, AuditEntry, Letter
 from reprocessing.store.api.tokens import TokenRequest, make_token
 from tests.reprocessing.api.callers import Program, problem, program, told
 from tests.reprocessing.api.test_matrix import OPERATIONS
-from tests.reprocessing.pipeline.approvals.two_people import limited, states
+from tests.reprocessing.pipeline.approvals.two_people import asked_edit, limited, states
 
 pytestmark = pytest.mark.django_db
 
 
-def of(user: User, name: str) -> Program:
-    made = make_token(TokenRequest(name, tuple(Scope), user), by="root", reason="a test")
+def of(user: User, name: str, *without: Scope) -> Program:
+    scopes = tuple(scope for scope in Scope if scope not in without)
+    made = make_token(TokenRequest(name, scopes, user), by="root", reason="a test")
     return Program(name, made.secret)
 
 
@@ -60,6 +61,28 @@ def test_a_discard_is_requested_by_one_and_approved_by_another(ann: User, bob: P
     entries = set(AuditEntry.objects.filter(act="discarded").values_list("by", flat=True))
     assert entries == {"ann, API token anns, approved by bob, API token bobs"}
     assert "approved and done" in problem(bob.post(f"/approvals/{approval}/approve", confirm=True), 409)
+
+
+def test_to_approve_an_edit_that_releases_takes_the_permission_to_release(bob: Program) -> None:
+    limited()
+    row = asked_edit(release=True)
+    cleo = User.objects.create_user("cleo")
+    codes = ("view_all_dlqs", "view_approval", "edit_parkedletter")
+    cleo.user_permissions.set(Permission.objects.filter(codename__in=codes))
+    address = f"/approvals/{row.pk}/approve"
+    why = problem(of(cleo, "cleos").post(address, confirm=True), 403)
+    assert why.endswith("needs the permissions reprocessing.release_parkedletter.")
+    told(bob.post(address, confirm=True))
+
+
+def test_the_token_that_approves_needs_the_scopes_of_the_action(bob: Program) -> None:
+    limited()
+    row = asked_edit(release=True)
+    narrow = of(User.objects.create_superuser("cleo"), "cleos", Scope.MESSAGES_RELEASE)
+    for act in ("approve", "decline"):
+        why = problem(narrow.post(f"/approvals/{row.pk}/{act}", confirm=True), 403)
+        assert "This needs the scope messages:release" in why
+    told(bob.post(f"/approvals/{row.pk}/approve", confirm=True))
 
 
 @pytest.mark.soak

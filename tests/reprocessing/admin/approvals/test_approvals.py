@@ -18,7 +18,7 @@ from reprocessing.store.rights import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, person
 from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings
-from tests.reprocessing.pipeline.approvals.two_people import limited, states
+from tests.reprocessing.pipeline.approvals.two_people import asked_edit, limited, states
 
 __all__ = ["rings"]
 
@@ -102,6 +102,20 @@ def test_the_approver_needs_the_right_to_do_it() -> None:
     assert somebody("bob").post(f"/admin/reprocessing/approval/{row.pk}/alone", {"reason": "x"}).status_code == 403
     assert "done without approval" in decided(somebody("dora", *MAY, "act_alone"), row, "alone")
     assert AuditEntry.objects.get(act="acted_alone").by == "dora"
+
+
+@pytest.mark.parametrize("name", ["approve", "alone"])
+def test_to_approve_an_edit_that_releases_takes_the_permission_to_release(name: str) -> None:
+    limited()
+    edits = ("view_letter", "view_approval", "edit_parkedletter", "act_alone")
+    row = asked_edit(release=True)
+    sent = {"seen": str(row.pk), "reason": "x"}
+    address = f"/admin/reprocessing/approval/{row.pk}/{name}"
+    assert somebody("bob", *edits).post(address, sent).status_code == 403
+    row.refresh_from_db()
+    assert row.state == "open"
+    decided(somebody("cleo", *edits, "release_parkedletter"), row, name)
+    assert row.state == {"approve": "approved", "alone": "alone"}[name]
 
 
 def test_the_requester_withdraws_and_an_expired_request_stays_undone() -> None:

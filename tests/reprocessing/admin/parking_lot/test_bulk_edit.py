@@ -281,6 +281,27 @@ def test_above_the_limit_it_is_requested_and_the_second_person_sees_the_patch_an
     assert Revision.objects.get().letter == letter
 
 
+def test_the_difference_of_a_requested_edit_shows_no_message_of_another_team(ann: Client) -> None:
+    ours = dlq("ours")
+    DeadLetterQueue.objects.update(approval_above=0)
+    parked(ours, body=BODY)
+    _do(ann, _look(ann))
+    row = Approval.objects.get()
+    theirs = parked(dlq("theirs"), body=b'{"country": "IT"}')
+    team = Group.objects.create(name="team")
+    ours.dlq.teams.add(team)
+    codes = (*EDITS, "view_approval")
+    member = User.objects.create_user("bob", is_staff=True)
+    member.user_permissions.set(Permission.objects.filter(codename__in=codes))
+    member.groups.set([team])
+    bob = Client(enforce_csrf_checks=True)
+    bob.force_login(member)
+    shown = post(bob, f"/admin/reprocessing/approval/{row.pk}/difference")
+    assert _lines(shown)[:2] == ['-"country": "FR",', '+"country": "DE",']
+    assert ("IT" in "".join(_lines(shown)), theirs.message_id in shown) == (False, False)
+    assert not AuditEntry.objects.filter(act="revealed", letter=theirs).exists()
+
+
 def test_the_list_offers_it_and_says_what_it_takes() -> None:
     parked(dlq())
     page = person("ann", *EDITS).get("/admin/reprocessing/parkedletter/").content.decode()

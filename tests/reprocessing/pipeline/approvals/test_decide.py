@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 from unittest import mock
-from uuid import uuid4
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,7 +22,6 @@ from reprocessing.models import (
     BulkAction,
     BulkActionKind,
     DeadLetterQueue,
-    FailureGroup,
     Incident,
     Lane,
     Letter,
@@ -210,6 +209,45 @@ def test_a_message_that_appears_or_vanishes_makes_a_bulk_request_void() -> None:
     assert not BulkAction.objects.exists()
 
 
+def test_what_changed_since_a_request_counts_no_message_of_another_dlq() -> None:
+    letters = limited(letters=2)
+    row = asked(lambda: _bulk(MessageFilter(states=("parked",))))
+    parked(dlq("theirs"))
+    assert "and there are" not in decide.changed_since(row)
+    assert decide.changed_since(row).endswith(": still 2. Request it again.")
+    assert (isinstance(approved(row), NotDone), states(letters)) == (True, {"parked"})
+
+
+def test_an_approved_bulk_action_starts_although_its_token_was_used() -> None:
+    letters = limited(letters=2)
+    row = asked(lambda: _bulk(MessageFilter(states=("parked",))))
+    token = uuid5(NAMESPACE_OID, f"approval {row.pk}")
+    assert bulk_actions.create(token, BulkActionKind.NOTE, MessageFilter(), {}, by="cleo", reason="mine")
+    assert isinstance(approved(row), Done)
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get(act="discard").pk, seconds=9)
+    assert states(letters) == {"discarded"}
+
+
+def test_an_approval_whose_bulk_action_does_not_start_is_void() -> None:
+    limited(letters=2)
+    row = asked(lambda: _bulk(MessageFilter(states=("parked",))))
+    with mock.patch.object(bulk_actions, "create", return_value=False):
+        assert isinstance(approved(row), NotDone)
+    row.refresh_from_db()
+    assert (row.state, row.used_at, BulkAction.objects.exists()) == ("void", None, False)
+
+
+def test_the_audit_log_of_a_dlq_counts_no_message_of_another_dlq() -> None:
+    letters = [*limited(letters=2), *limited(letters=3, name="theirs")]
+    row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
+    approved(row)
+    entries = AuditEntry.objects.filter(letter=None).order_by("pk").values_list("act", "dlq__name", "after__messages")
+    assert list(entries) == [
+        ("requested", "shop-dlq", 2), ("requested", "theirs", 3),
+        ("approved", "shop-dlq", None), ("approved", "theirs", None),
+    ]  # fmt: skip
+
+
 def test_an_approved_bulk_action_discards_exactly_the_previewed_messages() -> None:
     letters = limited(letters=3)
     sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id)
@@ -240,17 +278,10 @@ def test_messages_that_are_assigned_after_the_request_are_not_discarded_with_the
 
 def test_a_bulk_action_changes_no_more_messages_than_matched_when_it_was_confirmed() -> None:
     letters = limited(1, letters=4)
-    now = database_now()
-    groups = [
-        FailureGroup.objects.create(
-            dlq=letters[0].dlq, fingerprint=name.encode(), cause="reported", title=name, first_at=now, last_at=now
-        )
-        for name in ("few", "many")
-    ]
-    Letter.objects.filter(pk__in=_ids(letters)).update(group=groups[1])
-    Letter.objects.filter(pk=letters[0].pk).update(group=groups[0])
-    _bulk(MessageFilter(states=("parked",), group=groups[0].pk))
-    FailureGroup.objects.filter(pk=groups[1].pk).update(merged_into=groups[0])
+    target = letters[0].target_id
+    Letter.objects.filter(pk__in=_ids(letters[1:])).update(target=None)
+    _bulk(MessageFilter(states=("parked",), target=target))
+    Letter.objects.update(target=target)
     run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
     assert (BulkAction.objects.get().done, states(letters[1:])) == (1, {"parked"})
 

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import get_commands
 
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.domain.approvals.deed import DeedKind
+from reprocessing.domain.approvals.deed import DeedKind, permissions_for
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS
 from reprocessing.store.parking_lot import bulk_actions
@@ -141,7 +141,7 @@ def test_each_kind_of_decision_bulk_action_and_run_action_is_classified() -> Non
     assert {kind.value for kind, deed in bulk_actions._DEEDS.items() if deed} == needs | {"edit"}
     assert set(bulk_actions._DEEDS) == set(BulkActionKind)
     assert set(RUN_ACTIONS) == {"start", "resume", "pause", "abort"}
-    assert {name for kind in DeedKind for name in kind.permissions} <= {
+    assert {name for kind in DeedKind for name in permissions_for(kind, {})} <= {
         f"reprocessing.{name}"
         for name in (
             "release_parkedletter", "discard_parkedletter", "edit_parkedletter", "operate_run", "change_rule",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from reprocessing import conf
 from reprocessing.domain.approvals.deed import ApprovalNeeded
-from reprocessing.models import Approval, DeadLetterQueue, Letter
+from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
+from reprocessing.domain.parking_lot.json_patch import JsonPatch
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import Approval, BulkActionKind, DeadLetterQueue, Letter
 from reprocessing.pipeline.approvals import decide, request
 from reprocessing.pipeline.approvals.decide import Decision
+from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 DAY = timedelta(days=1)
@@ -29,6 +34,16 @@ def asked(deed: Callable[[], object], *, by: str = "ann", reason: str = "obsolet
     with pytest.raises(ApprovalNeeded) as needed:
         deed()
     return request.request(needed.value, by=by, reason=reason, lasts=lasts)
+
+
+def asked_edit(*, release: bool) -> Approval:
+    """Request an edit of all parked messages by a patch."""
+    wanted = BulkEdit(JsonPatch.parse('[{"op": "add", "path": "/country", "value": "DE"}]'), release=release)
+    return asked(
+        lambda: bulk_actions.create(
+            uuid4(), BulkActionKind.EDIT, MessageFilter(), wanted.arguments(), by="ann", reason="obsolete"
+        )
+    )
 
 
 def approved(row: Approval, *, by: str = "bob", reason: str = "I looked") -> Decision:

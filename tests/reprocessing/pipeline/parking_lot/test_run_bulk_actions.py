@@ -9,12 +9,12 @@ import pytest
 
 from reprocessing import tasks
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Target
+from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, FailureGroup, Letter, Source, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, filtered_letters, late_letters
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters, late_letters, merged_groups
 from tests.race.abreast import together
-from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
 from tests.reprocessing.post import Post, post
 
@@ -262,3 +262,65 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
             operation.asked,
         )
         assert set(counted) == {len(listed)}
+
+
+def _grouped(source: Source, group: FailureGroup, n: int) -> list[Letter]:
+    letters = [parked(source) for _ in range(n)]
+    ids = [letter.pk for letter in letters]
+    Letter.objects.filter(pk__in=ids).update(group=group, grouped_at=lanes.database_now())
+    return letters
+
+
+def _states(letters: list[Letter]) -> set[str]:
+    return set(Letter.objects.filter(pk__in=[letter.pk for letter in letters]).values_list("state", flat=True))
+
+
+def _merge(group: FailureGroup, into: FailureGroup) -> None:
+    assert merged_groups.merge_groups([group.pk], into=into.pk, by="cleo", reason="the same") == ""
+
+
+def test_a_bulk_action_changes_no_message_of_a_group_merged_after_it_began() -> None:
+    source = dlq()
+    group, earlier, later = (failure_group(source, title) for title in ("a", "b", "c"))
+    joined, part, own = (_grouped(source, one, 2) for one in (later, earlier, group))
+    _merge(earlier, group)
+    operation = _asked(sieve=MessageFilter(group=group.pk))
+    _merge(later, group)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    assert (_told(operation), _states(part + own), _states(joined)) == (("done", 4, 4, 0), {"discarded"}, {"parked"})
+
+
+def test_a_bulk_action_changes_no_message_of_a_group_merged_after_the_preview() -> None:
+    source = dlq()
+    group, other = failure_group(source, "a"), failure_group(source, "b")
+    joined, own = _grouped(source, other, 2), _grouped(source, group, 2)
+    opened = lanes.database_now()
+    _merge(other, group)
+    sieve = MessageFilter(group=group.pk)
+    said = {"by": "ann", "reason": "test data"}
+    assert bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, opened=opened, previewed=2, **said)
+    operation = BulkAction.objects.get()
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    assert (_told(operation), _states(own), _states(joined)) == (("done", 2, 2, 0), {"discarded"}, {"parked"})
+
+
+@pytest.mark.parametrize("is_unsure", [False, True])
+def test_a_bulk_action_changes_no_message_that_was_put_into_its_group_after_it_began(is_unsure: bool) -> None:
+    source = dlq()
+    group = failure_group(source)
+    joined, own = [parked(source)], _grouped(source, group, 1)
+    operation = _asked(sieve=MessageFilter(group=group.pk))
+    at = None if is_unsure else lanes.database_now()
+    Letter.objects.filter(pk=joined[0].pk).update(group=group, grouped_at=at)
+    run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
+    assert (_told(operation), _states(own), _states(joined)) == (("done", 1, 1, 0), {"discarded"}, {"parked"})
+
+
+def test_discarded_messages_of_a_group_are_restored_also_if_their_group_was_to_be_found_again() -> None:
+    source = dlq()
+    group = failure_group(source)
+    letters = _grouped(source, group, 2)
+    _done(sieve=MessageFilter(group=group.pk))
+    Letter.objects.update(grouped_at=None)
+    _done(BulkActionKind.RESTORE, MessageFilter(states=("discarded",), group=group.pk))
+    assert _states(letters) == {"parked"}
