@@ -181,6 +181,7 @@ REDRIVE: dict[str, Any] = {
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
     "DESTINATIONS": ENVIRONMENT.destinations,
     "PUBLIC_URL": ENVIRONMENT.public_url,
+    "TOKEN_RECHECK": ENVIRONMENT.token_recheck.total_seconds(),
     "TRACES": ENVIRONMENT.traces,
     "TRACE_MESSAGES": ENVIRONMENT.trace_messages,
     **ENVIRONMENT.alerts,

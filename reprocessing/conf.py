@@ -66,6 +66,8 @@ class Conf:
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
         api_rate: max requests a second of one API token. After a pause, the token may send the requests of 5 s at once.
+        token_recheck: max time since an OpenID provider confirmed the owner of an API token; then the token is refused
+            until the owner signs in again; 0: tokens are never refused for this reason.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
         marks: how the attributes that the service adds to a message are named. Keys: redrive, idempotency_key,
@@ -107,6 +109,7 @@ class Conf:
     destinations: Mapping[str, Destination] = field(default_factory=dict, repr=False, hash=False)
     public_url: str = ""
     api_rate: float = 20.0
+    token_recheck: timedelta = timedelta(days=30)
     alert_parked_count: int = _ALERTS.parked_count
     alert_parked_age: timedelta = _ALERTS.parked_age
     alert_expires_within: timedelta = _ALERTS.expires_within

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -34,6 +35,7 @@ class Environment:
     sign_in: web.SignIn
     oidc: oidc.Oidc | None
     password_login: bool
+    token_recheck: timedelta
     outbound_hosts: tuple[str, ...]
     place: str
     colour: str
@@ -70,6 +72,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         sign_in=(sign_in := web.sign_in(found)),
         oidc=(provider := oidc.oidc(found, sign_in.session)),
         password_login=oidc.password_login(found, provider=provider is not None),
+        token_recheck=web.token_recheck(found),
         outbound_hosts=outbound.hosts(found),
         place=installation.place(found),
         colour=installation.colour(found),

@@ -87,6 +87,11 @@ def sign_in(variables: Variables) -> SignIn:
     )
 
 
+def token_recheck(variables: Variables) -> timedelta:
+    """Return the max time since the OpenID provider confirmed the owner of an API token; zero: no limit."""
+    return timedelta(days=variables.number("REDRIVE_TOKEN_RECHECK_DAYS", default=30, least=0, most=365))
+
+
 def public_url(variables: Variables, *, needed: bool) -> str:
     """Return the URL of the admin's host, for links in notifications. `needed`: whether production must set the URL."""
     value = variables.value("REDRIVE_PUBLIC_URL").rstrip("/")

@@ -12,6 +12,7 @@ from redrive_service.oidc import claims as claim
 from redrive_service.oidc.claims import Claims
 from redrive_service.oidc.refusals import DISABLED, NO_ACCESS, SignInRefused
 from reprocessing.models import ProviderIdentity
+from reprocessing.store.ordering.lanes import database_now
 
 logger = logging.getLogger("redrive.sign_in")
 
@@ -56,7 +57,10 @@ def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
         setattr(user, field, value)
     user.is_staff = bool(groups)
     user.save(update_fields=["email", "first_name", "last_name", "is_staff"])
-    return user if groups else None
+    if not groups:
+        return None
+    ProviderIdentity.objects.filter(user=user).update(confirmed_at=database_now())
+    return user
 
 
 def _create(issuer: str, subject: str, claims: Claims) -> User:

@@ -739,6 +739,7 @@ class Migration(migrations.Migration):
                 ),
                 ("issuer", models.TextField()),
                 ("subject", models.TextField()),
+                ("confirmed_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
                 "db_table": "redrive_provider_identity",

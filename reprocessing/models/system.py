@@ -276,11 +276,14 @@ class ProviderIdentity(models.Model):
     """A Django user who signs in by an OpenID provider: the provider's `issuer`, and its id (`sub`) of the person.
 
     The e-mail address is not used, because a provider may give it to somebody else, and a person may change it.
+
+    `confirmed_at`: time of the last sign-in or re-check at which the provider confirmed the person's access.
     """
 
     user = models.OneToOneField(User, primary_key=True, on_delete=models.CASCADE, related_name="provider_identity")
     issuer = models.TextField()
     subject = models.TextField()
+    confirmed_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "redrive_provider_identity"

@@ -139,6 +139,7 @@ UNUSABLE: list[tuple[str, str, Sequence[str]]] = [
     ("REDRIVE_LOGIN_LOCK_MINUTES", "must be a whole number from 1 to 1,440", ("1441",)),
     ("REDRIVE_SESSION_HOURS", "must be a whole number from 1 to 336", ("337", "1.5")),
     ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "must be yes or no", ("1",)),
+    ("REDRIVE_TOKEN_RECHECK_DAYS", "must be a whole number from 0 to 365", ("366", "1.5")),
     ("REDRIVE_OUTBOUND_HOSTS",
      "cannot be used: entry 1: it is not a network; write one such as 10.1.0.0/16, with zeros after the prefix",
      ("https://status.example.com",)),
@@ -172,6 +173,11 @@ def test_the_limits_of_signing_in_are_what_was_set() -> None:
     assert read(COMPLETE | told).sign_in == SignIn(
         attempts=3, lock=timedelta(hours=1), session=timedelta(hours=1), ends_with_browser=True
     )
+
+
+def test_an_owner_of_api_tokens_is_to_be_confirmed_within_the_days_that_were_set() -> None:
+    assert read(COMPLETE).token_recheck == timedelta(days=30)
+    assert read(COMPLETE | {"REDRIVE_TOKEN_RECHECK_DAYS": "0"}).token_recheck == timedelta(0)
 
 
 def test_behind_a_proxy_it_is_said_how_many_there_are() -> None:

@@ -35,7 +35,7 @@ class ApiTokens(ReadOnlyAdmin):
     )
     readonly_fields = ("state", "owner", "of_scopes")
     search_fields = ("name__exact",)
-    list_select_related = ("user",)
+    list_select_related = (tokens.OWNER,)
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:

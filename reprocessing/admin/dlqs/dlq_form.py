@@ -16,7 +16,7 @@ from reprocessing.admin.dlqs.dlq_choices import TASKS
 from reprocessing.admin.dlqs.dlq_fields import DlqFieldsForm
 from reprocessing.admin.site import fields
 from reprocessing.admin.site.preview_form import PreviewForm, signature
-from reprocessing.admin.targets.target_fields import BRAKES, PACE, changed_values
+from reprocessing.admin.targets.target_fields import BRAKES, PACE, changed_values, refuse_other_role
 from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import AuditAct, DeadLetterQueue
 from reprocessing.pipeline.dlqs import examine
@@ -81,7 +81,8 @@ class DlqForm(DlqFieldsForm, PreviewForm):
     def clean(self) -> dict[str, Any]:
         """Return the entered values.
 
-        Refuse two schedules, an empty required field, and changes that would show masked values.
+        Refuse two schedules, an empty required field, changes that would show masked values, and another role if the
+        person does not see all DLQs.
         """
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
@@ -91,6 +92,7 @@ class DlqForm(DlqFieldsForm, PreviewForm):
                 self.add_error(name, "This field cannot be empty.")
         for name in mask_limits.refused_fields(self.row, self.changed_data, reveals=self.reveals):
             self.add_error(name, mask_limits.REFUSAL)
+        refuse_other_role(self, self.seen)
         return given
 
     def last(self) -> str:

@@ -22,6 +22,11 @@ VALUES_OF_OFF: Final = {
 }  # fmt: skip
 PACE: Final = ("proof", "advance", "window", "rate", "burst")
 BRAKES: Final = tuple(targets.BREAKER_FIELDS)
+#: Why a person who does not see all DLQs may not change a role: the service would assume any role for this person.
+ROLE_REFUSAL: Final = (
+    "The role decides what the service may reach in AWS, so only people who see the DLQs of all teams may change it. "
+    "Ask one of them."
+)
 _AS_IS: Final = "unchanged; new: default"
 _PROOFS: Final = (
     (Proof.ACCEPTED.value, "accepted: the target accepted the message"),
@@ -107,6 +112,12 @@ def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
     if found is not None and not seen.rows(Target.objects.filter(pk=found.pk)).exists():
         raise InvalidTarget(f'No target is named "{named}", or only DLQs of other teams use it.')
     return found
+
+
+def refuse_other_role(form: forms.Form, seen: VisibleDlqs) -> None:
+    """Add an error to the form if its role was changed, and the person does not see all DLQs."""
+    if not seen.are_all and "role_arn" in form.changed_data:
+        form.add_error("role_arn", ROLE_REFUSAL)
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
@@ -14,7 +15,7 @@ from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole_number
 from reprocessing.admin.site.preview import Preview
 from reprocessing.admin.site.preview_form import FormPage, PreviewForm
-from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
+from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values, refuse_other_role
 from reprocessing.domain.errors import InvalidAnswers, InvalidTarget
 from reprocessing.domain.message import arn
 from reprocessing.domain.targets import http_responses
@@ -22,6 +23,7 @@ from reprocessing.domain.targets.webhook_headers import is_media_type
 from reprocessing.models import Target
 from reprocessing.models.target import MAX_TIMEOUT
 from reprocessing.pipeline.dlqs import examine
+from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
 ADD, CHANGE = "reprocessing.add_target", "reprocessing.change_target"
@@ -91,18 +93,28 @@ class TargetForm(TargetFieldsForm, PreviewForm):
             raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
         return given
 
+    def __init__(self, seen: VisibleDlqs, data: QueryDict | None, row: Target | None, now: Mapping[str, Any]) -> None:
+        super().__init__(data, row, now)
+        self.seen = seen
+
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. For an existing target, refuse to empty a field that must have a value."""
+        """Return the entered values.
+
+        For an existing target, refuse to empty a field that must have a value. Refuse another role if the person does
+        not see all DLQs.
+        """
         given = super().clean()
         for name in ("proof", "advance", "window", "timeout", "region", *BRAKES):
             if self.row and name in self.changed_data and given.get(name) in ("", None):
                 self.add_error(name, "This field cannot be empty.")
+        refuse_other_role(self, self.seen)
         return given
 
 
 def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
     """Show the form of a target (`target`: its id; None: a new target), then the preview; save after confirmation."""
     row = visible_rows.changeable_or_403(request, Target.objects, target) if target else None
+    seen = visible_rows.of(request)
     if row is None:
         visible_rows.require_all(request)
     name = "admin:reprocessing_target_"
@@ -113,7 +125,7 @@ def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Targets",
-        make=lambda data: TargetForm(data, row, _settings(row) if row else {}),
+        make=lambda data: TargetForm(seen, data, row, _settings(row) if row else {}),
         make_preview=_make_preview,
         write=_write,
     )

@@ -27,6 +27,11 @@ from reprocessing.store.rights.visible_dlqs import VisibleDlqs, dlqs_of_token
 Row = TypeVar("Row", bound=Model)
 _CALLER: Final = "_redrive_caller"
 _BEARER: Final = {"WWW-Authenticate": "Bearer"}
+_MAKE_ANOTHER: Final = "Make another in the admin, or by the command make_api_token."
+_SIGN_IN: Final = (
+    "The owner has not signed in to the admin by the OpenID provider for too long. Let the owner sign in again: then "
+    "the token is accepted again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +146,6 @@ def _token(request: HttpRequest) -> ApiToken:
         why = "No API token has this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
-        why = (
-            f"The token {found.name} is refused: {state}. Make another in the admin, or by the command make_api_token."
-        )
-        raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
+        cure = _SIGN_IN if state == tokens.UNCONFIRMED else _MAKE_ANOTHER
+        raise Problem(HTTPStatus.UNAUTHORIZED, f"The token {found.name} is refused: {state}. {cure}", _BEARER)
     return found

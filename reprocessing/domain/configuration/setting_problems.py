@@ -51,6 +51,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "history": (86_400, 3_650 * 86_400),
     "payload_key_cache": (1, 86_400),
     "api_rate": (0.1, 10_000),
+    "token_recheck": (0, 365 * 86_400),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),
     "price_fifo": (0, 1_000),

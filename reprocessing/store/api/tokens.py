@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from reprocessing import conf
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.errors import InvalidApiToken
 from reprocessing.models import ApiToken, AuditAct, AuditEntry, ProviderIdentity
@@ -20,6 +21,10 @@ from reprocessing.store.secret_tokens import can_be_token, new_token, token_dige
 _PREFIX: Final = "redrive-api-"
 #: The state of a token that is accepted.
 ACTIVE: Final = "active"
+#: The state of a token whose owner the OpenID provider has not confirmed for longer than TOKEN_RECHECK.
+UNCONFIRMED: Final = "owner not confirmed"
+#: The owner, and the owner's identity at the OpenID provider, which `state_of` reads.
+OWNER: Final = "user__provider_identity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def by_secret(secret: str) -> ApiToken | None:
     """Return the token with this secret, even a revoked or expired token (see `state_of`); None: there is none."""
     if not can_be_token(secret):
         return None
-    return ApiToken.objects.select_related("user").filter(token_hash=token_digest(secret)).first()
+    return ApiToken.objects.select_related(OWNER).filter(token_hash=token_digest(secret)).first()
 
 
 def check_request(asked: TokenRequest) -> None:
@@ -127,23 +132,46 @@ def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, t
 
 def listed() -> QuerySet[ApiToken]:
     """Return all API tokens, sorted by name, with the users or teams that own them."""
-    return ApiToken.objects.order_by("name").select_related("user").prefetch_related("teams")
+    return ApiToken.objects.order_by("name").select_related(OWNER).prefetch_related("teams")
 
 
 def state_of(row: ApiToken, now: datetime) -> str:
-    """Return the state of a token: active, revoked, expired, owner inactive or owner deleted."""
+    """Return the state of a token: active, revoked, expired, owner inactive, owner not confirmed or owner deleted.
+
+    A token of teams does not depend on the state of a person.
+    """
     if row.revoked_at is not None:
         return "revoked"
     if row.expires_at is not None and row.expires_at <= now:
         return "expired"
-    if row.user is not None:
-        return ACTIVE if row.user.is_active and not _has_lost_access(row.user) else "owner inactive"
-    return ACTIVE if row.teams.all() else "owner deleted"
+    if row.user is None:
+        return ACTIVE if row.teams.all() else "owner deleted"
+    if not row.user.is_active or _has_lost_access(row.user):
+        return "owner inactive"
+    ends_at = confirmed_until(row)
+    return ACTIVE if ends_at is None or now < ends_at else UNCONFIRMED
+
+
+def confirmed_until(row: ApiToken) -> datetime | None:
+    """Return the time from which a token is refused unless the OpenID provider confirms its owner again.
+
+    None: there is no such time, because the token belongs to teams or to a user who does not sign in by a provider, or
+    TOKEN_RECHECK is 0.
+    """
+    identity = _identity(row.user) if row.user else None
+    longest = conf.current().token_recheck if identity else None
+    return identity.confirmed_at + longest if identity and longest else None
 
 
 def _has_lost_access(user: User) -> bool:
     """Return whether the user signs in by an OpenID provider, and the provider has withdrawn the user's access."""
-    return not user.is_staff and ProviderIdentity.objects.filter(user=user).exists()
+    return not user.is_staff and _identity(user) is not None
+
+
+def _identity(user: User) -> ProviderIdentity | None:
+    """Return the user's identity at the OpenID provider; None: the user does not sign in by a provider."""
+    found: ProviderIdentity | None = getattr(user, "provider_identity", None)
+    return found
 
 
 def record_use(token: int, *, reads: bool) -> None:

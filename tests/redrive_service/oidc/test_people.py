@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -13,6 +14,7 @@ from pytest_django.fixtures import Settings
 from redrive_service.oidc import claims, people
 from redrive_service.oidc.refusals import DISABLED, NO_ACCESS, Refusal, SignInRefused
 from reprocessing.models import ProviderIdentity
+from reprocessing.store.ordering.lanes import database_now
 from tests.redrive_service.oidc.conftest import SignIn, oidc_of
 from tests.redrive_service.oidc.provider import Claims, Provider
 
@@ -110,6 +112,18 @@ def test_who_loses_the_last_mapped_group_loses_access_everywhere_at_once(groups:
     assert (User.objects.get().is_staff, groups_of("ann")) == (False, {"by hand"})
     admitted(ANN)
     assert (User.objects.get().is_staff, groups_of("ann")) == (True, {"by hand", "Redrive operator"})
+
+
+@pytest.mark.django_db
+def test_each_sign_in_with_access_records_when_the_provider_confirmed_the_person(groups: None) -> None:
+    admitted(ANN)
+    long_ago = database_now() - timedelta(days=90)
+    ProviderIdentity.objects.update(confirmed_at=long_ago)
+    assert refusal(ANN | {"groups": []}) is NO_ACCESS
+    assert ProviderIdentity.objects.get().confirmed_at == long_ago
+    before = database_now()
+    admitted(ANN)
+    assert ProviderIdentity.objects.get().confirmed_at >= before
 
 
 @pytest.mark.django_db

@@ -75,6 +75,50 @@ def test_a_token_of_a_person_without_access_at_the_provider_is_refused_until_the
     told(caller.get("/dlqs"))
 
 
+def owned_by_a_person_of_the_provider(*, last: timedelta) -> Program:
+    """A program of a person whom the OpenID provider confirmed so long ago for the last time."""
+    caller = program()
+    owner = User.objects.get(api_tokens__name=caller.name)
+    ProviderIdentity.objects.create(
+        user=owner, issuer="https://login.example.com", subject=caller.name, confirmed_at=database_now() - last
+    )
+    return caller
+
+
+def test_tokens_of_a_person_whom_the_provider_no_longer_confirms_are_refused() -> None:
+    lately = owned_by_a_person_of_the_provider(last=timedelta(days=29, hours=23))
+    caller = owned_by_a_person_of_the_provider(last=timedelta(days=30))
+    told(lately.get("/dlqs"))
+    assert problem(caller.get("/dlqs"), 401) == (
+        f"The token {caller.name} is refused: owner not confirmed. The owner has not signed in to the admin by the "
+        "OpenID provider for too long. Let the owner sign in again: then the token is accepted again."
+    )
+    ProviderIdentity.objects.update(confirmed_at=database_now())  # as a sign-in and a re-check do
+    told(caller.get("/dlqs"))
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(0, 200), (5 * 86_400, 200), (86_400, 401)])
+def test_the_time_without_a_confirmation_is_a_setting_and_zero_means_no_limit(
+    seconds: int,
+    status: int,
+    settings: Any,  # noqa: ANN401
+) -> None:
+    settings.REDRIVE = {**settings.REDRIVE, "TOKEN_RECHECK": seconds}
+    assert owned_by_a_person_of_the_provider(last=timedelta(days=4)).get("/dlqs").status_code == status
+
+
+def test_tokens_of_a_local_user_and_of_teams_need_no_confirmation_by_the_provider() -> None:
+    maker = owned_by_a_person_of_the_provider(last=timedelta(days=400))
+    owner = User.objects.get(api_tokens__name=maker.name)
+    local, team = program(), Group.objects.create(name="payments")
+    User.objects.filter(api_tokens__name=local.name).update(last_login=database_now() - timedelta(days=400))
+    made = tokens.make_token(
+        TokenRequest("of-team", (Scope.DLQS_READ,), None, (team,)), by=owner.username, reason="a test"
+    )
+    told(local.get("/dlqs"))
+    told(Program("of-team", made.secret).get("/dlqs"))
+
+
 def test_a_token_of_teams_sees_their_dlqs_alone_and_one_of_a_user_sees_the_user_s() -> None:
     ours, theirs = dlq("ours").dlq, dlq("theirs").dlq
     team, user = Group.objects.create(name="team"), User.objects.create_user("bob")

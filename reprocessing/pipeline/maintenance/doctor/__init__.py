@@ -18,6 +18,7 @@ from reprocessing.domain.maintenance.findings import DoctorFinding, error_findin
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance.doctor import (
+    api_tokens,
     beat_and_workers,
     clocks,
     consumers,
@@ -108,6 +109,7 @@ def _of_service(of: CheckContext) -> Iterator[_Step]:
     yield _Step("notifications", partial(notifications.remarks, of.conf))
     yield _Step("configuration file", managed_objects.remarks)
     yield _Step("payloads", partial(payloads.remarks, of.conf))
+    yield _Step("API tokens", partial(api_tokens.remarks, of.conf))
 
 
 def _of_dlqs(of: CheckContext) -> Iterator[_Step]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from reprocessing.models import ApiToken, AuditEntry
+from reprocessing.models import ApiToken, AuditEntry, ProviderIdentity
 from reprocessing.store.api import tokens
 from tests.reprocessing.admin.parking_lot.parked_messages import confirm, person, post
 
@@ -62,6 +63,18 @@ def test_nobody_gives_a_program_more_than_they_may() -> None:
 def test_a_token_that_cannot_be_meant_is_not_made(given: dict[str, object], why: str) -> None:
     assert why in made(person("ann", *MAKES), **given)
     assert ApiToken.objects.count() == 0
+
+
+def test_the_list_shows_a_token_whose_owner_the_provider_no_longer_confirms() -> None:
+    client = person("ann", *MAKES)
+    made(client)
+    owner = User.objects.get(username="ann")
+    User.objects.update(is_staff=True)
+    identity = ProviderIdentity.objects.create(user=owner, issuer="https://login.example.com", subject="1")
+    address = "/admin/reprocessing/apitoken/"
+    assert "owner not confirmed" not in client.get(address).content.decode()
+    ProviderIdentity.objects.update(confirmed_at=identity.confirmed_at - timedelta(days=31))
+    assert "owner not confirmed" in client.get(address).content.decode()
 
 
 def test_a_token_is_revoked_with_a_reason() -> None:

@@ -10,11 +10,15 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import BulkAction, Letter, Source, Target
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.routing import rules
-from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, post
+from tests.reprocessing.admin.site.preview_steps import sheet
 
 pytestmark = pytest.mark.django_db
 HERE = "/admin/reprocessing"
@@ -101,6 +105,38 @@ def test_a_member_changes_no_teams_and_a_person_who_sees_all_dlqs_does(
     form = f"{HERE}/deadletterqueue/{ours.dlq_id}/examine"
     assert "id_teams" not in said(client, form)
     assert '<option value="payments" selected>' in said(admin_client, form)
+
+
+ROLE = "arn:aws:iam::111122223333:role/of-another-team"
+REFUSAL = "only people who see the DLQs of all teams may change it. Ask one of them."
+
+
+def test_a_person_of_a_team_cannot_change_the_role_of_a_dlq(
+    client: Client, ours: Source, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even the preview does not assume the role."""
+    asked: list[object] = []
+
+    def no_queue(wanted: Wanted, _: object) -> Examination:
+        asked.append(wanted.dlq.get("role_arn"))
+        raise QueueUnreachable("SQS was asked.")
+
+    monkeypatch.setattr(examine, "dlq", no_queue)
+    form = f"{HERE}/deadletterqueue/{ours.dlq_id}/examine"
+    for do in ("look", "write"):
+        assert REFUSAL in post(client, form, **sheet(client, form) | {"role_arn": ROLE, "do": do, "reason": "why"})
+    assert asked == []
+    assert "SQS was asked." in post(client, form, **sheet(client, form) | {"max_attempts": 7, "do": "look"})
+    assert "SQS was asked." in post(admin_client, form, **sheet(admin_client, form) | {"role_arn": ROLE, "do": "look"})
+    assert asked == [None, ROLE]
+
+
+def test_a_person_of_a_team_cannot_change_the_role_of_a_target(client: Client, ours: Source) -> None:
+    Target.objects.filter(pk=ours.target_id).update(role_arn=ROLE.replace("another", "our"))
+    form = f"{HERE}/target/{ours.target_id}/edit"
+    for role in (ROLE, ""):
+        assert REFUSAL in post(client, form, **sheet(client, form) | {"role_arn": role, "do": "look"})
+    assert REFUSAL not in post(client, form, **sheet(client, form) | {"rate": "7", "do": "look"})
 
 
 def test_the_page_of_a_team_lists_its_dlqs(client: Client, ours: Source, theirs: Source, admin_client: Client) -> None:
