@@ -41,7 +41,7 @@ def why_changed(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, m
     if matching > previewed:
         return (
             f"{first}but {filtered_letters.counted(matching)} {'matches' if matching == 1 else 'match'} now: messages "
-            "were added to the filter after the preview, for example because failure groups were merged."
+            "were added to the filter after the preview, for example because somebody assigned them."
         )
     if matching:
         still = f"only {filtered_letters.counted(matching)} {'is' if matching == 1 else 'are'} unchanged and {state}"

@@ -13,7 +13,7 @@ from django.test import Client
 from reprocessing.admin.parking_lot import edit_examples
 from reprocessing.models import Approval, AuditEntry, BulkAction, DeadLetterQueue, Letter, Revision
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person, post, token
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
 from tests.reprocessing.payload_rings import Rings, encrypted, rings
 
@@ -98,11 +98,10 @@ def test_nothing_is_edited_if_somebody_changed_a_message_after_the_preview(ann: 
 
 def test_nothing_is_edited_if_more_messages_match_than_the_preview_showed(ann: Client) -> None:
     source = dlq()
-    group = failure_group(source)
     shown, other = (parked(source, body=BODY) for _ in range(2))
-    Letter.objects.filter(pk=shown.pk).update(group=group)
-    page = _look(ann, query=f"group={group.pk}")
-    Letter.objects.filter(pk=other.pk).update(group=group)
+    Letter.objects.filter(pk=shown.pk).update(assigned_to="cleo")
+    page = _look(ann, query="assigned=cleo")
+    Letter.objects.filter(pk=other.pk).update(assigned_to="cleo")
     again = _do(ann, page)
     assert "Nothing was done: 1 was previewed, but 2 match now: messages were added to the filter" in _text(again)
     assert not BulkAction.objects.exists()

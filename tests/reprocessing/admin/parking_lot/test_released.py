@@ -58,5 +58,6 @@ def test_run_outlives_its_bulk_action() -> None:
     bulk_actions.create(uuid4(), BulkActionKind.RELEASE, MessageFilter(), {}, by="ben", reason="it is mended")
     run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
     run = Run.objects.get()
-    assert run.reviews.get().after == {"letters": 1, "operation": BulkAction.objects.get().pk}
+    told = {"letters": 1, "operation": BulkAction.objects.get().pk, "from_other_runs": 1}
+    assert run.reviews.get().after == told
     assert run.reviews.get().operation is None
