@@ -211,7 +211,8 @@ def _ends(  # noqa: PLR0913  # all are passed by name
     if run.state == RunState.PAUSED:
         return "paused: the run ends after somebody resumes it"
     if not tally.under_way:
-        return "the run ends after a person decides about the messages that hold their keys"
+        decided = "a person decides about the messages that hold their keys"
+        return f"the run ends after {'earlier messages of other runs' if tally.blocked else decided}"
     if unknown:
         return f"end unknown: {visible(unknown)}"
     if not tally.waiting and known is not None:

@@ -103,7 +103,7 @@ class ProgressView(Answer):
     """Number of messages of the run by state, and number of failed attempts.
 
     `presumed`: presumed delivered; `waiting`: queued; `awaiting`: awaiting outcome; `held`: queued messages whose key
-    waits for the decision of a person.
+    waits for the decision of a person; `blocked`: queued messages behind messages of a run that has ended or is paused.
     """
 
     messages: int
@@ -116,6 +116,7 @@ class ProgressView(Answer):
     sending: int
     awaiting: int
     held: int
+    blocked: int
     failed_attempts: int
     percent: int = Field(description="share of the run's messages that are finished, in percent")
 
@@ -165,7 +166,7 @@ class RunDetail(RunView):
                 messages=tally.letters, delivered=tally.delivered, presumed=tally.presumed,
                 duplicate=tally.closed_as_duplicate, parked=tally.parked, discarded=tally.discarded,
                 waiting=tally.waiting, sending=tally.sending, awaiting=tally.awaiting, held=tally.held,
-                failed_attempts=tally.failed_attempts, percent=tally.percent,
+                blocked=tally.blocked, failed_attempts=tally.failed_attempts, percent=tally.percent,
             ),
             wave_history=[
                 WaveView(no=wave.no, size=wave.size, sent=wave.touched, failed=wave.failed, settled_at=wave.settled_at)

@@ -13,6 +13,7 @@ class Standstill(StrEnum):
     UNHEALTHY = "unhealthy"
     RATE_UNKNOWN = "rate_unknown"
     NOT_TAKEN = "not_taken"
+    BLOCKED = "blocked"
 
 
 _WHY: Final = {
@@ -20,9 +21,10 @@ _WHY: Final = {
     Standstill.UNHEALTHY: "A health check of {target} failed, or its result is not known.",
     Standstill.RATE_UNKNOWN: "Redis does not answer, so the rate limit of {target} cannot be checked.",
     Standstill.NOT_TAKEN: "No worker sends the messages that are due for {target}.",
+    Standstill.BLOCKED: "Earlier messages of its keys are in the run {target}, which has ended or is paused.",
 }
 
 
 def standstill_sentence(standstill: Standstill, target: str) -> str:
-    """Return the reason in a sentence that names the target."""
+    """Return the reason in a sentence that names the target; for `BLOCKED`, the other run."""
     return _WHY[standstill].format(target=target)

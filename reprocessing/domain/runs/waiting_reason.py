@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -16,6 +16,13 @@ _FULL_RATE: Final = 0.8
 _BREAKER: Final = "the circuit breaker is "
 _HEALTH: Final = "the target is not known to be healthy"
 _WAVE: Final = "the run's wave"
+#: What people can do about a run whose messages come first in another run's key queues, by its state.
+_NEXT: Final = {
+    "planned": " Start or abort that run.",
+    "paused": " Resume that run.",
+    "finished": " Continue that run.",
+    "aborted": " The next run of the DLQ takes its messages over.",
+}
 
 
 class WaitsFor(StrEnum):
@@ -33,7 +40,7 @@ class WaitsFor(StrEnum):
     BREAKER = "breaker"
     HEALTH = "health"
     WAVE = "wave"
-    KEY = "key"  #: a parked message or a rule holds key queues
+    KEY = "key"  #: a parked message, a rule or another run's message holds key queues
     OUTCOME = "outcome"
     BACKOFF = "backoff"
     OTHER = "other"
@@ -57,6 +64,8 @@ class LaneGroup:
         moves: whether their messages are being sent, or may be sent now. `is_leased`: whether workers have leased them.
         is_barred: whether no worker may take the key queues now. `is_held`: whether a person must decide.
         due_at: when the first of their messages may be sent.
+        ahead: the name of the other run whose messages come first in these key queues; empty: none comes first. `why`
+            and the other values are then about the other run's messages. `ahead_state`: the state of that run.
     """
 
     n: int
@@ -66,6 +75,8 @@ class LaneGroup:
     is_barred: bool = False
     is_held: bool = False
     due_at: datetime | None = None
+    ahead: str = ""
+    ahead_state: str = ""
 
     @property
     def waits_for_cause(self) -> bool:
@@ -156,7 +167,8 @@ def _approval(run: RunFacts) -> Iterator[Waiting]:
         yield Waiting(WaitsFor.APPROVAL, f"Waits for a second person: approval {run.approval} is requested.")
 
 
-def _of_running(run: RunFacts, now: datetime) -> Iterator[Waiting]:
+def _of_running(facts: RunFacts, now: datetime) -> Iterator[Waiting]:
+    run = replace(facts, lanes=tuple(lanes for lanes in facts.lanes if not lanes.ahead))
     if run.stop:
         yield Waiting(WaitsFor.STOP, run.stop)
     if run.aws:
@@ -176,6 +188,7 @@ def _of_running(run: RunFacts, now: datetime) -> Iterator[Waiting]:
     if run.awaiting:
         yield Waiting(WaitsFor.OUTCOME, f"Waits for outcomes: {run.awaited or _messages(run.awaiting)}.")
     yield from _later(run)
+    yield from _behind(facts)
     held = sum(lanes.n for lanes in run.lanes if lanes.is_held)
     if run.held or held:
         what = _messages(run.held) if run.held else _key_queues(held)
@@ -220,6 +233,14 @@ def _later(run: RunFacts) -> Iterator[Waiting]:
     later = [lanes.due_at for lanes in run.lanes if lanes.due_at and not (lanes.is_barred or lanes.is_held)]
     if later:
         yield Waiting(WaitsFor.BACKOFF, f"Waits for the next attempt, at {min(later):%H:%M:%S} UTC.")
+
+
+def _behind(run: RunFacts) -> Iterator[Waiting]:
+    behind = [lanes for lanes in run.lanes if lanes.ahead]
+    if behind:
+        most = max(behind, key=lambda lanes: (lanes.ahead_state != "running", lanes.n))
+        text = f"Waits for the run {most.ahead}, whose messages come first in {_key_queues(most.n)}: {most.why}."
+        yield Waiting(WaitsFor.KEY, f"{text}{_NEXT.get(most.ahead_state, '')}")
 
 
 def _messages(n: int) -> str:

@@ -43,6 +43,7 @@ def run_lines(status: RunStatus) -> Iterable[str]:
         yield f"            {counted(status.in_other_runs, 'message')} that it sent, now in other runs"
     if status.failing:
         yield f"  failing   {status.failing.answer}, {counted(status.failing.attempts, 'attempt')} recently"
+    yield from (f"  blocked   {text}" for text in status.blocking)
     if status.waves:
         yield "  waves     " + "; ".join(map(_wave, status.waves))
     yield from _forecast(status)

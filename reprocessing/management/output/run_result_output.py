@@ -15,7 +15,8 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
     """Return the result of a run as JSON. `tally`: its messages by state.
 
     `captured` is the number of all messages: the sum of all final states and `waiting`. `held`: the part of
-    `waiting` that a rule, or a parked message of the same key, keeps from being sent.
+    `waiting` that a rule, or a parked message of the same key, keeps from being sent. `blocked`: the part of `waiting`
+    that waits for earlier messages of a run that has ended or is paused.
     `along` has, by the run's name, the counts of the DLQ's other runs whose messages this command also sent.
     """
     return {
@@ -29,12 +30,14 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the numbers of a run's messages as JSON: all, in each final state, unfinished (`waiting`), and held.
+    """Return the numbers of a run's messages as JSON: all, in each final state, unfinished (`waiting`), held, blocked.
 
-    A rule, or a parked message of the same key, keeps held messages from being sent.
+    A rule, or a parked message of the same key, keeps held messages from being sent. An earlier message of a run that
+    has ended or is paused keeps blocked messages from being sent.
     """
     ends = {name: getattr(tally, name) for name in FINAL_STATES}
-    return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
+    return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held,
+            "blocked": tally.blocked}  # fmt: skip
 
 
 def progress_text(tally: RunCounts) -> str:

@@ -202,6 +202,10 @@ class DrainCommand(Console):
             self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:
             self.say("\n".join(run_result_output.result_lines(run.name, run.dlq.name, tally, along or {})))
+            counts = {run.name: tally, **(along or {})}
+            blocked = Run.objects.filter(name__in=[name for name, found in counts.items() if found.blocked])
+            for one in blocked.select_related("dlq").order_by("pk"):
+                self.say("\n".join(other_runs.describe_blocking(one)))
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:

@@ -182,7 +182,8 @@ def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
         return
     awaiting = stalled_runs.runs_that_await(_never_empty(conf), long=long)
-    runs = {run.run_id: run for run in [*stalled_runs.runs_that_wait(long=long), *awaiting]}
+    waiting = [*stalled_runs.runs_that_are_blocked(long=long), *stalled_runs.runs_that_wait(long=long)]
+    runs = {run.run_id: run for run in [*waiting, *awaiting]}
     yield from _all_of((EventKind.RUN_STALLED,), [_of_run(run) for run in runs.values()], is_open)
 
 

@@ -175,8 +175,9 @@ def replay_run(
 ) -> RunCounts:
     """Replay a run until its letters are finished, or the run is paused or aborted; return its letter counts.
 
-    The replay also ends when `context.stop()` returns True, and does not wait for letters behind a parked letter of
-    their lane. The other running runs of the DLQ are replayed, too, since their letters may be first in the lanes.
+    The replay also ends when `context.stop()` returns True. It does not wait for letters behind a parked letter of
+    their lane, or behind a letter of a run that has ended or is paused. The other running runs of the DLQ are replayed,
+    too, since their letters may be first in the lanes.
     `along`: ids of runs that are also replayed until they are finished. `on_progress`: called every few seconds, with
     the run's letter counts.
     """

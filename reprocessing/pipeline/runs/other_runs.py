@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.store.ordering import blocking_runs
+from reprocessing.store.ordering.blocking_runs import BlockingRun
 from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import RunCounts
+
+#: Max letters of a run for which the blocking runs are looked up.
+_LOOKED_UP: Final = 10_000
 
 
 def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
@@ -43,3 +50,29 @@ def describe_holder(plan: Run) -> str:
 def quick_tally(run: Run) -> RunCounts:
     """Return a run's letter counts; above 10,000 letters they are estimates, since not all letters are counted."""
     return progress.estimate_counts(run.pk, selected=run.selected)
+
+
+def describe_blocking(run: Run) -> list[str]:
+    """Return a text for each run that sends nothing and for which letters of this run wait: what to do about it."""
+    return [_describe_blocking(run, one) for one in blocking_runs.blocking_runs(run.pk, most=_LOOKED_UP)]
+
+
+def _describe_blocking(run: Run, first: BlockingRun) -> str:
+    waits = f"{first.messages:,} message{'' if first.messages == 1 else 's'} of {run.name}"
+    said = f"Queued behind earlier messages of the run {first.name}, which is {first.state}: {waits}."
+    return f"{said} {_next_step(run.dlq, first)}"
+
+
+def _next_step(dlq: DeadLetterQueue, first: BlockingRun) -> str:
+    match first.state:
+        case RunState.PAUSED:
+            return f"To resume that run: manage.py resume_run {first.name} --reason WHY --confirm"
+        case RunState.FINISHED:
+            return f"To continue that run: manage.py rerun {first.name} --confirm"
+        case RunState.PLANNED:
+            return f"To start that run: manage.py drain_dlq {dlq.name} --run {first.name} --confirm"
+        case _ if dlq.mode == Mode.AUTOMATIC:
+            resume = f"manage.py resume_run standing:{dlq.pk} --reason WHY --confirm"
+            return f"The standing run sends them after it is resumed: {resume}"
+        case _:
+            return f"To send them in a new run: manage.py drain_dlq {dlq.name} --confirm"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import arrived_since, progress, remaining_letters, run_cost
@@ -34,6 +35,7 @@ class RunStatus:
         arrived: how many messages were captured since the run began; None: the run is a standing run, which also sends
             messages that are captured later.
         failing: the most frequent answer of the run's recent failed attempts; None: there is none.
+        blocking: texts about runs that send nothing, whose messages come first in key queues of this run.
     """
 
     run: Run
@@ -45,15 +47,17 @@ class RunStatus:
     cost: Cost
     arrived: int | None
     failing: CommonFailure | None
+    blocking: list[str]
 
     @classmethod
     def read(cls, run: Run, *, count_lag: float, prices: Prices) -> RunStatus:
         """Read the state of a run from PostgreSQL. `count_lag`: seconds by which SQS's counts may be late."""
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.seconds_until_known(awaited)
+        tally = progress.count_letters(run.pk)
         return cls(
             run=run,
-            tally=progress.count_letters(run.pk),
+            tally=tally,
             awaited=awaited,
             in_other_runs=progress.count_in_other_runs(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
@@ -61,6 +65,7 @@ class RunStatus:
             cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
             arrived=None if run.kind == RunKind.STANDING else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
+            blocking=other_runs.describe_blocking(run) if tally.blocked else [],
         )
 
     @property

@@ -107,10 +107,10 @@ def _of(run: Run, observed: Observed | None) -> dict[str, Any]:
 def _group(lanes: LaneCount) -> LaneGroup:
     is_leased, is_ready = lanes.phase == LanePhase.LEASED, lanes.phase == LanePhase.READY
     return LaneGroup(
-        n=lanes.n, why=lane_counts.describe_lanes(lanes), is_leased=is_leased,
+        n=lanes.n, why=lane_counts.describe_first(lanes), is_leased=is_leased,
         moves=is_leased or (is_ready and lanes.due and not (lanes.is_barred or lanes.why == WAITS_FOR_CAUSE)),
         is_barred=lanes.is_barred, is_held=lanes.phase == LanePhase.HELD,
-        due_at=lanes.due_at if is_ready else None,
+        due_at=lanes.due_at if is_ready else None, ahead=lanes.ahead, ahead_state=lanes.ahead_state,
     )  # fmt: skip
 
 

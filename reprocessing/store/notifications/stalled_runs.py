@@ -8,11 +8,13 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.ordering.blocking_runs import BLOCKING_STATE, OTHERS_LANES
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
-#: Highest number of lanes of a run that are read: the lanes that have been due for longest.
+#: Highest number of lanes of a run that are read: the lanes that have been due for longest. Also the highest number of
+#: waiting letters of a run whose lanes are read.
 _LANES: Final = 100
 
 # Reads some lanes of each active run whose first letter could be sent. Lanes with an open breaker are left out, because
@@ -73,16 +75,35 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause,
  ORDER BY r.id
 """  # noqa: S608  # the inserted texts are constants
 
+# Runs whose letters wait behind letters of runs that send nothing. `most` letters of each run are read. A run last sent
+# a letter in its newest minute with sends: to find its newest attempt, all its attempts would be read.
+_BLOCKED: Final[LiteralString] = f"""
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'blocked' AS cause, h.target, h.messages,
+       extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
+  FROM ({ACTIVE_RUNS}) w JOIN redrive_run r ON r.id = w.id JOIN redrive_dlq d ON d.id = r.dlq_id
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS messages, min(b.name) AS target, max(greatest(n.due_at, b.changed_at)) AS since
+         FROM (SELECT n.run_id, n.due_at FROM {OTHERS_LANES} WHERE {BLOCKING_STATE} IS NOT NULL) n
+         JOIN redrive_run b ON b.id = n.run_id) h
+  LEFT JOIN LATERAL (
+       SELECT m.minute + interval '1 minute' AS ended FROM redrive_run_minute m
+        WHERE m.run_id = r.id ORDER BY m.minute DESC LIMIT 1) newest ON true
+ CROSS JOIN LATERAL (SELECT greatest(h.since, r.changed_at, r.started_at, newest.ended) AS since) x
+ WHERE h.messages > 0 AND x.since <= redrive_now() - make_interval(secs => %(long)b::float8)
+ ORDER BY r.id
+"""  # noqa: S608  # the inserted texts are constants
+
 
 @dataclass(frozen=True, slots=True)
 class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: not_consumed (the target was never empty), unhealthy, rate_unknown (Redis does not answer) or not_taken
-            (no worker sends due messages).
-        target: the name of the target that the run waits for.
-        messages: the first messages of the lanes that were read; for not_consumed, the messages without an outcome.
+        cause: not_consumed (the target was never empty), unhealthy, rate_unknown (Redis does not answer), not_taken
+            (no worker sends due messages) or blocked (earlier messages are in a run that has ended or is paused).
+        target: the name of the target that the run waits for; for blocked, the name of the other run.
+        messages: the first messages of the lanes that were read; for not_consumed, the messages without an outcome; for
+            blocked, the messages behind the other run's messages, of those that were read.
         seconds: the time since the run last progressed.
     """
 
@@ -112,6 +133,11 @@ class UnseenEmpty:
 def runs_that_wait(*, long: float) -> list[StalledRun]:
     """Return runs that sent nothing for `long` seconds, although some of their messages could have been sent."""
     return rows.fetch(StalledRun, _WAITING, {"long": long})
+
+
+def runs_that_are_blocked(*, long: float) -> list[StalledRun]:
+    """Return runs that sent nothing for `long` seconds, and wait for messages of runs that have ended or are paused."""
+    return rows.fetch(StalledRun, _BLOCKED, {"long": long, "most": _LANES})
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:

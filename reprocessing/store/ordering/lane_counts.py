@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.store import rows
+from reprocessing.store.ordering.blocking_runs import OTHERS_LANES
 from reprocessing.store.ordering.why_lanes_wait import LAST_REASON, OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.send_limits import UNTOLD
 
@@ -21,6 +22,8 @@ class LaneCount:
         why: why no worker may lease these lanes, as text for people. If `is_barred` is false: the reason that was
             recorded last; may be empty.
         due_at: when the first of these lanes is due, or, for leased lanes, when the first lease ends.
+        ahead: for the counts of a run: the name of the other run whose letters come first in these lanes; empty: none.
+        ahead_state: the state of that run.
     """
 
     dlq_id: int
@@ -30,6 +33,8 @@ class LaneCount:
     due: bool
     n: int
     due_at: datetime | None
+    ahead: str = ""
+    ahead_state: str = ""
 
 
 _PHASES: Final = {
@@ -43,34 +48,55 @@ _PHASES: Final = {
 _LANES: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lanes)::bigint AS n,
-       min(n.due_at) AS due_at
+       min(n.due_at) AS due_at, w.ahead, CASE WHEN w.ahead = '' THEN '' ELSE r.state END AS ahead_state
   FROM (SELECT min(id) AS id, dlq_id, source_id, run_id, breaker_id, phase, why, stopped_at, stopped_by, stop_reason,
                coalesce(due_at <= clock.now, false) AS due, count(*) AS lanes, min(due_at) AS due_at
-          FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) lane CROSS JOIN clock
+          FROM ({{which}}) lane CROSS JOIN clock
          GROUP BY dlq_id, source_id, run_id, breaker_id, phase, why, stopped_at, stopped_by, stop_reason,
                   coalesce(due_at <= clock.now, false), id IN ({UNTOLD})) n {OBSTACLE_JOINS}
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
-    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle ELSE {LAST_REASON} END AS why) w
- GROUP BY n.dlq_id, n.phase, w.why, is_barred, n.due ORDER BY n.dlq_id, n.phase, n DESC, w.why
+    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle ELSE {LAST_REASON} END AS why,
+           CASE WHEN n.run_id <> %(run)b::bigint THEN r.name ELSE '' END AS ahead) w
+ GROUP BY n.dlq_id, n.phase, w.why, is_barred, n.due, w.ahead, ahead_state
+ ORDER BY n.dlq_id, n.phase, n DESC, w.why, w.ahead
 """  # noqa: S608  # the inserted texts are constants
 
-_LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
-_LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
+_LANES_OF_DLQ = _LANES.format(
+    which="SELECT * FROM redrive_lane WHERE phase <> 'idle' AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)"
+)
+# The lanes whose first letter is a letter of the run, then the lanes in which its letters wait behind other letters.
+_LANES_OF_RUN = _LANES.format(
+    which=f"""
+(SELECT * FROM redrive_lane WHERE phase <> 'idle' AND run_id = %(run)b LIMIT %(most)b::bigint)
+UNION ALL
+(SELECT DISTINCT ON (n.id) n.*
+   FROM (SELECT %(run)b::bigint AS id) w CROSS JOIN LATERAL (SELECT n.* FROM {OTHERS_LANES} WHERE n.phase <> 'idle') n)
+LIMIT %(most)b::bigint"""  # noqa: S608  # the inserted text is a constant
+)
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
     """Return how many lanes of this DLQ (None: of all DLQs) have unfinished letters, by phase and by why they wait."""
-    return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
+    return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq, "run": None})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Return how many lanes of a run have unfinished letters, by phase and reason; at most `most` lanes are counted."""
+    """Return in how many lanes a run has unfinished letters, by phase and reason, and by the run of the first letters.
+
+    At most `most` lanes are counted. To find lanes whose first letter is of another run, up to `most` letters are read.
+    """
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 
 def describe_lanes(counted: LaneCount) -> str:
     """Return, as text for people, why these lanes wait."""
+    why = describe_first(counted)
+    return f"a message of the run {counted.ahead} comes first ({why})" if counted.ahead else why
+
+
+def describe_first(counted: LaneCount) -> str:
+    """Return, as text for people, why the first messages of these lanes wait."""
     if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
         return counted.why
     if counted.phase == LanePhase.READY and not counted.why:

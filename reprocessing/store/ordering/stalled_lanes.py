@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
+from reprocessing.store.ordering.blocking_runs import OTHERS_LANES
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.send_limits import MAY_GO
 
@@ -20,7 +21,9 @@ class StalledLanes:
     """How many lanes (`n`) of a DLQ are stalled in the same way (`how`)."""
 
     dlq: str
-    how: str  #: overdue, abandoned (the lease has ended), or held (although no letter holds them)
+    #: overdue, abandoned (the lease has ended), held (although no letter holds them), or blocked (letters of a running
+    #: run wait behind a letter of a run that has ended)
+    how: str
     n: int
     since: datetime | None  #: since when the first of these lanes is stalled, if known
 
@@ -49,6 +52,14 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
        SELECT FROM redrive_letter l WHERE l.lane_id = n.id
           AND (l.state = 'parked' OR (l.state = 'waiting' AND l.route IN ('hold', 'erred'))))
  GROUP BY a.name
+UNION ALL
+SELECT d.name, 'blocked', count(DISTINCT n.id), min(n.due_at)
+  FROM runs w CROSS JOIN LATERAL (
+       SELECT n.id, n.dlq_id, n.due_at FROM {OTHERS_LANES} JOIN redrive_run x ON x.id = n.run_id
+        WHERE n.phase = 'ready' AND x.state NOT IN ('running', 'paused')
+          AND n.due_at <= redrive_now() - make_interval(secs => %(long)b)) n
+  JOIN asked d ON d.id = n.dlq_id
+ GROUP BY d.name
  ORDER BY 1, 2
 """  # noqa: S608  # the inserted texts are constants
 
@@ -58,7 +69,8 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
 
     A lane is overdue if it has been due for `long` seconds, while no letter was sent to its head's target or rate
     class. It is abandoned if its lease ended `lost` seconds ago. It is wrongly held if no letter holds it any more.
-    `most`: highest number of overdue lanes that are counted for a run.
+    It is blocked if its first letter, of an ended run, has been due for `long` seconds, and letters of a running run
+    wait behind it. `most`: highest number of overdue lanes, and of letters in blocked lanes, that are read for a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)

@@ -9,6 +9,7 @@ from typing import Final
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_finished
+from reprocessing.store.ordering.blocking_runs import BLOCKING_STATE
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 from reprocessing.store.safety import waves
 
@@ -32,7 +33,8 @@ UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
 RETURNING r.id
 """
 
-# Each letter's lane is read by its id: with IN or EXISTS, PostgreSQL would read the lanes of all runs.
+# Each letter's lane is read by its id: with IN or EXISTS, PostgreSQL would read the lanes of all runs. It is read once
+# (OFFSET 0), for both counts.
 _TALLY = f"""
 SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
@@ -44,14 +46,18 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'captured') AS captured,
        count(*) FILTER (WHERE state = 'sending') AS sending,
        count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
-       count(*) FILTER (WHERE state = 'waiting' AND (
-           SELECT n.phase = 'held' OR n.stopped_at IS NOT NULL FROM redrive_lane n WHERE n.id = lane_id)) AS held,
+       count(*) FILTER (WHERE lane_is = 'held') AS held,
+       count(*) FILTER (WHERE lane_is = 'blocked') AS blocked,
        (SELECT count(*) FROM redrive_attempt a
          WHERE a.run_id = %(run)b
            AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {REPORTED_FAILED}))
        AS failed_attempts
-  FROM redrive_letter WHERE run_id = %(run)b
-"""  # noqa: S608  # the inserted text is a constant
+  FROM (SELECT l.state, l.presumed, CASE WHEN l.state = 'waiting' THEN (
+                SELECT CASE WHEN n.phase = 'held' OR n.stopped_at IS NOT NULL THEN 'held'
+                            WHEN n.run_id <> %(run)b AND {BLOCKING_STATE} IS NOT NULL THEN 'blocked' END
+                  FROM redrive_lane n WHERE n.id = l.lane_id) END AS lane_is
+          FROM redrive_letter l WHERE l.run_id = %(run)b OFFSET 0) letter
+"""  # noqa: S608  # the inserted texts are constants
 
 # Reads a bounded part of the index of a run's letters.
 _STATES = """
@@ -86,8 +92,8 @@ class RunCounts:
 
     Attributes:
         delivered: without letters that are presumed delivered (`presumed`).
-        waiting: unsent letters, including `captured` (on no lane yet), `sending` (being sent now) and `held` (behind a
-            parked letter, or in a stopped lane).
+        waiting: unsent letters, including `captured` (on no lane yet), `sending` (being sent now), `held` (behind a
+            parked letter, or in a stopped lane) and `blocked` (behind a letter of another run that sends nothing).
     """
 
     letters: int
@@ -101,6 +107,7 @@ class RunCounts:
     sending: int
     awaiting: int
     held: int
+    blocked: int
     failed_attempts: int
 
     @property
@@ -110,8 +117,8 @@ class RunCounts:
 
     @property
     def under_way(self) -> int:
-        """Return the number of unfinished letters that are not held: they finish without an action of a person."""
-        return self.open - self.held
+        """Return the number of unfinished letters that finish without an action of a person: not held or blocked."""
+        return self.open - self.held - self.blocked
 
     @property
     def is_least(self) -> bool:
@@ -131,8 +138,8 @@ class RunCounts:
 class RoughRunCounts(RunCounts):
     """Counts of a run of more than 10,000 letters, where at most 20,000 letters of each state are counted.
 
-    Held letters and failed attempts are not counted (0). `delivered` includes letters that are presumed delivered.
-    `capped`: names of the fields whose true count may be higher.
+    Held and blocked letters, and failed attempts, are not counted (0). `delivered` includes letters that are presumed
+    delivered. `capped`: names of the fields whose true count may be higher.
     """
 
     capped: frozenset[str]
@@ -181,7 +188,7 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     waiting = sum(found[state] for state in _UNSENT)
     ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
     return RoughRunCounts(
-        letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
+        letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, blocked=0, failed_attempts=0,
         capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
     )  # fmt: skip
 

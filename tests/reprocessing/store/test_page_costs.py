@@ -9,10 +9,12 @@ from typing import Final, LiteralString
 import pytest
 from django.db import connection
 
-from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
 from reprocessing.store.dlqs import dlq_status, message_counts
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountInHour
+from reprocessing.store.notifications import stalled_runs
+from reprocessing.store.ordering import lane_counts, stalled_lanes
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.replay import send_rates
 from reprocessing.store.runs import progress
@@ -106,3 +108,24 @@ def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench
     assert isinstance(counts, progress.RunCounts)
     assert counts.waiting == counts.letters - counts.delivered - counts.presumed > 0
     assert buffers <= MOST
+
+
+def test_lanes_in_which_a_run_waits_behind_another_run_are_found_without_the_other_lanes(bench: Workbench) -> None:
+    run = standing_run(bench)
+    other = Run.objects.create(name="other", dlq=bench.dlq, asked_by="a test", state="finished")
+    _write(_LANES, bench.dlq.pk, bench.source.pk, other.pk)
+    seed(bench, run, 1, 40)
+    lane = Letter.objects.filter(run=run, state="waiting").earliest("pk").lane
+    assert lane is not None
+    Lane.objects.filter(pk=lane.pk).update(run=other, phase="ready", due_at=database_now())
+    with_statistics()
+    counts, buffers = _cost(lambda: lane_counts.lane_counts_of_run(run.pk, most=10_000))
+    assert isinstance(counts, list)
+    assert [(one.n, one.ahead_state) for one in counts if one.ahead == "other"] == [(1, "finished")]
+    waits, more = _cost(lambda: stalled_runs.runs_that_are_blocked(long=0))
+    assert isinstance(waits, list)
+    assert [(one.run_id, one.target) for one in waits] == [(run.pk, "other")]
+    stalled, most = _cost(lambda: stalled_lanes.find_stalled([bench.dlq.pk], long=0, lost=0))
+    assert isinstance(stalled, list)
+    assert [one.n for one in stalled if one.how == "blocked"] == [1]
+    assert max(buffers, more, most) <= 40 * 9, (buffers, more, most)

@@ -38,6 +38,12 @@ def _said(found: StalledLanes) -> DoctorFinding:
                 f"{found.n:,}."
             )
             cure = f"Restart the workers: they take such key queues first. Then {look}"
+        case "blocked":
+            what = (
+                f"Key queues begin with a message of a run that has ended, due{since}, and messages of a running run "
+                f"wait behind it. At least: {found.n:,}."
+            )
+            cure = f"manage.py show_runs {found.dlq} names the runs. For what to do: manage.py rerun RUN, a dry run."
         case _:
             what = f"Key queues are held, although none of their messages is parked or held by a rule: {found.n:,}."
             cure = f"{look} names them. Each continues with the next message of its key. Report this as a bug."

@@ -79,6 +79,29 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("state", "next_step"),
+    [("aborted", "The next run of the DLQ takes its messages over."), ("paused", "Resume that run.")],
+)
+def test_a_run_behind_an_aborted_run_says_so(state: str, next_step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automatic_redrive, "missing_processes", lambda **_: [])
+    monday = _running()
+    ahead = Letter.objects.earliest("pk")
+    later = Run.objects.create(name="tuesday", dlq=monday.dlq, state="running", asked_by="ben", selected=1)
+    Letter.objects.filter(pk=parked(monday.dlq.sources.get()).pk).update(
+        state="waiting", reason="", finished_at=None, run=later, lane=ahead.lane, sequence="9"
+    )
+    if state == "aborted":
+        run_transitions.abort(monday, by="ann", reason="why", stop_dlq=False)
+    else:
+        run_transitions.pause(monday.pk, by="ann", reason="why")
+    page = person("ann", *LOOKS, "view_run").get(f"/admin/reprocessing/run/{later.pk}/change/").content.decode()
+    why = f"the run monday is {state}"
+    assert f"Waits for the run monday, whose messages come first in 1 key queue: {why}. {next_step}" in page
+    assert f"<b>1</b> key queue: a message of the run monday comes first ({why})<" in page
+    assert "the run ends after earlier messages of other runs" in page
+
+
 def test_due_message_is_sent_and_its_run_has_an_end() -> None:
     run = _running()
     ann = person("ann", *LOOKS, "view_run")

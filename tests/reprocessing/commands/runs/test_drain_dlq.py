@@ -133,7 +133,8 @@ def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> N
     told = ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday", "--by", "ann")
     assert told == {
         "run": "monday", "captured": 4, "delivered": 3, "presumed": 0, "parked": 1, "closed_as_duplicate": 0,
-        "discarded": 0, "waiting": 0, "failed_attempts": 0, "dry_run": False, "dlq": bench.name, "held": 0, "along": {},
+        "discarded": 0, "waiting": 0, "failed_attempts": 0, "dry_run": False, "dlq": bench.name, "held": 0,
+        "blocked": 0, "along": {},
     }  # fmt: skip
     assert [one["Body"] for one in bench.delivered()] == ["a0", "a1", "a2"]
     run = Run.objects.get()
@@ -408,7 +409,7 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
     assert (told["captured"], told["waiting"]) == (0, 0)
     assert told["along"][other] == {
         "captured": 1, "delivered": 1, "presumed": 0, "parked": 0, "closed_as_duplicate": 0, "discarded": 0,
-        "waiting": 0, "held": 0,
+        "waiting": 0, "held": 0, "blocked": 0,
     }  # fmt: skip
 
 

@@ -22,6 +22,11 @@ NOW = datetime(2026, 3, 1, 8, tzinfo=UTC)
 SOON = NOW + timedelta(seconds=30)
 STOP = 'Everything is stopped by ann ("it burns"): nothing is sent until somebody resumes it.'
 BARRED = LaneGroup(5, "the circuit breaker is open", is_barred=True)
+AHEAD = LaneGroup(2, "the run A is aborted", is_barred=True, ahead="A", ahead_state="aborted")
+BEHIND_A = (
+    "Waits for the run A, whose messages come first in 2 key queues: the run A is aborted. "
+    "The next run of the DLQ takes its messages over."
+)
 RUNNING = RunFacts(state="running", open=9)
 PLANNED = RunFacts(state="planned")
 
@@ -77,6 +82,17 @@ PLANNED = RunFacts(state="planned")
         (replace(RUNNING, lanes=(LaneGroup(4, "held", is_held=True),)), WaitsFor.KEY,
          "Waits for a person to decide: a parked message or a rule holds 4 key queues."),
         (replace(RUNNING, open=0, is_standing=True), WaitsFor.NOTHING, "Waits for new messages in the DLQ."),
+        (replace(RUNNING, lanes=(AHEAD, replace(AHEAD, n=1, ahead="C"))), WaitsFor.KEY,
+         BEHIND_A),
+        (replace(RUNNING, lanes=(replace(AHEAD, ahead_state="finished", why="the run A is finished"),)), WaitsFor.KEY,
+         "Waits for the run A, whose messages come first in 2 key queues: the run A is finished. Continue that run."),
+        (replace(RUNNING, lanes=(replace(AHEAD, n=9, ahead="C", ahead_state="running"), AHEAD)), WaitsFor.KEY,
+         BEHIND_A),
+        (replace(RUNNING, measured=1.0, lanes=(LaneGroup(1, "leased by a worker", moves=True, is_leased=True,
+                                                         ahead="C", ahead_state="running"),)), WaitsFor.KEY,
+         "Waits for the run C, whose messages come first in 1 key queue: leased by a worker."),
+        (replace(RUNNING, lanes=(AHEAD, LaneGroup(3, "backoff", due_at=SOON))), WaitsFor.BACKOFF,
+         "Waits for the next attempt, at 08:00:30 UTC."),
         (RUNNING, WaitsFor.OTHER, "Waits for a worker."),
     ],
     ids=lambda value: value.name.lower() if isinstance(value, WaitsFor) else "",

@@ -268,6 +268,29 @@ def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: 
     assert is_open("run_stalled") == {}
 
 
+@pytest.mark.parametrize("state", ["paused", "aborted"])
+def test_a_run_whose_messages_wait_behind_a_run_that_sends_nothing_is_told_of(
+    stands: Stock, clock: Clock, state: str
+) -> None:
+    later = Run.objects.create(name="later", dlq=stands.dlq, state="running", asked_by="ann", started_at=ago(hours=2))
+    stands.another_letter(sequence="2", run=later)
+    if state == "paused":
+        run_transitions.pause(stands.run.pk, **WHO)
+    else:
+        run_transitions.abort(stands.run, **WHO, stop_dlq=False)
+    look()
+    assert is_open("run_stalled") == {}
+    for _ in range(31):
+        clock.advance(MINUTE)
+        look()
+    facts = is_open("run_stalled")[f"run:{later.pk}"]
+    said = f"Earlier messages of its keys are in the run {stands.run.name}, which has ended or is paused."
+    assert (facts["why"], facts["messages"]) == (said, 1)
+    Run.objects.filter(pk=stands.run.pk).update(state="running", finished_at=None)
+    look()
+    assert f"run:{later.pk}" not in is_open("run_stalled")
+
+
 def test_a_run_does_not_stand_still_because_all_workers_were_away(stands: Stock, clock: Clock) -> None:
     conclude([(EventKind.RUN_STALLED, f"run:{stands.run.pk}")])
     clock.advance(HOUR)
