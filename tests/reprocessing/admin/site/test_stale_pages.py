@@ -85,8 +85,9 @@ def test_a_group_merged_after_the_page_was_opened_is_not_discarded_with_it() -> 
     source = dlq()
     group, other = failure_group(source, "a"), failure_group(source, "b")
     letters = [parked(source) for _ in range(3)]
-    Letter.objects.filter(pk=letters[0].pk).update(group=group)
-    Letter.objects.filter(pk__in=[letter.pk for letter in letters[1:]]).update(group=other)
+    at = database_now()
+    Letter.objects.filter(pk=letters[0].pk).update(group=group, grouped_at=at)
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[1:]]).update(group=other, grouped_at=at)
     client = person("ann", *EVERYTHING)
     given = _of_a_filter(post(client, LOT + "discard", scope="all", query=f"group={group.pk}"))
     assert merged_groups.merge_groups([other.pk], into=group.pk, by="ben", reason="one cause") == ""
