@@ -296,9 +296,10 @@ def test_a_bulk_action_changes_no_message_of_a_group_merged_after_the_preview() 
     joined, own = _grouped(source, other, 2), _grouped(source, group, 2)
     opened = lanes.database_now()
     _merge(other, group)
-    sieve = MessageFilter(group=group.pk)
-    said = {"by": "ann", "reason": "test data"}
-    assert bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, opened=opened, previewed=2, **said)
+    assert bulk_actions.create(
+        uuid4(), BulkActionKind.DISCARD, MessageFilter(group=group.pk), {}, by="ann", reason="test data",
+        opened=opened, previewed=2,
+    )  # fmt: skip
     operation = BulkAction.objects.get()
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert (_told(operation), _states(own), _states(joined)) == (("done", 2, 2, 0), {"discarded"}, {"parked"})
