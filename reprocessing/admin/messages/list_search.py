@@ -48,7 +48,7 @@ def _within(query: QueryDict) -> MessageFilter:
 
 def _id(query: QueryDict, name: str) -> int | None:
     """Return the id in a filter of the list, under any of the names that Django allows; None: not exactly one id."""
-    given = {query[name + end] for end in ("__id__exact", "__id", "__exact", "") if name + end in query}
+    given = {query.get(name + end, "") for end in ("__id__exact", "__id", "__exact", "") if name + end in query}
     value = given.pop() if len(given) == 1 else ""
     return int(value) if _ID.fullmatch(value) else None
 

@@ -248,7 +248,7 @@ def test_results_have_pages(ann: Client, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def _sum(page: str) -> str:
     (line,) = re.findall(r'<p class="lot-sum">(.*?)</p>', page)
-    return line
+    return str(line)
 
 
 def _links(page: str) -> dict[str, str]:
@@ -304,8 +304,9 @@ def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
     of_all = {"run": run, "rule": rule, "group": group}
     Letter.objects.filter(pk__in=[letter.pk for letter in letters[:2]]).update(**of_all)
 
-    def listed(**filters: object) -> tuple[list[Letter], bool]:
-        answer = ann.get("/admin/reprocessing/letter/", {"q": "customer-7", **filters})
+    def listed(**filters: int) -> tuple[list[Letter], bool]:
+        asked: dict[str, Any] = {"q": "customer-7", **filters}
+        answer = ann.get("/admin/reprocessing/letter/", asked)
         return list(answer.context["cl"].result_list), "Only the newest 2 matches were searched." in str(answer.content)
 
     for name, row in of_all.items():
