@@ -21,7 +21,6 @@ from django.utils.text import capfirst
 from reprocessing.admin.messages import (
     compare_page,
     delivery_status_panel,
-    list_search,
     listed_messages,
     message_actions,
     message_page,
@@ -31,6 +30,7 @@ from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
+from reprocessing.admin.search import list_search
 from reprocessing.admin.search.state_filter import StateFilter
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin

@@ -28,10 +28,10 @@ from reprocessing.domain.lifecycle import OPEN_STATES, LetterState
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState, Letter, Target
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, late_letters
+from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
 from reprocessing.store.safety.breaker_status import breaker_statuses
-from reprocessing.store.search import stored_filters
+from reprocessing.store.search import late_letters, stored_filters
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50

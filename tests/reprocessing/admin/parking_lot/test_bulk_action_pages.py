@@ -11,7 +11,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, Breaker, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import bulk_actions, late_letters
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.search import late_letters
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, HOUR, LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
 

@@ -295,7 +295,7 @@ def test_a_state_link_shows_only_that_state(ann: Client) -> None:
 def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
     ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reprocessing.admin.messages.list_search.REACH", 2)
+    monkeypatch.setattr("reprocessing.admin.search.list_search.REACH", 2)
     source = _shop()
     letters = [parked(source, key="customer-7") for _ in range(6)]
     run = Run.objects.create(name="monday", dlq=source.dlq, state="running")

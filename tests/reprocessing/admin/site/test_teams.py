@@ -59,7 +59,13 @@ def test_a_bulk_action_on_everything_changes_the_messages_of_the_own_dlqs(
     client: Client, ours: Source, theirs: Source
 ) -> None:
     mine, other = parked(ours), parked(theirs)
-    asked = {"reason": "why", "query": "", "token": str(uuid4()), "opened": database_now().isoformat()}
+    asked = {
+        "reason": "why",
+        "query": "",
+        "token": str(uuid4()),
+        "opened": database_now().isoformat(),
+        "previewed": "1",
+    }
     answer = client.post(f"{HERE}/parkedletter/discard", asked)
     began = BulkAction.objects.get()
     assert answer.headers["Location"] == f"{HERE}/bulkaction/{began.pk}/change/"

@@ -12,7 +12,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, FailureGroup, Letter, Source, Target
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import bulk_actions, filtered_letters, late_letters, merged_groups
+from reprocessing.store.parking_lot import bulk_actions, filtered_letters, merged_groups
+from reprocessing.store.search import late_letters
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
