@@ -19,6 +19,9 @@ from playwright.sync_api import (
     Response,
     sync_playwright,
 )
+from playwright.sync_api import (
+    TimeoutError as NotSeen,
+)
 
 Done = TypeVar("Done")
 
@@ -146,7 +149,12 @@ class Window:
 
     def sees(self, text: str, *, where: str = "body") -> None:
         """Wait until this is to be read there."""
-        self.do(lambda page: page.locator(where).get_by_text(text).first.wait_for(state="visible"))
+        try:
+            self.do(lambda page: page.locator(where).get_by_text(text).first.wait_for(state="visible"))
+        except NotSeen as error:
+            focus = self.ask("document.activeElement.outerHTML.slice(0, 200)")
+            error.add_note(f"{self.ask('location.href')}, focus on {focus}, troubles {self._troubles}: {self.reads()}")
+            raise
 
     def sees_no_more(self, text: str, *, where: str = "body") -> None:
         """Wait until this is not to be read there, or no longer."""
