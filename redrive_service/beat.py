@@ -55,7 +55,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self.max_interval: float = min(self.max_interval, _WAKES_EVERY)
 
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
-        """Send the due ticks if this process leads. Return the seconds until the next check. Errors are only logged."""
+        """If this process leads, send the next due tick. Return the seconds until the next check. Errors are logged."""
         touch(settings.ALIVE_FILE)
         if self._clock_was_set_back():
             self._schedule_is_known = False

@@ -57,7 +57,7 @@ def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401
 
 
 #: New objects of a worker process after which Python collects garbage (cycles of objects). A batch of messages creates
-#: about ten thousand objects and no cycles. With Python's default, 700, there were 20 useless collections per batch.
+#: about ten thousand objects and no cycles. With Python's default, 700, most collections would find nothing.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -68,9 +68,9 @@ def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
     Otherwise, a collection in the worker process would copy the memory pages that the process shares with its parent.
     botocore's data files are loaded before, so that the processes share them, too (5 MB each).
     """
-    from reprocessing.gateways.aws import sessions  # noqa: PLC0415  # beat, which imports this module, needs no boto3
+    from reprocessing.gateways.aws import sessions  # noqa: PLC0415  # loads boto3, which commands and checks need not
 
-    with suppress(BotoCoreError):  # a wrong configuration is told when a client is used
+    with suppress(BotoCoreError):  # a wrong configuration is reported when a client is used
         sessions.new_session().create_client(
             "sqs",
             region_name="us-east-1",
@@ -92,7 +92,7 @@ _M_ARENA_MAX = -8
 def share_arenas(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
     """Let all threads of a new worker process share two memory pools; measured: 415 MB instead of 638 for large bodies.
 
-    C libraries other than glibc have no such option, and keep their own way.
+    C libraries other than glibc have no such option, and are not changed.
     """
     with suppress(AttributeError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
@@ -102,6 +102,6 @@ def share_arenas(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
 def collect_seldom(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
     """Let a new worker process collect garbage only after 50,000 new objects.
 
-    A batch of messages creates fewer objects, so no collection interrupts it.
+    A batch of messages creates fewer objects, so few batches are interrupted.
     """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

@@ -196,8 +196,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {
         "task": "reprocessing.tick",
         "schedule": 2.0 if IN_PRODUCTION else 1.0,  # faster in a sandbox, where a person waits for it
-        # An old tick is useless, but SQS would keep it for days.
-        "options": {"queue": "redrive-control", "expire_seconds": 5},
+        # An old tick is useless, but SQS would keep it for days. The worker compares its own clock with the time that
+        # beat's clock gave: if these clocks differed by more, all ticks would have expired.
+        "options": {"queue": "redrive-control", "expire_seconds": 60},
     },
     "forget_sign_ins": {
         "task": "redrive_service.forget_sign_ins",

@@ -99,12 +99,13 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 
 
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
-    """Return how many captured or queued messages are not sent until a person starts a run.
+    """Return how many captured or queued messages wait for the start of a run.
 
-    The number is 0 in mode automatic, or if a run of the DLQ is running or paused. An aborted run leaves its queued
-    messages to the next run.
+    The number is 0 in mode automatic, or if a run of the DLQ is running, or is paused and has messages. An aborted run
+    leaves its queued messages to the next run.
     """
-    if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
+    has_run = any(run.state == RunState.RUNNING or (run.state == RunState.PAUSED and run.unfinished) for run in runs)
+    if watch.mode == Mode.AUTOMATIC or has_run:
         return 0
     return sum(kind.n for kind in found if kind.state in {LetterState.CAPTURED, LetterState.WAITING})
 

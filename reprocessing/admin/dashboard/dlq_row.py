@@ -93,12 +93,12 @@ class DlqRow:
 
     @cached_property
     def unplanned(self) -> int:
-        """Return how many captured or queued messages are not sent until a person starts a run.
+        """Return how many captured or queued messages wait for the start of a run.
 
-        An aborted run leaves its queued messages to the next run.
+        The number is 0 if a run is running, or is paused and has messages. An aborted run leaves its queued messages to
+        the next run.
         """
-        has_run = self._running or any(run.state == RunState.PAUSED for run in self.runs)
-        if self.status.mode == Mode.AUTOMATIC or has_run:
+        if self.status.mode == Mode.AUTOMATIC or self._running or self.paused:
             return 0
         return self.counts.captured + self.counts.open - self.counts.sent
 

@@ -19,7 +19,7 @@ _ID: Final = re.compile("[0-9]{1,18}")
 
 
 def newest_ids(request: HttpRequest, text: str) -> list[int]:
-    """Return the ids of the newest 1,000 messages (`REACH`) that match the text and the list's other filters.
+    """Return the ids of the newest 1,000 messages (`REACH`) that match the text and the filters of `_within`.
 
     If more messages match, the list shows a warning. It also shows why a text is not a valid search.
     """
@@ -30,7 +30,7 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
         return []
     if len(found) > REACH and _is_list(request):
         messages.warning(
-            request, f"Only the newest {REACH:,} matches were searched. Older messages that match are not in the list."
+            request, f"More than {REACH:,} messages match. The list shows only the newest {REACH:,} of them at most."
         )
     return found[:REACH]
 

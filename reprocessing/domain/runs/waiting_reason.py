@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the most general."""
+"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the first in a fixed order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NEXT: Final = {
     "planned": " Start or abort that run.",
     "paused": " Resume that run.",
     "finished": " Continue that run.",
-    "aborted": " The next run of the DLQ takes its messages over.",
+    "aborted": " The standing run, or the next run of the DLQ, takes its messages over.",
 }
 
 
 class WaitsFor(StrEnum):
-    """The kind of reason for which a run waits."""
+    """What a run does, or the kind of reason for which it waits."""
 
     NOTHING = "nothing"  #: the run has ended, or has no unfinished message
     SENDS = "sends"  #: messages are sent now, more slowly than the rate permits

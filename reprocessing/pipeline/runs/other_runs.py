@@ -67,12 +67,12 @@ def _next_step(dlq: DeadLetterQueue, first: BlockingRun) -> str:
     match first.state:
         case RunState.PAUSED:
             return f"To resume that run: manage.py resume_run {first.name} --reason WHY --confirm"
+        case _ if dlq.mode == Mode.AUTOMATIC:
+            resume = f"manage.py resume_run standing:{dlq.pk} --reason WHY --confirm"
+            return f"The standing run sends them after it is resumed: {resume}"
         case RunState.FINISHED:
             return f"To continue that run: manage.py rerun {first.name} --confirm"
         case RunState.PLANNED:
             return f"To start that run: manage.py drain_dlq {dlq.name} --run {first.name} --confirm"
-        case _ if dlq.mode == Mode.AUTOMATIC:
-            resume = f"manage.py resume_run standing:{dlq.pk} --reason WHY --confirm"
-            return f"The standing run sends them after it is resumed: {resume}"
         case _:
             return f"To send them in a new run: manage.py drain_dlq {dlq.name} --confirm"

@@ -18,6 +18,7 @@ _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 _AHEAD: Final = "The last tick of beat has a time in the future, so it is not known whether beat runs."
 _CHECK: Final = "Check both: manage.py redrive_doctor"
+_START_WORKER: Final = f"Workers are seen only while beat runs. If no worker runs: {_START.format('worker')}"
 
 # A tick has the time of beat's clock, so its age by PostgreSQL's clock may be wrong, and below 0.
 _SEEN: Final[LiteralString] = """
@@ -36,9 +37,10 @@ class _Seen:
 
 
 def missing_processes(*, cure: bool = True) -> list[str]:
-    """Return a sentence for people about each process, beat or worker, that was not active in the last 60 s.
+    """Return sentences for people about beat and the workers, if no worker took a tick in the last 60 s.
 
-    Empty: both were active. `cure`: each sentence also says how to start the process, or how to find the cause.
+    Without beat, no worker is seen, even if it runs. `cure`: each sentence also says how to start the process, or how
+    to find the cause.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     if not _is_late(seen.consumed):
@@ -49,7 +51,8 @@ def missing_processes(*, cure: bool = True) -> list[str]:
     if seen.ticked is not None and seen.ticked < -_LATELY:
         said.append((f"No worker took a tick {_duration(seen.consumed)}: nothing is sent. {_AHEAD}", _CHECK))
     else:
-        said.append((f"No worker was seen {_duration(seen.consumed)}: nothing is sent.", _START.format("worker")))
+        how = _START_WORKER if said else _START.format("worker")
+        said.append((f"No worker was seen {_duration(seen.consumed)}: nothing is sent.", how))
     return [f"{text} {how}" if cure else text for text, how in said]
 
 
@@ -63,7 +66,7 @@ def describe_redrive(name: str, *, by_hand: str) -> str:
         return by_hand
     if dlq.mode == Mode.OBSERVE:
         return (
-            "It is in mode observe: nothing is received from it. To allow that: "
+            "It is in mode observe: nothing is received from it. To receive messages: "
             f"manage.py add_dlq {name} --mode manual --confirm"
         )
     now = lanes.database_now()

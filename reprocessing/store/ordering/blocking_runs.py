@@ -1,6 +1,7 @@
 """Find the runs whose messages come first in lanes where another run's messages wait.
 
-The first letter of a lane decides the lane's run. If this run has ended, or is paused, nothing is sent from the lane.
+The first letter of a lane decides the lane's run. If that run is planned, paused or has ended, nothing is sent from the
+lane.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 # For a lane n: the state of its run, if the run sends nothing and no other run will take over its letters; else null.
-# In mode automatic, the standing run takes over the letters of ended runs, unless the standing run is paused.
+# In mode automatic, the standing run takes over the letters of ended and planned runs, unless it is paused.
 BLOCKING_STATE: Final[LiteralString] = """
 (SELECT x.state FROM redrive_run x JOIN redrive_dlq y ON y.id = x.dlq_id
   WHERE x.id = n.run_id AND n.phase = 'ready' AND x.state <> 'running'

@@ -1,4 +1,4 @@
-"""Pause automatic runs whose target has failed for `give_up_after`, or park the only message for the target."""
+"""Pause standing runs whose targets have failed for `give_up_after`, or park the only message for the target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: The states of a message that is not finished.
+#: The states of an unfinished message in a lane.
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
 
 # Attempts of breakers that have failed for at least the shortest `give_up_after` of all DLQs, in the order of sending.
@@ -165,10 +165,10 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose target has failed for `give_up_after` (a setting of the DLQ, 24 hours by default).
+    """Pause standing runs all of whose targets have failed for `give_up_after` (a setting of the DLQ, default 24 h).
 
-    If the run has only one message for the target, park this message instead, and let the run go on. This function
-    commits by itself.
+    If a run has only one message for the target, park this message after `max_attempts` instead. The rules are in
+    `give_up`. This function commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []

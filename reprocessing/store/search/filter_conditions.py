@@ -75,7 +75,7 @@ _NEWEST_IDS: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY {order} LIMIT %(newest)b
 """
 
-# Putting a letter into a group again sets `grouped_at` anew, or NULL until then. Discarded letters keep their group.
+# Grouping a letter again sets `grouped_at` to NULL, and then to the new time. Discarded letters are not grouped again.
 _IN_GROUP_AT: Final[LiteralString] = """
    AND (l.grouped_at <= {at} OR l.state = 'discarded')
    AND l.group_id = ANY(ARRAY(
@@ -113,10 +113,10 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def where_clause_at(sieve: MessageFilter, at: LiteralString) -> LiteralString:
-    """Return the SQL condition of a bulk action on a letter `l`, about all bodies. `at`: SQL of a time.
+    """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched. `at`: SQL of a time.
 
-    If the filter has a failure group, letters that joined the group after this time do not match: letters that were
-    put into a group later, and letters of groups that were merged later.
+    If the filter has a failure group, letters that were last grouped after this time do not match, and neither do
+    letters of groups that were merged later. Discarded letters match, because they are not grouped again.
     """
     where = where_clause(sieve, whole=True)
     return where if sieve.group is None else where + _IN_GROUP_AT.format(at=at)

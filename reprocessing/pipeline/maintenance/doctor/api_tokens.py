@@ -12,9 +12,9 @@ from reprocessing.models import ApiToken
 from reprocessing.store.api import tokens
 from reprocessing.store.ordering.lanes import database_now
 
-#: How long before a token is refused the warning begins, at most; less if TOKEN_RECHECK is short.
+#: Max time before the refusal of a token at which the warning begins; a quarter of TOKEN_RECHECK if that is less.
 _EARLIEST: Final = timedelta(days=7)
-_WHY: Final = "Programs with this token then get the status 401."
+_WHY: Final = "Programs with a refused token get the status 401."
 
 
 def remarks(conf: Conf) -> Iterator[DoctorFinding]:
@@ -32,8 +32,8 @@ def remarks(conf: Conf) -> Iterator[DoctorFinding]:
 
 
 def _warning(row: ApiToken, ends_at: datetime, now: datetime) -> DoctorFinding:
-    verb = "is refused since" if ends_at <= now else "will be refused from"
-    what = f"The API token {verb} {ends_at:%Y-%m-%d %H:%M} UTC: its owner {row.user} did not sign in for too long."
+    verb = "has been refused since" if ends_at <= now else "will be refused from"
+    what = f"The API token {verb} {ends_at:%Y-%m-%d %H:%M} UTC: its owner {row.user} has not signed in for too long."
     revoke = f'manage.py revoke_api_token {row.name} --reason "its owner left" --confirm'
-    cure = f"Let {row.user} sign in to the admin. Or revoke the token: {revoke}"
+    cure = f"Ask {row.user} to sign in to the admin by the OpenID provider. Or revoke the token: {revoke}"
     return warning_finding(row.name, what, _WHY, cure)

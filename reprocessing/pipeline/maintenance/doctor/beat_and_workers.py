@@ -79,8 +79,8 @@ def _consumed(found: BeatStatus, control: str, *, why: str = _NOT_CONSUMED, cure
         return ok_finding(
             _WORKERS, f"a worker took a task of {control} {duration_in_words(found.consumed or 0.0)} ago."
         )
-    since = "ever taken a task" if found.consumed is None else f"taken a task for {duration_in_words(found.consumed)}"
-    return error_finding(_WORKERS, f"No worker has {since} of {control}.", why, cure)
+    since = "at any time" if found.consumed is None else f"for {duration_in_words(found.consumed)}"
+    return error_finding(_WORKERS, f"No worker has taken a task of {control} {since}.", why, cure)
 
 
 def _is_late(age: float | None) -> bool:

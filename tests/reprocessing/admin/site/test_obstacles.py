@@ -81,7 +81,10 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
 
 @pytest.mark.parametrize(
     ("state", "next_step"),
-    [("aborted", "The next run of the DLQ takes its messages over."), ("paused", "Resume that run.")],
+    [
+        ("aborted", "The standing run, or the next run of the DLQ, takes its messages over."),
+        ("paused", "Resume that run."),
+    ],
 )
 def test_a_run_behind_an_aborted_run_says_so(state: str, next_step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(automatic_redrive, "missing_processes", lambda **_: [])

@@ -20,7 +20,10 @@ BY_THEMSELVES = "Beat and a worker redrive it automatically, from the next poll 
 WATCH = "manage.py redrive_status orders --watch shows it."
 START = "Start one: celery -A redrive_service {} (with the environment of this command)."
 NO_BEAT = f"No beat was seen in this database yet: nothing is polled. {START.format('beat')}"
-NO_WORKER = f"No worker was seen in this database yet: nothing is sent. {START.format('worker')}"
+NO_WORKER = (
+    "No worker was seen in this database yet: nothing is sent. Workers are seen only while beat runs. "
+    f"If no worker runs: {START.format('worker')}"
+)
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def test_a_change_of_mode_says_who_redrives_it_from_now_on(
 def test_one_that_is_only_observed_says_how_it_can_be_redriven(ask: Ask, watched: Queue) -> None:
     assert added(ask, watched, "--mode", "observe") == (
         "orders is added. It is in mode observe: nothing is received from it. "
-        "To allow that: manage.py add_dlq orders --mode manual --confirm"
+        "To receive messages: manage.py add_dlq orders --mode manual --confirm"
     )
 
 

@@ -179,7 +179,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a worker that consumes nothing": (
         lambda _: Heartbeat.objects.update(consumed_at=ago(minutes=3)), "error",
-        "No worker has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
+        "No worker has taken a task of redrive-control for about 3 minutes.", "workers", "Restart the workers",
     ),
     "hints that outlived their time": (
         worker_of_hints_died, "error", "but workers did not take the tasks for them in time: 1.",
@@ -359,7 +359,7 @@ def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
 def test_a_tick_of_the_far_future_hides_no_silence(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(hours=-1))
     Heartbeat.objects.update(consumed_at=ago(minutes=10))
-    said = the("error", "No worker has taken a task for about 10 minutes of redrive-control.")
+    said = the("error", "No worker has taken a task of redrive-control for about 10 minutes.")
     assert (said["where"], said["why"]) == (
         "workers", "Nothing is sent. Either beat sends no tasks, or no worker takes them.",
     )  # fmt: skip

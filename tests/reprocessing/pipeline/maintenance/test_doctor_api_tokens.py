@@ -41,11 +41,11 @@ def test_tokens_that_are_refused_or_soon_will_be_are_warned_of_by_name_and_owner
     )
     found = [(row.where, row.what.partition(" 20")[0], row.cure) for row in api_tokens.remarks(conf.current())]
     cure = (
-        "Let owner-of-{0} sign in to the admin. Or revoke the token: "
+        "Ask owner-of-{0} to sign in to the admin by the OpenID provider. Or revoke the token: "
         'manage.py revoke_api_token {0} --reason "its owner left" --confirm'
     )
     assert found == [
-        ("gone", "The API token is refused since", cure.format("gone")),
+        ("gone", "The API token has been refused since", cure.format("gone")),
         ("late", "The API token will be refused from", cure.format("late")),
     ]
 
