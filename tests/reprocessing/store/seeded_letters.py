@@ -124,9 +124,11 @@ def nothing_is_vacuumed() -> Iterator[None]:
 
 
 def without_statistics() -> None:
-    """Remove all statistics, including those that earlier tests left: ANALYZE's, and VACUUM's rows per page."""
+    """Remove all statistics that earlier tests left, of tables and indexes: ANALYZE's, and VACUUM's rows per page."""
     _of_all("DELETE FROM pg_statistic WHERE starelid = '{}'::regclass")
     _of_all("UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 WHERE oid = '{}'::regclass")
+    indexes = "SELECT indexrelid FROM pg_index WHERE indrelid = '{}'::regclass"
+    _of_all(f"UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE oid IN ({indexes})")
 
 
 def with_statistics() -> None:
