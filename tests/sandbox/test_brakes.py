@@ -103,11 +103,13 @@ def test_a_ramp_that_only_falls_and_a_breaker_that_stays_open_are_not_enough() -
 @pytest.mark.parametrize(
     ("waves", "well"),
     [
-        (((2, 10), (3, 100), (4, None)), True),  # the first one began and ended between two looks
+        (((2, 10), (3, 100), (4, None)), True),  # those left out began and ended between two looks
         (((3, 100), (4, None)), True),
         (((2, 10), (3, 1), (4, 100), (5, None)), False),
         (((1, 1), (2, 10), (3, 100)), False),
-        (((4, None),), False),
+        (((4, None),), True),
+        (((3, None),), False),  # there were only two before it
+        ((), False),
     ],
 )
 def test_waves_are_seen_in_their_order_up_to_the_last_one(

@@ -58,6 +58,15 @@ def test_the_rule_comes_with_the_third_wave_and_the_mending_with_a_failed_canary
     assert story.look(wave=(4, None), since=25) == []
 
 
+def test_the_rule_also_comes_when_the_third_wave_began_and_ended_between_two_looks() -> None:
+    story = Story()
+    assert story.look(wave=(2, 10)) == []
+    story.broken = True
+    assert story.look(wave=(4, None), state="open", since=10) == [RULE]
+    assert story.look(wave=(4, None), state="half_open", since=13) == []
+    assert story.look(wave=(4, None), state="open", since=15) == ["is mended"]
+
+
 def test_a_consumer_is_not_mended_before_it_breaks() -> None:
     story = Story()
     story.look(wave=(3, 100))

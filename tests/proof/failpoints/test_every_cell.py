@@ -7,7 +7,7 @@ import shlex
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ LAYER: Final = "failpoints"
 BOOTHS: Final = int(os.environ.get("PROVE_BOOTHS", "3"))
 #: How often one run tries a cell, and of how many cells before it goes on to others.
 TIMES, FEW = 3, 50
+_LOOKS_EVERY: Final = 0.5  # seconds between two looks for a Ctrl-C
 
 
 class Run:
@@ -41,8 +42,11 @@ class Run:
         """Have them all work. With Ctrl-C no trial begins any more, and those under way are ended."""
         with ThreadPoolExecutor(len(some)) as pool:
             try:
-                for done in [pool.submit(self.work, one) for one in some]:
-                    done.result()
+                working = {pool.submit(self.work, one) for one in some}
+                while working:  # a wait without an end would sleep through a Ctrl-C that came just before it
+                    ended, working = wait(working, timeout=_LOOKS_EVERY)
+                    for done in ended:
+                        done.result()
             except KeyboardInterrupt:
                 self._is_over = True
                 print("\nThe trials under way are ended, and count for nothing.", flush=True)  # noqa: T201  somebody waits
