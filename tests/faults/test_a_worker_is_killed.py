@@ -43,7 +43,8 @@ def test_ten_workers_killed_one_after_another_in_one_drain_lose_and_reorder_noth
     _judge(bench, LETTERS, kills=KILLS)
 
 
-@pytest.mark.parametrize("drains", [FEW, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("drains", [FEW, 10])
 def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tmp_path: Path, drains: int) -> None:
     """Several drains, in each of which one of two workers is killed at a random moment."""
     dice = random.Random(21)

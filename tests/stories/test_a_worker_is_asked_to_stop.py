@@ -12,7 +12,7 @@ from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness, lettered, published
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(200)]
 
 POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n", "mode": "automatic"}
 LETTERS, KEYS = 3_000, 300

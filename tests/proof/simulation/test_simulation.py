@@ -130,7 +130,7 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
         pytest.param(  # such a world never finishes, and goes on for half a minute
             r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id", 12, marks=pytest.mark.long
         ),
-        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 16),
+        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 20),
     ],
 )
 def test_a_broken_promise_is_seen(

@@ -32,7 +32,7 @@ def schedule(tmp_path: Path, tables: str) -> Iterator[Schedule]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("ticks", [15, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("ticks", [5, pytest.param(60, marks=pytest.mark.long)])
 def test_two_beats_send_every_tick_once(schedule: Schedule, ticks: int) -> None:
     with schedule.beat("first"), schedule.beat("second"):
         eventually(lambda: schedule.runs() >= ticks, within=START + 2 * ticks)

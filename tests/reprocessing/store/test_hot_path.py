@@ -70,7 +70,7 @@ EXEMPT_WITHOUT_STATISTICS: Final = {
 }
 
 
-@pytest.mark.parametrize("letters", [FEW, MANY])
+@pytest.mark.parametrize("letters", [pytest.param(FEW, marks=pytest.mark.long), MANY])
 def test_the_reads_of_a_statement_do_not_grow_with_the_run(letters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)
     call_command("flush", verbosity=0, interactive=False)  # dead index entries of earlier tests would be read, too

@@ -20,7 +20,7 @@ from tests.reprocessing.gateways.stand_ins import Asked, Said, standing_in
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import beat_process
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(240)]
 
 LETTERS, KEYS = 150, 30
 DOWN_FOR = 20.0
