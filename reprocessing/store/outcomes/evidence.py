@@ -80,16 +80,17 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 """  # noqa: S608  # as above
 
 # The target's outcome was changed to `accepted` after these messages were sent: the target has accepted them.
-_ACCEPTED: Final[LiteralString] = """
+_ACCEPTED = """
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_target t JOIN redrive_attempt a ON a.target_id = t.id
  WHERE t.proof = 'accepted' AND a.closed_at IS NULL AND a.taken_at IS NOT NULL
+ ORDER BY a.lane_id LIMIT %(limit)b
 """
 
 _RIPE = f"""
 SELECT * FROM ({_SETTLED}
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
-) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness UNION SELECT * FROM ({_ACCEPTED}) by_acceptance
+) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness
  ORDER BY lane_id LIMIT %(limit)b
 """  # noqa: S608  # as above
 
@@ -170,6 +171,11 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
     `count_lag`: seconds by which SQS's counts may lag.
     """
     return rows.fetch(OpenAttempt, _RIPE, {"count_lag": count_lag, "looks": LOOKS, "limit": limit})
+
+
+def accepted_attempts(*, limit: int) -> list[OpenAttempt]:
+    """Return up to `limit` attempts whose acceptance by the target now counts as delivery, sorted by lane."""
+    return rows.fetch(OpenAttempt, _ACCEPTED, {"limit": limit})
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:

@@ -137,16 +137,17 @@ WITH fate AS (
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
-_ABSENT = f"""
+_DELIVER = f"""
 WITH closed AS (
-    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
+    UPDATE redrive_attempt a SET outcome = %(outcome)b, closed_at = redrive_now(), holds_lane = false,
            counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
        AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- hold after a restore: returns are unknown
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'delivered', presumed = true, frees_lane = false, finished_at = redrive_now(), blocked_reason = ''
+       SET state = 'delivered', presumed = %(presumed)b, frees_lane = false, finished_at = redrive_now(),
+           blocked_reason = ''
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'delivered' AS claim,
               NULL::timestamptz AS until
@@ -216,4 +217,14 @@ def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
 
     Return the letters' copies to delete from DLQs. The caller has locked the lanes.
     """
-    return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})
+    known = {"outcome": AttemptOutcome.ABSENT, "presumed": True}
+    return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})
+
+
+def deliver_accepted(attempts: Sequence[int]) -> list[Deletable]:
+    """Close attempts that their targets accepted, where that is evidence enough; their letters are delivered.
+
+    Return the letters' copies to delete from DLQs. The caller has locked the lanes.
+    """
+    known = {"outcome": AttemptOutcome.ACCEPTED, "presumed": False}
+    return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})
