@@ -104,6 +104,7 @@ def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(le
     assert CANARY in ann.get(at).content.decode()
 
 
+@pytest.mark.soak
 def test_a_reason_reveals_them_and_is_recorded(letter: Letter) -> None:
     client = person("ben", *REVEALS)
     at = f"/admin/reprocessing/letter/{letter.pk}/reveal"

@@ -116,6 +116,7 @@ def test_a_title_shows_nothing_that_is_masked() -> None:
     assert titled(person("ann", *LOOKS, "view_payload", "reveal_payload"), letter) == {"paid"}
 
 
+@pytest.mark.soak
 def test_a_key_with_html_is_text_everywhere() -> None:
     letter = parked(dlq(), key=SCRIPT, body=SCRIPT.encode())
     Letter.objects.update(single=False, key_hash=b"key")

@@ -196,6 +196,7 @@ def test_bulk_action_and_abort_are_recorded() -> None:
     assert page.count(f'bulk action <a href="/admin/reprocessing/bulkaction/{operation.pk}/change/">') == 2
 
 
+@pytest.mark.soak
 def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     parked(dlq())
     operation = _asked()

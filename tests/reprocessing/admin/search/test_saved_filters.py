@@ -61,6 +61,7 @@ def test_a_saved_filter_is_a_link_above_the_list_for_its_owner_alone() -> None:
     assert _shown(bob) == {}
 
 
+@pytest.mark.soak
 def test_a_saved_filter_of_a_team_is_seen_by_the_team_only() -> None:
     shop, billing = _team("shop"), _team("billing")
     ann, bob, eve = _member("ann", shop), _member("bob", shop), _member("eve", billing)

@@ -18,6 +18,7 @@ def dlq() -> DeadLetterQueue:
     return DeadLetterQueue.objects.select_related("policy").get()
 
 
+@pytest.mark.soak
 def test_add_dlq_takes_the_values_of_a_policy_except_those_that_are_given(ask: Ask, shop: Shop) -> None:
     Policy.objects.create(name="careful", settings={"max_attempts": 5, "backoff_base": 30.0, "interval": 300})
     ask("add_dlq", "orders", "--url", shop.dlq.url, "--policy", "careful", "--max-attempts", "9", "--confirm")
@@ -32,6 +33,7 @@ def test_add_dlq_takes_the_values_of_a_policy_except_those_that_are_given(ask: A
     assert (dlq().policy, dlq().max_attempts, dlq().own_settings) == (None, 5, [])
 
 
+@pytest.mark.soak
 def test_a_value_that_no_policy_decides_stays_and_is_exported_as_the_dlq_s_own(
     ask: Ask, apply: Apply, shop: Shop
 ) -> None:

@@ -45,6 +45,7 @@ def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -
     assert sns_subscribers.count_other_receivers(topic) == 2
 
 
+@pytest.mark.soak
 def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> None:
     bus, queue, other = aws.bus(), aws.queue(), aws.queue()
     aws.rule(bus, {"source": ["a"]}, {"Arn": queue}, {"Arn": other})

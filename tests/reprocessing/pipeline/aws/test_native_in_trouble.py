@@ -71,6 +71,7 @@ def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
     assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
 
 
+@pytest.mark.soak
 def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     bench.bury("left")

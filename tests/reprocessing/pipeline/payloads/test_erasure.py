@@ -118,6 +118,7 @@ def test_messages_in_progress_are_left_and_a_second_call_finishes() -> None:
     assert (second.busy, second.erasure, second.counts["messages"], _everywhere(PERSON)) == (0, first.erasure, 3, [])
 
 
+@pytest.mark.soak
 def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
     _bench()
     told = mock.Mock(side_effect=[None, Killed])
@@ -136,6 +137,7 @@ def test_a_text_in_bodies_selects_messages() -> None:
     assert Payload.objects.count() == 3
 
 
+@pytest.mark.soak
 def test_a_key_queue_is_used_again_by_new_messages_of_the_key() -> None:
     bench = _bench()
     _erase()

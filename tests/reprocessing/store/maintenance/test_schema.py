@@ -20,6 +20,7 @@ def run(statement: str) -> None:
         cursor.execute(statement)
 
 
+@pytest.mark.soak
 def test_nothing_is_missing_in_a_complete_schema() -> None:
     assert schema.missing_objects() == []
 
