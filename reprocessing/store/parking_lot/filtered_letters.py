@@ -15,9 +15,9 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.search.filter_conditions import (
     COUNT,
-    patient_parameters,
-    patiently,
+    parameters_within_timeout,
     plain_parameters,
+    search_timeout,
     where_clause,
 )
 
@@ -115,7 +115,7 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
     `below`: the last letter of the previous page; None: return the first page.
     """
-    with patiently():
+    with search_timeout():
         if sieve.reads_bodies:
             return _of_bodies(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
@@ -127,19 +127,19 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return up to `limit` letters that a filter matches, the last finished first."""
-    with patiently():
+    with search_timeout():
         return _newest(sieve, None, limit)
 
 
 def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
     """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
 
-    `at`: when the letter was finished, and its id. Call this function inside `patiently`.
+    `at`: when the letter was finished, and its id. Call this function inside `search_timeout`.
     """
     narrow = _where_reasons_are(sieve)
     if narrow is None:
         return None, None
-    asked = patient_parameters(narrow) | {"at": at[0], "at_id": at[1]}
+    asked = parameters_within_timeout(narrow) | {"at": at[0], "at_id": at[1]}
     where = where_clause(narrow)
     before, after = (rows.column(int, side.format(where=where), asked) for side in (_BEFORE, _AFTER))
     return next(iter(before), None), next(iter(after), None)
@@ -147,8 +147,8 @@ def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | N
 
 def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
     """Return the ids of up to `limit` letters that a filter matches, the last finished first."""
-    with patiently():
-        asked = patient_parameters(sieve) | {"limit": limit}
+    with search_timeout():
+        asked = parameters_within_timeout(sieve) | {"limit": limit}
         return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), asked)
 
 
@@ -157,14 +157,14 @@ def counts_by_reason(sieve: MessageFilter, *, until: datetime | None = None) -> 
 
     `until`: letters that finished later are not counted; None: all are counted.
     """
-    with patiently():
-        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1, "until": until}
+    with search_timeout():
+        asked = parameters_within_timeout(sieve) | {"limit": MAX_COUNT + 1, "until": until}
         return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
 
 
 def count_letters(sieve: MessageFilter) -> int:
     """Return how many letters a filter matches; 10,001 means more than 10,000."""
-    with patiently():
+    with search_timeout():
         return _count(sieve)
 
 
@@ -195,7 +195,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 def _of_bodies(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
-    held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
+    held = rows.column(int, _IDS.format(where=where_clause(sieve)), parameters_within_timeout(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
 
@@ -203,7 +203,7 @@ def _newest(
     sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
 ) -> list[ListedLetter]:
     place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = (patient_parameters(sieve) if among is None else plain_parameters(sieve)) | {
+    asked = (parameters_within_timeout(sieve) if among is None else plain_parameters(sieve)) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
     meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
@@ -211,5 +211,5 @@ def _newest(
 
 
 def _count(sieve: MessageFilter) -> int:
-    asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+    asked = parameters_within_timeout(sieve) | {"limit": MAX_COUNT + 1}
     return rows.value(int, COUNT.format(where=where_clause(sieve)), asked)

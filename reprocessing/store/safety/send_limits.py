@@ -138,7 +138,7 @@ class SendLimit:
         return self.state != "closed"
 
     @property
-    def why_shut(self) -> str:
+    def why_blocked(self) -> str:
         """Return, as text for people, why no letter may be sent; empty: letters may be sent."""
         if self.unwell is not None:
             return f"its target is not healthy: {self.unwell or 'its health is unknown'}"

@@ -49,8 +49,8 @@ def decided_since(sieve: MessageFilter, since: datetime) -> list[DecidedMeanwhil
     acts = [AuditAct.RELEASED, AuditAct.DISCARDED, AuditAct.RESTORED, AuditAct.EDITED]
     acts += [AuditAct.ASSIGNED] if sieve.assigned is not None else []
     try:
-        with filter_conditions.patiently():
-            asked = filter_conditions.patient_parameters(before) | {
+        with filter_conditions.search_timeout():
+            asked = filter_conditions.parameters_within_timeout(before) | {
                 "since": since, "acts": [act.value for act in acts], "was": list(sieve.states),
                 "why": list(sieve.reasons), "read": _READ, "most": _MOST,
             }  # fmt: skip

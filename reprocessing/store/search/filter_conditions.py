@@ -23,7 +23,7 @@ from reprocessing.store.payloads.content import IS_SEALED
 from reprocessing.store.search import field_conditions
 
 #: Milliseconds after which a query is stopped, because a person waits for its result.
-_PATIENCE: Final = 5_000
+_SEARCH_TIMEOUT_MS: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
@@ -165,7 +165,7 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
         return True
     asked = plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
     without = where_clause(sieve.without_bodies())
-    with patiently():
+    with search_timeout():
         return rows.value(int, COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
@@ -178,18 +178,18 @@ def require_exhaustive(sieve: MessageFilter) -> None:
         )
 
 
-def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
+def parameters_within_timeout(sieve: MessageFilter) -> dict[str, Any]:
     """Return the parameters of `where_clause`; if searching bodies takes over 5 s, raise InvalidFilter."""
-    return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
+    return sql_parameters(sieve, seconds=_SEARCH_TIMEOUT_MS / 1_000)
 
 
 @contextmanager
-def patiently(milliseconds: int | None = None) -> Iterator[None]:
+def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
     """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
 
     `milliseconds`: the timeout; None: 5 seconds.
     """
-    milliseconds = milliseconds or _PATIENCE
+    milliseconds = milliseconds or _SEARCH_TIMEOUT_MS
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})

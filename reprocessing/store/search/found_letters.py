@@ -89,8 +89,8 @@ def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> Foun
     Raises:
         InvalidFilter: the search took longer than 5 seconds.
     """
-    with filter_conditions.patiently():
-        where, asked = filter_conditions.where_clause(sieve), filter_conditions.patient_parameters(sieve)
+    with filter_conditions.search_timeout():
+        where, asked = filter_conditions.where_clause(sieve), filter_conditions.parameters_within_timeout(sieve)
         if sieve.text is not None:  # the bodies are scanned once, for the page and the counts
             where, asked = _AMONG, {"among": rows.column(int, _IDS.format(where=where), asked)}
         return _page(where, asked, below, limit)
@@ -101,17 +101,17 @@ def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
 
     Raises InvalidFilter if the search took longer than 5 seconds.
     """
-    with filter_conditions.patiently():
-        asked = filter_conditions.patient_parameters(sieve) | {"limit": limit}
+    with filter_conditions.search_timeout():
+        asked = filter_conditions.parameters_within_timeout(sieve) | {"limit": limit}
         return rows.column(int, _NEWEST.format(where=filter_conditions.where_clause(sieve)), asked)
 
 
 def scanned(sieve: MessageFilter) -> Scan:
     """Return among how many letters a filter's text is searched: the newest that match its other conditions."""
     rest = replace(sieve, text=None)
-    with filter_conditions.patiently():
+    with filter_conditions.search_timeout():
         where, order = filter_conditions.where_clause(rest), filter_conditions.newest_first(rest)
-        asked = filter_conditions.patient_parameters(rest)
+        asked = filter_conditions.parameters_within_timeout(rest)
         return rows.fetch(Scan, _SCANNED.format(where=where, order=order), asked)[0]
 
 

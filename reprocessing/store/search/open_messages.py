@@ -33,6 +33,6 @@ def open_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> L
     asked = filter_conditions.sql_parameters(sieve) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1],
     }  # fmt: skip
-    with filter_conditions.patiently():
+    with filter_conditions.search_timeout():
         found = rows.fetch(ListedLetter, _LIST.format(where=filter_conditions.where_clause(sieve) + place), asked)
     return LetterPage(found, filtered_letters.count_letters(sieve))

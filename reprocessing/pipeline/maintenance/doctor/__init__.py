@@ -35,7 +35,7 @@ from reprocessing.store.maintenance.database_checks import statement_timeout
 
 __all__ = ["CheckContext", "CheckResult", "run_all_checks", "run_dlq_checks", "run_service_checks"]
 
-_PATIENCE: Final = 15.0  #: most seconds for one statement of PostgreSQL
+_STATEMENT_TIMEOUT: Final = 15.0  #: most seconds for one statement of PostgreSQL
 _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
@@ -127,7 +127,7 @@ def _of_dlqs(of: CheckContext) -> Iterator[_Step]:
 def _look(step: _Step) -> CheckResult:
     found: list[DoctorFinding] = []
     try:
-        with statement_timeout(_PATIENCE) if step.asks_postgres else nullcontext():
+        with statement_timeout(_STATEMENT_TIMEOUT) if step.asks_postgres else nullcontext():
             found.extend(step.look())
     except RedriveError as error:
         found.append(error_finding(step.title, str(error), "The service cannot use it.", ""))

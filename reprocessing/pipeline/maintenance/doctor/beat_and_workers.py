@@ -42,9 +42,9 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     """
     found = stalled_lanes.beat_status(control)
     clock = _clock(found)
-    if clock.grade is not FindingSeverity.WELL:
+    if clock.severity is not FindingSeverity.WELL:
         yield clock
-    if clock.grade is FindingSeverity.ERROR:
+    if clock.severity is FindingSeverity.ERROR:
         yield unknown_finding(_BEAT, "Whether it runs is unknown, because its clock is wrong.")
         yield _consumed(found, control, why=_NOT_KNOWN, cure=_CHECK_BOTH)
         return

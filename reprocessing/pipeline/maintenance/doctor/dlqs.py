@@ -68,7 +68,7 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
         *_examined(row, conf),
     ]
     yield from found
-    if all(remark.grade is FindingSeverity.NOTE for remark in found):
+    if all(remark.severity is FindingSeverity.NOTE for remark in found):
         yield ok_finding(row.name, "its queues, permissions, policies and schedule are correct.")
 
 

@@ -65,7 +65,7 @@ what-earlier-tools-tried-is-never-stale: test_a_stale_letter_that_earlier_tools_
 
 @reprocessing/store/ordering/lanes.py
 @tests/race/safety/test_brakes.py
-lanes-behind-a-shut-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
+lanes-behind-a-open-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
 - WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
 + WHERE breaker_id > 0{{but}}
 @tests/race/ordering/test_lanes.py
@@ -98,7 +98,7 @@ hints-without-a-stamp: test_a_lane_is_not_hinted_at_twice_within_the_lifetime
 -UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
 +UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)
 @tests/reprocessing/store/test_lanes_behind_an_open_breaker.py
-every-lane-behind-a-shut-breaker-is-read-to-lease-others: test_a_lease_does_not_read_the_lanes_behind_an_open_breaker
+every-lane-behind-a-open-breaker-is-read-to-lease-others: test_a_lease_does_not_read_the_lanes_behind_an_open_breaker
 -    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
 +    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0{{but}}
 -breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now())

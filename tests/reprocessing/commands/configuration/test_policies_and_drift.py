@@ -49,7 +49,7 @@ def test_an_unknown_policy_is_refused_with_the_names_that_there_are(shop: Shop) 
 
 
 def remarks() -> list[tuple[str, str, str]]:
-    return [(one.grade.value, one.where, one.what) for one in managed_objects.remarks()]
+    return [(one.severity.value, one.where, one.what) for one in managed_objects.remarks()]
 
 
 @pytest.mark.soak

@@ -54,7 +54,7 @@ def in_trouble(bench: Workbench) -> float:
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.ERROR]
+    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.severity is FindingSeverity.ERROR]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:

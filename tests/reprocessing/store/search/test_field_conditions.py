@@ -40,7 +40,9 @@ def _declared() -> Workbench:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filter_conditions, "patiently", nullcontext)  # sets a time limit, which cannot be explained
+    monkeypatch.setattr(
+        filter_conditions, "search_timeout", nullcontext
+    )  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
         run = feed_run.standing_run(bench.dlq)
