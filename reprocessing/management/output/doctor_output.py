@@ -25,11 +25,11 @@ def check_lines(result: CheckResult) -> Iterator[str]:
     """Yield lines with the results of one check, the worst result first."""
     yield result.title
     order = list(FindingSeverity)
-    for one in sorted(result.remarks, key=lambda remark: order.index(remark.severity)):
-        yield from _remark(result.title, one)
+    for one in sorted(result.findings, key=lambda finding: order.index(finding.severity)):
+        yield from _finding_lines(result.title, one)
 
 
-def _remark(title: str, one: DoctorFinding) -> Iterator[str]:
+def _finding_lines(title: str, one: DoctorFinding) -> Iterator[str]:
     where = "" if one.where == title else f"{one.where}: "
     yield from _wrapped(f"  {_MARKS[one.severity]:7} {where}{one.what}")
     if one.why:
@@ -45,7 +45,7 @@ def _wrapped(text: str) -> list[str]:
 
 def count_by_severity(results: Iterable[CheckResult]) -> dict[str, int]:
     """Return the number of findings of each severity (error, warn, unknown, …)."""
-    found = Counter(one.severity for result in results for one in result.remarks)
+    found = Counter(one.severity for result in results for one in result.findings)
     return {severity.value: found[severity] for severity in FindingSeverity}
 
 
@@ -64,7 +64,7 @@ def in_json(results: Sequence[CheckResult]) -> dict[str, Any]:
     return {
         "well": not counts["error"],
         "counts": counts,
-        "remarks": [
+        "findings": [
             {
                 "check": result.title,
                 "severity": one.severity.value,
@@ -74,6 +74,6 @@ def in_json(results: Sequence[CheckResult]) -> dict[str, Any]:
                 "cure": one.cure,
             }
             for result in results
-            for one in result.remarks
+            for one in result.findings
         ],
     }

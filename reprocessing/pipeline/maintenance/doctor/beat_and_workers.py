@@ -35,7 +35,7 @@ _NOT_KNOWN: Final = "Nothing is sent. Either beat sends no tasks, or no worker t
 _CHECK_BOTH: Final = f"Check that a beat leads (log: redrive.beat). If one leads: {_START_WORKER}"
 
 
-def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
+def findings(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     """Yield findings: does beat send ticks, and do workers take ticks and hints (tasks for due lanes)?
 
     `control`: the queue of the ticks. `hint_life`: seconds within which hints must be taken.

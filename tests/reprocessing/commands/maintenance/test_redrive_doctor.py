@@ -19,7 +19,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.gateways import aws
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue, DlqCopy, Heartbeat, Lane, Rule, Run, Target, TaskHints
-from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
+from reprocessing.pipeline.maintenance.doctor.redis import findings as look_at_rates
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering.lanes import database_now as clock_of_postgres
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
@@ -42,8 +42,8 @@ def doctor(*names: str) -> tuple[list[Told], bool]:
     try:
         call_command("redrive_doctor", *names, "--json", stdout=out)
     except CommandError:
-        return list(json.loads(out.getvalue())["remarks"]), True
-    return list(json.loads(out.getvalue())["remarks"]), False
+        return list(json.loads(out.getvalue())["findings"]), True
+    return list(json.loads(out.getvalue())["findings"]), False
 
 
 def found(severity: str, *names: str) -> list[tuple[str, str]]:
@@ -51,10 +51,10 @@ def found(severity: str, *names: str) -> list[tuple[str, str]]:
 
 
 def the(severity: str, part: str) -> Told:
-    """The one remark of this severity that says so; every one of them has a cure."""
-    remarks, failed = doctor()
-    assert failed == any(one["severity"] == "error" for one in remarks)
-    (one,) = [one for one in remarks if one["severity"] == severity and part in one["what"]]
+    """The one finding of this severity that says so; every one of them has a cure."""
+    findings, failed = doctor()
+    assert failed == any(one["severity"] == "error" for one in findings)
+    (one,) = [one for one in findings if one["severity"] == severity and part in one["what"]]
     assert one["cure"]
     return dict(one)
 
@@ -113,8 +113,8 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
     shop.dlq.send()
     before = (DeadLetterQueue.objects.values().get(), Target.objects.values().get())
     control(sandbox.url, "DELETE", "calls")
-    remarks, failed = doctor()
-    warned = [one["what"] for one in remarks if one["severity"] in {"error", "warn"}]
+    findings, failed = doctor()
+    warned = [one["what"] for one in findings if one["severity"] in {"error", "warn"}]
     assert (warned, failed) == (["No destination gets notifications."], False)
     calls = control(sandbox.url, "GET", "calls?since=0")["calls"]
     assert [one for one in calls if one["sent"] or one["received"] or one["deleted"]] == []
@@ -234,8 +234,8 @@ def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **v
 
 def told_of(queue: Queue) -> list[tuple[str, str]]:
     """What is said of the queue: the severity, and what is the matter as far as SQS names it."""
-    remarks, failed = doctor()
-    its = [one for one in remarks if one["where"] == queue.name]
+    findings, failed = doctor()
+    its = [one for one in findings if one["where"] == queue.name]
     assert failed == any(one["severity"] == "error" for one in its)
     said = (
         (one["severity"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its
@@ -323,8 +323,8 @@ def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue
 def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
     before = {(one["where"], one["what"]) for one in doctor()[0] if one["severity"] in {"error", "warn"}}
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
-    remarks, failed = doctor()
-    after = {(one["where"], one["what"]) for one in remarks if one["severity"] in {"error", "warn"}}
+    findings, failed = doctor()
+    after = {(one["where"], one["what"]) for one in findings if one["severity"] in {"error", "warn"}}
     assert after - before == {("orders", f"Messages of {other.arn} fail into it, but that source is not stored.")}
     assert not failed
 
@@ -457,8 +457,8 @@ def test_a_redis_that_drops_what_it_was_given_is_told(policy: str | None, severi
 
 
 def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> None:
-    remarks = [one for one in doctor()[0] if one["check"] == "consumers"]
-    assert [(one["severity"], one["where"]) for one in remarks] == [("unknown", shop.source.name)]
+    findings = [one for one in doctor()[0] if one["check"] == "consumers"]
+    assert [(one["severity"], one["where"]) for one in findings] == [("unknown", shop.source.name)]
 
 
 @pytest.mark.soak
@@ -497,8 +497,8 @@ def no_postgres() -> Iterator[Callable[[], None]]:
 
 def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Callable[[], None]) -> None:
     no_postgres()
-    remarks, failed = doctor("orders")
-    severities = {one["where"]: one["severity"] for one in remarks}
+    findings, failed = doctor("orders")
+    severities = {one["where"]: one["severity"] for one in findings}
     assert (failed, severities["PostgreSQL"], severities["Redis"], severities[shop.own.name]) == (
         True,
         "error",
@@ -514,10 +514,10 @@ def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) 
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     shared_clients.send_rates.cache_clear()
     try:
-        remarks, failed = doctor()
+        findings, failed = doctor()
     finally:
         shared_clients.send_rates.cache_clear()
-    severities = {one["where"]: one["severity"] for one in remarks}
+    severities = {one["where"]: one["severity"] for one in findings}
     assert (failed, severities["Redis"], severities["beat"], severities["orders"]) == (True, "error", "well", "well")
 
 
@@ -536,22 +536,22 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     monkeypatch.setenv(variable, value)
     aws.forget_clients()
     try:
-        remarks, failed = doctor()
+        findings, failed = doctor()
     finally:
         monkeypatch.undo()
         aws.forget_clients()
     told = {
         one["check"]
-        for one in remarks
+        for one in findings
         if one["severity"] == "error" and "No client of AWS can be made: " in one["what"]
     }
     assert (failed, told) == (True, {"the service's own queues", "orders"})
-    assert [one["what"] for one in remarks if "The check itself failed" in one["what"]] == []
+    assert [one["what"] for one in findings if "The check itself failed" in one["what"]] == []
 
 
 def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object, **__: object) -> Iterator[object]:
         raise LookupError
 
-    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
+    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.findings", failing)
     assert the("error", "The check itself failed: LookupError.")["where"] == "lanes"

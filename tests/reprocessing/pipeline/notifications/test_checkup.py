@@ -50,7 +50,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[DoctorFinding]]:
     parts: dict[str, list[DoctorFinding]] = {}
 
     def service(_: CheckContext) -> Iterator[CheckResult]:
-        yield from (CheckResult(title, tuple(remarks)) for title, remarks in parts.items())
+        yield from (CheckResult(title, tuple(findings)) for title, findings in parts.items())
 
     monkeypatch.setattr(doctor, "run_service_checks", service)
     monkeypatch.setattr(doctor, "run_dlq_checks", lambda _: ())

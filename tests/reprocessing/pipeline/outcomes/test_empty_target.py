@@ -120,7 +120,7 @@ def test_four_looks_in_a_row_must_find_the_target_empty(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, *, more: tuple[float, ...], known: bool
 ) -> None:
     monkeypatch.undo()
-    assert evidence.LOOKS == 4
+    assert evidence.MIN_LOOKS == 4
     for seconds in (FIRST, *more, SECOND):
         trial.look(seconds)
     assert trial.is_known(drained=SECOND + 1) is known

@@ -23,8 +23,8 @@ HEAD = LaneState(
     claim_letter=None, claim_same_body=None,
 )  # fmt: skip
 OPEN_ROAD = SendLimit(
-    epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
-    step_due=False, class_rate=None, class_burst=None, rules=0,
+    epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", why_unhealthy=None, unsettled=0, ramp=1,
+    rest=0, step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
 UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with the same idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half open, and its canary has no outcome yet")
@@ -78,8 +78,12 @@ def test_a_head_with_as_many_attempts_as_its_limit_is_sent_for_spared_attempts(
         ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 0.0}, False, Go()),
         ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"unwell": "rain"}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: rain")),
-        ({"unwell": ""}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: its health is unknown")),
+        ({"why_unhealthy": "rain"}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: rain")),
+        (
+            {"why_unhealthy": ""},
+            False,
+            Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: its health is unknown"),
+        ),
         ({}, True, Go()),
     ],
 )
