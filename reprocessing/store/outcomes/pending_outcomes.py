@@ -16,7 +16,7 @@ from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes import evidence
-from reprocessing.store.outcomes.evidence import COUNT_PAUSE, ENOUGH_LOOKS, WINDOW_PAUSE, PAUSE_BEGINS
+from reprocessing.store.outcomes.evidence import COUNT_PAUSE, ENOUGH_LOOKS, PAUSE_BEGINS, WINDOW_PAUSE
 from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: A consumer that runs receives a message within this time.
@@ -73,8 +73,8 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
        t.advance, t.rate, t.burst, t.window,
        w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
        w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
-       extract(epoch FROM {WINDOW_PAUSE})::float8 AS gap, %(count_lag)b::float8 AS count_lag, {_COUNTED} AS counted_from,
-       s.seen_at, s.seen_at + {WINDOW_PAUSE} AS again_from, again.at AS again_at,
+       extract(epoch FROM {WINDOW_PAUSE})::float8 AS gap, %(count_lag)b::float8 AS count_lag,
+       {_COUNTED} AS counted_from, s.seen_at, s.seen_at + {WINDOW_PAUSE} AS again_from, again.at AS again_at,
        CASE WHEN newest.idle_since IS NOT NULL THEN greatest(newest.idle_since, {_COUNTED}) END AS quiet_from,
        least(CASE WHEN again.at IS NOT NULL THEN greatest(open.until, again.at) END,
              CASE WHEN t.proof = 'acknowledged' AND emptied.at IS NOT NULL THEN greatest(open.until, emptied.at)

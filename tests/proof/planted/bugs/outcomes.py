@@ -70,8 +70,8 @@ promoted-without-a-drained-dlq: test_a_letter_is_not_presumed_delivered_before_i
 -AND a.deadline <= seen.drained_through
 +AND a.deadline <= redrive_now()
 promoted-without-a-capture-after-the-sighting: test_the_evidence_of_absence
--AND s.seen_at <= again.seen_at - {FULL_PAUSE}
--               AND {PAUSE_BEGINS} + {FULL_PAUSE} <= again.seen_at
+-AND s.seen_at <= again.seen_at - {WINDOW_PAUSE}
+-               AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= again.seen_at
 +AND {PAUSE_BEGINS} <= again.seen_at
 promoted-though-it-is-not-counted-as-visible-yet: test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart
 -greatest(t.window, t.visibility + %(count_lag)b::float8)
@@ -84,9 +84,9 @@ promoted-by-a-capture-before-the-second-sighting: test_a_letter_that_fails_after
 -                            AND {LOOK_ANSWERED_AT} <= d.drained_through
 +s.empty
 promoted-on-one-sighting: test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered
--AND s.seen_at <= again.seen_at - {FULL_PAUSE}
--               AND {PAUSE_BEGINS} + {FULL_PAUSE} <= again.seen_at
-+AND {PAUSE_BEGINS} + {FULL_PAUSE} <= d.drained_through
+-AND s.seen_at <= again.seen_at - {WINDOW_PAUSE}
+-               AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= again.seen_at
++AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= d.drained_through
 promoted-before-sqs-counts: test_the_evidence_of_absence
 -   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
 -) by_window

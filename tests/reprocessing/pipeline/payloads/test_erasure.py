@@ -63,8 +63,8 @@ def _bench() -> Workbench:
     return bench
 
 
-def _erase(sieve: MessageFilter | None = None) -> erase.Erased:
-    chosen = sieve or MessageFilter(states=(), key=PERSON)
+def _erase(criteria: MessageFilter | None = None) -> erase.Erased:
+    chosen = criteria or MessageFilter(states=(), key=PERSON)
     return erase.erase(chosen, by="eva", reason="request 17", on_progress=lambda _: None)
 
 
@@ -153,12 +153,12 @@ def test_an_erasure_without_confirmation_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "sieve", [MessageFilter(states=()), MessageFilter(key="a"), MessageFilter(key="abcd", text="efgh")],
+    "criteria", [MessageFilter(states=()), MessageFilter(key="a"), MessageFilter(key="abcd", text="efgh")],
     ids=["none", "short", "two"],
 )  # fmt: skip
-def test_an_erasure_is_about_one_value_of_some_length(sieve: MessageFilter) -> None:
+def test_an_erasure_is_about_one_value_of_some_length(criteria: MessageFilter) -> None:
     with pytest.raises(InvalidFilter):
-        erase.value_of(sieve)
+        erase.value_of(criteria)
 
 
 def test_history_stays_as_it_is_outside_an_erasure() -> None:
@@ -189,10 +189,10 @@ def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_
     another = Letter.objects.exclude(ordering_key=PERSON).get()
     stopped = {"stopped_at": lanes.database_now(), "stopped_by": "ann", "stop_reason": f"{PERSON} called"}
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(approval_above=0, **stopped)
-    sieve = MessageFilter(states=("parked",), key=PERSON)
+    criteria = MessageFilter(states=("parked",), key=PERSON)
     discard = BulkActionKind.DISCARD
     with pytest.raises(ApprovalNeeded) as needed:
-        bulk_actions.create(uuid4(), discard, sieve, {}, by="ann", reason=f"{PERSON} asked for it")
+        bulk_actions.create(uuid4(), discard, criteria, {}, by="ann", reason=f"{PERSON} asked for it")
     row = request.request(needed.value, by="ann", reason=f"{PERSON} asked for it", lasts=timedelta(days=1))
     decide.decline(row.pk, by="bob", reason=f"I called {PERSON}")
     Revision.objects.create(
@@ -216,7 +216,7 @@ def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_
 @pytest.mark.soak
 def test_a_text_that_people_searched_for_is_erased_from_encrypted_filters(encrypted: Rings) -> None:
     bench = _bench()
-    sieve = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="looked at")
+    criteria = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="looked at")
     _erase()
     assert stored_filters.read_filter(BulkAction.objects.get().filter).text == "mail: [erased]"
