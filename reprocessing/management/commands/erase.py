@@ -52,7 +52,7 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         criteria = self.criteria(options["where"])
         if not options["confirm"]:
-            self.tell_plan(erase.look(criteria), options)
+            self.tell_plan(erase.count_erasable(criteria), options)
             return
         log = ProgressLog(self.stderr)
         done = erase.erase(

@@ -74,7 +74,7 @@ def value_of(criteria: MessageFilter) -> str:
     return value
 
 
-def look(criteria: MessageFilter) -> Found:
+def count_erasable(criteria: MessageFilter) -> Found:
     """Return what the erasure of a filter's value would erase. Nothing is changed."""
     value = value_of(criteria)
     busy = sum(len(ids) for ids in _letters(replace(criteria, states=("waiting", "sending", "awaiting"))))

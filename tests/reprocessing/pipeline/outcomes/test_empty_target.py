@@ -27,7 +27,7 @@ NOTHING = Depth(0, 0, 0)
 @pytest.fixture(autouse=True)
 def _two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two looks are enough here: their times are what is tested."""
-    monkeypatch.setattr(evidence, "LOOKS", 2)
+    monkeypatch.setattr(evidence, "MIN_LOOKS", 2)
 
 
 @dataclass

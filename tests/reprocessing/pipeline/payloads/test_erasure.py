@@ -131,7 +131,7 @@ def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
 
 def test_a_text_in_bodies_selects_messages() -> None:
     bench = _bench()
-    assert erase.look(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk)).letters == 1
+    assert erase.count_erasable(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk)).letters == 1
     _erase(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk))
     assert Payload.objects.count() == 3
 
@@ -147,7 +147,7 @@ def test_a_key_queue_is_used_again_by_new_messages_of_the_key() -> None:
 def test_an_erasure_without_confirmation_changes_nothing() -> None:
     _bench()
     before = _everywhere(PERSON)
-    found = erase.look(MessageFilter(states=(), key=PERSON))
+    found = erase.count_erasable(MessageFilter(states=(), key=PERSON))
     assert (found.letters, found.busy, set(found.history) >= {"audit_entry", "failure_group", "run"}) == (3, 0, True)
     assert _everywhere(PERSON) == before
 
