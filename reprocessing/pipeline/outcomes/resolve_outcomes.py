@@ -122,4 +122,4 @@ def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[D
         return deletable
 
     delete_copies.delete_from_dlqs(rows.in_transaction(record))
-    after_settlement.look_at_attempts(found)
+    after_settlement.update_after_attempts(found)

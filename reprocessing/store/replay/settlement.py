@@ -13,7 +13,7 @@ from reprocessing.store.replay.settlement_effects import (
     CLAIMS_AND_DELETABLE,
     COPY_UNTIL,
     COPY_WINDOW,
-    OUTLASTS,
+    HOLDS_LANE,
 )
 
 #: The reason that people see while a lane waits because `put_off_letters` has delayed its head.
@@ -111,7 +111,7 @@ _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
       FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
-     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {OUTLASTS}
+     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {HOLDS_LANE}
      GROUP BY u.letter_id
 )
 UPDATE redrive_letter l SET due_at = u.until
@@ -195,8 +195,8 @@ class LetterClosing:
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
 
-    Only letters for targets whose lanes wait for outcomes (`OUTLASTS`) are delayed. A delayed letter keeps its lane and
-    idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
+    Only letters for targets whose lanes wait for outcomes (`HOLDS_LANE`) are delayed. A delayed letter keeps its lane
+    and idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
     caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))

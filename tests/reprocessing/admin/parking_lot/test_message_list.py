@@ -286,7 +286,7 @@ def test_body_search_is_limited_and_acts_only_if_complete(monkeypatch: pytest.Mo
 
 def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
-    monkeypatch.setattr(filter_conditions, "_PATIENCE", 20)
+    monkeypatch.setattr(filter_conditions, "_SEARCH_TIMEOUT_MS", 20)
     monkeypatch.setitem(filter_conditions._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
     answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
     assert (answer.status_code, "Narrow the filter by DLQ, group or dates." in answer.content.decode()) == (200, True)

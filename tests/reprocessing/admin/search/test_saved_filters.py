@@ -139,5 +139,5 @@ def test_readable_filters_are_sealed_when_payloads_are_encrypted(rings: Rings) -
     assert SavedFilter.objects.get().filter["fields"] == "order_id:4711"
     rings(OLD)
     assert installation_texts.seal_texts() == 1
-    sieve = stored_filters.read_filter(SavedFilter.objects.get().filter)
-    assert sieve == MessageFilter(fields=("order_id:4711",))
+    criteria = stored_filters.read_filter(SavedFilter.objects.get().filter)
+    assert criteria == MessageFilter(fields=("order_id:4711",))

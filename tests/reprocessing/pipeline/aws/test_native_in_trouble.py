@@ -54,7 +54,9 @@ def in_trouble(bench: Workbench) -> float:
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.ERROR]
+    return [
+        finding.what for finding in poll_history.findings(row, bench.conf) if finding.severity is FindingSeverity.ERROR
+    ]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
