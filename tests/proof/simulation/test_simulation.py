@@ -129,22 +129,25 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("broken", "by", "seed"),
+    ("broken", "by", "seeds"),
     [
         pytest.param(  # such a world never finishes, and goes on for half a minute
-            r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id", 12, marks=pytest.mark.long
+            r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id", (12,), marks=pytest.mark.long
         ),
-        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 20),
+        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", (25, 2, 9)),
     ],
 )
 def test_a_broken_promise_is_seen(
-    theatre: Theatre, broken: str, by: str, seed: int, monkeypatch: pytest.MonkeyPatch
+    theatre: Theatre, broken: str, by: str, seeds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Letters in another order than theirs; lanes leased though another has them. No fault is needed to see it."""
+    """Letters in another order than theirs; lanes leased though another has them. No fault is needed to see it.
+
+    Which worker comes first in a world depends on how many statements the product makes: not every world sees it.
+    """
     for module, name, text in [(one, *item) for one in (lanes, intent) for item in vars(one).items()]:
         if isinstance(text, str) and re.search(broken, text):
             monkeypatch.setattr(module, name, re.sub(broken, by, text))
-    assert theatre.play(plot(seed, odds=Odds())).broken
+    assert any(theatre.play(plot(seed, odds=Odds())).broken for seed in seeds)
 
 
 def _seeds(ledger: Ledger, stream: int) -> Iterator[int]:
