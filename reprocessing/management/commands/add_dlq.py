@@ -23,6 +23,7 @@ from reprocessing.management.options.target_policy_options import (
 from reprocessing.management.output import findings_output
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
@@ -132,9 +133,11 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
     """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
     result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted)
-    if not acted or not any(one.field == "mode" for one in done.differences):
+    before = [change.before for change in done.differences if change.field == "mode"]
+    if not acted or not before:
         return result
-    nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
+    ends = before == [Mode.AUTOMATIC]
+    nothing = "Messages are no longer redriven automatically" if ends else "Nothing is redriven yet"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
     return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 

@@ -39,6 +39,26 @@ def outcome(case: Case) -> Iterator[Finding]:
             )
 
 
+def outcome_after_observing(case: Case) -> Iterator[Finding]:
+    """The outcome of each target was chosen for a DLQ that is captured.
+
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that has
+    the outcome accepted since its DLQ is in mode observe, where no other outcome can be proved. Now the DLQ leaves this
+    mode, so the outcome absence could be proved.
+    """
+    row = case.observed.row
+    if row is None or row.mode != Mode.OBSERVE or case.mode == Mode.OBSERVE:
+        return
+    for seen in case.observed.queues.values():
+        is_chosen = seen.facts.arn not in case.observed.targets or "proof" in case.proposal.targets[seen.facts.arn]
+        if watcher(case.observed, seen) == case.arn and case.of_target(seen, "proof") == Proof.ACCEPTED and not is_chosen:
+            yield warn(
+                f"A message counts as delivered as soon as {seen.address.name} has accepted it, whatever its consumer "
+                "does with it: in mode observe, only the outcome accepted was possible.",
+                "To learn whether consumers processed the messages, set --outcome absence.",
+            )
+
+
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
