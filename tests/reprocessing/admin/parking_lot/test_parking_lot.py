@@ -224,7 +224,7 @@ def test_discarded_message_is_restored_once() -> None:
 
 
 def _strays(page: str) -> str:
-    found = re.search(r'<p class="card card-wary">(.*? no ordering key: .*?)</p>', page)
+    found = re.search(r'<p class="card card-wary">(.*? no ordering key\. .*?)</p>', page)
     return re.sub(r"</?strong>", "", found[1]) if found else ""
 
 
@@ -239,10 +239,10 @@ def test_release_says_that_failures_in_an_outage_do_not_count(mode: str) -> None
 @pytest.mark.parametrize(
     ("strays", "others", "words"),
     [
-        (1, 0, ("The message has no ordering key", "it is sent on its own, in no order with other messages.")),
-        (2, 0, ("All messages have no ordering key", "each is sent on its own, in no order with other messages.")),
-        (1, 1, ("1 of the messages has no ordering key", "it is sent on its own, in no order with other messages.")),
-        (2, 1, ("2 of the messages have no ordering key", "each is sent on its own, in no order with other messages.")),
+        (1, 0, ("The message has no ordering key", "the message is sent without order.")),
+        (2, 0, ("All messages have no ordering key", "these messages are sent without order.")),
+        (1, 1, ("1 of the messages has no ordering key", "the message is sent without order.")),
+        (2, 1, ("2 of the messages have no ordering key", "these messages are sent without order.")),
         (0, 1, ("", "")),
     ],
 )
@@ -255,5 +255,5 @@ def test_release_warns_of_missing_ordering_keys(strays: int, others: int, words:
     ticked = post(client, LOT + "release", scope="ticked", pick=[pack_messages([one]) for one in letters])
     whole = post(client, LOT + "release", scope="all", query="")
     for told in (_strays(ticked), _strays(whole)):
-        assert (told.partition(":")[0], told.rpartition("finds a key, ")[2]) == words
+        assert (told.partition(".")[0], told.rpartition("still no key, ")[2]) == words
     assert _strays(post(client, LOT + "discard", scope="all", query="")) == ""
