@@ -94,6 +94,8 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     parts: list[LiteralString] = []
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
+    if sieve.presumed:
+        parts.append("(l.state <> 'delivered' OR l.presumed)")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
     if sieve.key is not None and not sieve.states and not whole:  # among letters of all states, an index is needed
         parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")

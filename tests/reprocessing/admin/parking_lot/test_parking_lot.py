@@ -54,9 +54,9 @@ def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
     assert why
     named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Time left in SQS")
     assert (why[1], {name: cells[name] for name in named}) == (
-        "All attempts that the DLQ allows have failed.",
+        "All attempts failed",
         {
-            "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1",
+            "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1 of 3",
             "Time left in SQS": "2 h 59 min",
         },
     )  # fmt: skip
@@ -66,8 +66,21 @@ def test_deleted_copy_has_no_time_left() -> None:
     letter = parked(dlq())
     held_copy(letter, state="gone", gone_at=database_now())
     ann = person("ann", *LOOKS)
-    assert '<td data-label="Time left in SQS">no copy</td>' in ann.get(LOT).content.decode()
-    assert "2 h 59 min" not in ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert '<td data-label="Time left in SQS">not in SQS</td>' in ann.get(LOT).content.decode()
+    page = ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert "<dt>Time left in SQS</dt><dd>not in SQS</dd>" in page
+
+
+def test_lists_and_pages_say_how_many_attempts_do_not_count() -> None:
+    letter = parked(dlq())
+    Letter.objects.update(attempts=4, spared=1)
+    ann, told = person("ann", *LOOKS), "3 of 3, 1 not counted"
+    assert f'<td data-label="Attempts">{told}</td>' in ann.get(LOT).content.decode()
+    assert f'<td class="field-tries">{told}</td>' in ann.get("/admin/reprocessing/letter/").content.decode()
+    page = ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert f"<dt>Attempts</dt><dd>{told}</dd>" in page
+    Letter.objects.update(attempts=9, attempts_before_release=4, spared=0)
+    assert '<td data-label="Attempts">5, 4 before release</td>' in ann.get(LOT).content.decode()
 
 
 def test_only_parked_letters_are_in_it() -> None:
