@@ -1,8 +1,11 @@
-"""Celery beat in several processes, of which one leads and sends ticks. A tick is one due task of the schedule.
+"""Celery beat in several processes, of which one leads and sends the scheduled tasks that are due.
 
-django-celery-beat 2.9.0 sends a tick, and saves minutes later that it was sent. So a process that takes over sends the
-tick again. Here, a process claims a tick in the database before it sends the tick, and only one claim succeeds. So
-even two leaders do not send a tick twice (docs/adr/0002).
+django-celery-beat 2.9.0 sends a due task, and saves minutes later that it was sent. So a process that takes over sends
+the task again. Here, a process claims a due task in the database before it sends the task, and only one claim succeeds.
+So even two leaders do not send a due task twice (docs/adr/0002).
+
+"Tick" is the name of one of these tasks: `reprocessing.tick`, due every 2 s. Celery's method `Scheduler.tick` is
+something else: it checks the schedule once.
 """
 
 from __future__ import annotations
@@ -24,60 +27,63 @@ logger = logging.getLogger("redrive.beat")
 BeatValue: TypeAlias = Any
 """A value from Celery or django-celery-beat, which are untyped."""
 
-_WAKES_EVERY = 2.0  # max seconds between two checks of the schedule
-_ASKS_EVERY = 1.0  # seconds until a process that does not lead tries to lead, or until a retry after an error
+_CHECK_EVERY = 2.0  # max seconds between two checks of the schedule
+_RETRY_EVERY = 1.0  # seconds until a process that does not lead tries to lead, or until a retry after an error
 _DATABASE_ERRORS = (DatabaseError, InterfaceError)
-_LONG_AGO = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # an entry with this last tick is due
+_LONG_AGO = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # an entry that was last sent at this time is due
 
 
-class TickWasTaken(Exception):  # the name says what happened
-    """A claim failed: another process claimed the tick, or somebody changed the schedule."""
+class ClaimFailed(Exception):  # the name says what happened
+    """Another process claimed the due task, or somebody changed the schedule."""
 
 
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
     """django-celery-beat's scheduler, made safe for several processes.
 
-    A process claims a tick by a compare-and-set of the run count in the row of the scheduled task. Then it sends the
-    tick. If sending fails, it tries again until the next tick of the same task is due. If the process is killed after
-    the claim, this tick is lost. Tasks tolerate lost and repeated ticks, because PostgreSQL has the work that is due.
+    A process claims a due task by a compare-and-set of the run count in the row of the scheduled task. Then it sends
+    the task. If sending fails, it tries again until the same entry of the schedule is due again. If the process is
+    killed after the claim, the task is not sent. Tasks may be lost or repeated, because PostgreSQL has the work to do.
 
     The schedule follows this machine's clock. If the clock was set back, or if the clock of the previous leader was
-    ahead, the last tick of an entry has a time in the future. Then the entry is due at once.
+    ahead, an entry was last sent at a time in the future. Then the entry is due at once.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
         self._leadership = Leadership(lambda: dedicated_connection(connections["default"].get_connection_params()))
         self._schedule_is_known = False
         self._time = 0.0  # this machine's clock at the last check, in seconds since 1970
-        self._owed: dict[str, ModelEntry] = {}  # claimed ticks that are not sent yet, by name of the task
-        self._doubtful: ModelEntry | None = None  # a tick whose claim the database did not confirm
+        self._unsent: dict[str, ModelEntry] = {}  # claimed entries whose tasks are not sent yet, by name
+        self._unconfirmed: ModelEntry | None = None  # an entry whose claim the database did not confirm
         super().__init__(*args, **kwargs)
-        self.max_interval: float = min(self.max_interval, _WAKES_EVERY)
+        self.max_interval: float = min(self.max_interval, _CHECK_EVERY)
 
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
-        """If this process leads, send the next due tick. Return the seconds until the next check. Errors are logged."""
+        """Check the schedule: if this process leads, send the next due task. Return the seconds until the next check.
+
+        Errors are logged.
+        """
         touch(settings.ALIVE_FILE)
         if self._clock_was_set_back():
             self._schedule_is_known = False
         if not self._leadership.is_held():
             self._schedule_is_known = False
-            return _ASKS_EVERY
+            return _RETRY_EVERY
         try:
             close_old_connections()
             if not self._schedule_is_known:
-                self._learn_schedule()
+                self._read_schedule()
             until_next: float = super().tick()
-            if until_next > 0:  # only now: a due tick replaces an unsent tick of the same task
-                self._send_owed()
-            return min(until_next, _WAKES_EVERY)
-        except TickWasTaken:
-            logger.warning("redrive.beat.tick_was_taken: reading the schedule again")
+            if until_next > 0:  # only now: a due task replaces an unsent one of the same entry
+                self._send_unsent()
+            return min(until_next, _CHECK_EVERY)
+        except ClaimFailed:
+            logger.warning("redrive.beat.claim_failed: reading the schedule again")
         except _DATABASE_ERRORS as error:
             logger.error("redrive.beat.database_failed error=%s", type(error).__name__)  # noqa: TRY400  # every second, one line
         except Exception:
-            logger.exception("redrive.beat.tick_failed")
+            logger.exception("redrive.beat.schedule_check_failed")
         self._schedule_is_known = False
-        return _ASKS_EVERY
+        return _RETRY_EVERY
 
     def close(self) -> None:
         """Disconnect from the broker, and stop leading. Celery calls this in its signal handler, and again at exit."""
@@ -89,35 +95,35 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim a due tick: add 1 to the run count in its row. Return the entry with the new count.
+        """Claim a due task: add 1 to the run count in its row. Return the entry with the new count.
 
         Raises:
-            TickWasTaken: the row has changed, for example because another process claimed the tick.
+            ClaimFailed: the row has changed, for example because another process claimed the task.
         """
         runs = entry.model.total_run_count
         following = next(entry)
-        self._doubtful = following
+        self._unconfirmed = following
         claimed = self.Model.objects.filter(pk=entry.model.pk, enabled=True, total_run_count=runs).update(
             total_run_count=following.model.total_run_count, last_run_at=following.model.last_run_at
         )
-        self._doubtful = None
+        self._unconfirmed = None
         if not claimed:
-            raise TickWasTaken(entry.name)
-        self._owed[entry.name] = following
+            raise ClaimFailed(entry.name)
+        self._unsent[entry.name] = following
         return following
 
     def apply_entry(self, entry: ModelEntry, producer: BeatValue = None) -> None:
-        """Send the task of a claimed tick. If this fails, the next check of the schedule sends the task."""
+        """Send the task of a claimed entry. If this fails, the next check of the schedule sends the task."""
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:  # noqa: BLE001  # the broker's errors are of any class
             cause = type(error.__cause__ or error.__context__ or error).__name__
-            logger.error("redrive.beat.tick_owed name=%s error=%s", entry.name, cause)  # noqa: TRY400  # every second, one line
+            logger.error("redrive.beat.task_not_sent name=%s error=%s", entry.name, cause)  # noqa: TRY400  # every second, one line
         else:
-            self._owed.pop(entry.name, None)
+            self._unsent.pop(entry.name, None)
 
-    def _send_owed(self) -> None:
-        for entry in list(self._owed.values()):
+    def _send_unsent(self) -> None:
+        for entry in list(self._unsent.values()):
             self.apply_entry(entry, producer=self.producer)
 
     # Reading the schedule.
@@ -126,9 +132,9 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         """Do nothing, so that a process can start while PostgreSQL is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing, because each claim is saved at once. django-celery-beat saves sent ticks in this method.
+        """Do nothing, because each claim is saved at once. django-celery-beat saves in this method what was sent.
 
-        If that save failed, django-celery-beat 2.9.0 would read the old time of the tick, and send the tick again.
+        If that save failed, django-celery-beat 2.9.0 would read the old time of the entry, and send its task again.
         """
 
     def _clock_was_set_back(self) -> bool:
@@ -138,15 +144,15 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         logger.warning("redrive.beat.clock_was_set_back seconds=%.1f: reading the schedule again", before - self._time)
         return True
 
-    def _learn_schedule(self) -> None:
+    def _read_schedule(self) -> None:
         self._schedule = self._heap = self.old_schedulers = None
         self._initial_read = True
         self._last_timestamp = self.Changes.last_change()  # read before the schedule, so that no later change is missed
         super().setup_schedule()
         known = self.schedule
-        doubtful, self._doubtful = self._doubtful, None
-        if doubtful is not None and doubtful.name in known and _is_same_run(known[doubtful.name], doubtful):
-            self._owed[doubtful.name] = doubtful
+        unconfirmed, self._unconfirmed = self._unconfirmed, None
+        if unconfirmed is not None and unconfirmed.name in known and _is_same_run(known[unconfirmed.name], unconfirmed):
+            self._unsent[unconfirmed.name] = unconfirmed
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
@@ -166,7 +172,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     def all_as_schedule(self) -> dict[str, ModelEntry]:
         """Return the stored schedule: entries by name. A row that cannot be read is logged and left out.
 
-        An entry whose last tick has a time in the future is due. Otherwise, beat would wait until that time.
+        An entry that was last sent at a time in the future is due. Otherwise, beat would wait until that time.
         """
         schedule = {}
         now = self.app.now()

@@ -64,7 +64,7 @@ TEMPLATES: list[dict[str, Any]] = [
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
 # No connection pool, because Celery closes a pool after every task. A worker process keeps one connection with its
-# prepared statements, and checks the connection before each task (`celery.keep_connection`). After 20 s, a new
+# prepared statements, and checks the connection before each task (`celery.close_old_connection`). After 20 s, a new
 # connection follows, whose statements are planned with new statistics.
 DATABASES = {
     "default": {

@@ -54,7 +54,7 @@ class Heartbeat(models.Model):
 
 
 class TickCount(models.Model):
-    """The number of ticks (beat's rounds of 2 s) that this database has counted, in the table's only row.
+    """The number of ticks (tasks of beat, one every 2 s) that this database has counted, in the table's only row.
 
     The count shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random
     id, which a database restored from a backup keeps.

@@ -70,6 +70,7 @@ def test_a_poll_is_never_faster_than_ten_times_a_second() -> None:
         assert channel.connection.polling_interval == 0.1
 
 
+@pytest.mark.soak
 def test_the_event_loops_connection_is_made_once_a_queue() -> None:
     before = get_event_loop()
     set_event_loop(Hub())

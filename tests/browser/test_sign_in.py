@@ -134,6 +134,7 @@ def test_somebody_signs_in_works_is_asked_again_and_signs_out(ann: Window, provi
     assert ann.address == "/admin/login/"
 
 
+@pytest.mark.long
 def test_a_dashboard_that_stays_open_is_confirmed_and_nobody_has_to_do_anything(
     chromium: Chromium, tmp_path: Path
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_dashboard_that_stays_open_is_confirmed_and_nobody_has_to_do_anything(
         ann.sees("No DLQ has been added yet.")
 
 
+@pytest.mark.long
 def test_who_has_no_group_is_told_so_and_may_use_another_account(ann: Window) -> None:
     ann.open("/admin/")
     sign_in(ann, "ben-1")
@@ -160,6 +162,7 @@ def test_who_has_no_group_is_told_so_and_may_use_another_account(ann: Window) ->
     ann.sees("No DLQ has been added yet.")
 
 
+@pytest.mark.long
 def test_a_group_that_is_removed_at_the_provider_is_removed_here_and_ends_the_session(
     ann: Window, provider: str
 ) -> None:

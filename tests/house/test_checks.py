@@ -51,6 +51,7 @@ def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
     assert check(copy, name).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "text", "contract"),
     [
@@ -72,6 +73,7 @@ def test_an_import_that_goes_up_fails_the_check(copy: Path, file: str, text: str
     assert [line for line in broken if line.startswith(contract)] != []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "file", ["reprocessing/utils.py", "redrive_service/helpers.py", "redrive_service/sandbox/misc.py"]
 )
@@ -84,6 +86,7 @@ def test_a_module_without_a_floor_fails_the_check(copy: Path, file: str) -> None
     assert file.removesuffix(".py").replace("/", ".").rpartition(".")[2] in done.stdout
 
 
+@pytest.mark.long
 def test_a_missing_migration_fails_the_check(copy: Path) -> None:
     model = copy / "reprocessing/models/system.py"
     model.write_text(model.read_text().replace("    class Meta:", "    extra = models.TextField()\n\n    class Meta:"))
@@ -114,6 +117,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.long
 def test_a_migration_that_the_previous_version_does_not_survive_fails_the_check(copy: Path) -> None:
     before = max(path.stem for path in (copy / "reprocessing/migrations").glob("0*.py"))
     for name, (operation, _) in PLANTED.items():

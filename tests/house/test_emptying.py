@@ -22,6 +22,7 @@ def rows() -> dict[str, int]:
         return {name: count for name, count in cursor.fetchall() if count}
 
 
+@pytest.mark.soak
 def test_of_a_delivered_letter_and_its_user_nothing_is_left() -> None:
     empty()
     left = rows()

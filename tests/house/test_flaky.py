@@ -37,6 +37,7 @@ def closing_lines(capfd: pytest.CaptureFixture[str]) -> list[str]:
     return [line for line in capfd.readouterr().out.splitlines() if line.startswith(("FLAKY", "FAILED TWICE"))]
 
 
+@pytest.mark.long
 def test_a_test_that_fails_twice_fails_the_run(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "test_some.py").write_text(PASSES + ONCE + TWICE)
     assert flaky.run(["-n", "2", "test_some.py"]) == 1
@@ -46,6 +47,7 @@ def test_a_test_that_fails_twice_fails_the_run(folder: Path, capfd: pytest.Captu
     ]
 
 
+@pytest.mark.long
 def test_many_failures_are_not_run_again(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     many = "import pytest\n@pytest.mark.parametrize('n', range(11))\ndef test_fails(n):\n    raise AssertionError\n"
     (folder / "test_some.py").write_text(many)

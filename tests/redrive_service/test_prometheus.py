@@ -96,6 +96,7 @@ def test_prometheus_has_the_right_values(bench: Workbench, prometheus: str) -> N
     assert {query: asked(prometheus, query) for query in values} == values
 
 
+@pytest.mark.soak
 def test_its_own_tool_finds_nothing_to_say(bench: Workbench, client: Client) -> None:
     text = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content
     checked = subprocess.run([str(PROMTOOL), "check", "metrics"], input=text, capture_output=True, check=False)

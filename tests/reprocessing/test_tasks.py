@@ -345,6 +345,7 @@ def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) 
     assert len(post.of("replay_lanes")) == 2 * tasks.SLOTS
 
 
+@pytest.mark.long
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("ready", "orphans"), [pytest.param(1, 0, marks=pytest.mark.long), (0, 300)])

@@ -45,11 +45,11 @@ def test_what_is_new_is_said_once() -> None:
 def test_the_breakers_way_is_followed_from_its_opening_to_its_closing() -> None:
     brakes = ObservedBrakes()
     seen(brakes, told(), told(state="open", since=10))
-    assert (brakes.shut, brakes.failed, brakes.is_open) == ((BreakerOpening(opened=NOON + 10),), 0, True)
+    assert (brakes.openings, brakes.failed, brakes.is_open) == ((BreakerOpening(opened=NOON + 10),), 0, True)
     seen(brakes, told(state="half_open", since=13), told(state="open", since=15))
     assert brakes.failed == 1
     seen(brakes, told(state="half_open", since=21), told(state="half_open", since=21), told(since=25))
-    assert (brakes.shut, brakes.failed, brakes.is_open) == (
+    assert (brakes.openings, brakes.failed, brakes.is_open) == (
         (BreakerOpening(opened=NOON + 10, closed=NOON + 25),),
         1,
         False,
@@ -59,7 +59,7 @@ def test_the_breakers_way_is_followed_from_its_opening_to_its_closing() -> None:
 def test_an_opening_that_was_not_looked_at_counts_from_its_canary() -> None:
     brakes = ObservedBrakes()
     seen(brakes, told(), told(state="half_open", since=13), told(since=25))
-    assert brakes.shut == (BreakerOpening(opened=NOON + 13, closed=NOON + 25),)
+    assert brakes.openings == (BreakerOpening(opened=NOON + 13, closed=NOON + 25),)
 
 
 def test_waves_that_begin_anew_when_nothing_is_left_are_no_news() -> None:

@@ -146,6 +146,7 @@ def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, ta
     assert through_a_shell(target, tmp_path) == (0, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("host", "address"),
     [

@@ -20,7 +20,7 @@ PROMISED = 2.0  # seconds from the parent's death to the last server's
 
 def test_a_look_and_two_orderly_requests_take_less_than_was_promised() -> None:
     # How soon a machine does the rest is its own affair: the others wait ten times as long.
-    assert guard.LOOK_EVERY + 2 * guard.PATIENCE_ORPHANED < PROMISED
+    assert guard.LOOK_EVERY + 2 * guard.TIMEOUT_ORPHANED < PROMISED
 
 
 # A server that stops only when told the hard way, and has a child of its own.

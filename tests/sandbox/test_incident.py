@@ -168,9 +168,13 @@ def test_brakes_that_were_not_seen_are_a_failure_where_there_were_letters_enough
 
 def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None:
     states = {"a": "parked", "b": "discarded", "c": "duplicate", "d": "delivered", "e": "captured", "f": "awaiting"}
-    shut = (BreakerOpening(opened=1.0, closed=2.0),)
-    assert records_of(states, shut) == ServiceRecords(
-        parked=frozenset("a"), discarded=frozenset("b"), duplicates=frozenset("c"), open=frozenset("ef"), shut=shut
+    openings = (BreakerOpening(opened=1.0, closed=2.0),)
+    assert records_of(states, openings) == ServiceRecords(
+        parked=frozenset("a"),
+        discarded=frozenset("b"),
+        duplicates=frozenset("c"),
+        open=frozenset("ef"),
+        openings=openings,
     )
 
 

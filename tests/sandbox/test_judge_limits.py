@@ -38,7 +38,7 @@ def test_a_letter_is_not_sent_more_often_than_allowed(
 
 
 @pytest.mark.parametrize(
-    ("outage_until", "shut", "found"),
+    ("outage_until", "openings", "found"),
     [
         (99.0, (), []),
         (1.0, (), [(Offence.OVER_ATTEMPTS, "e1")]),
@@ -48,14 +48,14 @@ def test_a_letter_is_not_sent_more_often_than_allowed(
     ids=["in an outage of the consumer", "after an outage", "as a canary", "without either"],
 )
 def test_a_failure_in_an_outage_or_of_a_canary_uses_up_no_attempt(
-    story: Story, outage_until: float, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
+    story: Story, outage_until: float, openings: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
 ) -> None:
     story.die("m1", "e1 anna 1")
     for attempt in (1, 2):
         story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
         story.consume(f"r{attempt}", "failed")
         story.come_back(f"r{attempt}")
-    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, outage_until),)), shut=shut) == found
+    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, outage_until),)), openings=openings) == found
 
 
 @tales("""
@@ -119,7 +119,7 @@ def test_while_a_breaker_is_open_one_letter_goes_for_each_cooldown(
     story: Story, moments: tuple[float, ...], found: list[tuple[Offence, str]]
 ) -> None:
     sent_at(story, *moments)
-    books = ServiceRecords(shut=(BreakerOpening(opened=100, closed=120),))
+    books = ServiceRecords(openings=(BreakerOpening(opened=100, closed=120),))
     judgement = judge(COOLED, story.calls, story.consumed, books)
     assert [(one.offence, one.event) for one in judgement.findings] == found
     assert judgement.canaries == sum(102 < at < 120 for at in moments)
@@ -128,9 +128,11 @@ def test_while_a_breaker_is_open_one_letter_goes_for_each_cooldown(
 
 def test_a_breaker_that_never_closes_holds_back_to_the_end(story: Story) -> None:
     sent_at(story, 103.5, 500, 900, 900.1)
-    assert judge(COOLED, story.calls, story.consumed, ServiceRecords(shut=(BreakerOpening(opened=100),))).canaries == 4
+    assert (
+        judge(COOLED, story.calls, story.consumed, ServiceRecords(openings=(BreakerOpening(opened=100),))).canaries == 4
+    )
     assert offences(story, replace(COOLED, cooldown=300.0)) == []
-    books = ServiceRecords(shut=(BreakerOpening(opened=100),))
+    books = ServiceRecords(openings=(BreakerOpening(opened=100),))
     findings = judge(replace(COOLED, cooldown=300.0), story.calls, story.consumed, books).findings
     assert [one.offence for one in findings] == [Offence.OVER_BREAKER] * 4
 

@@ -149,6 +149,7 @@ def test_one_message_handed_out_twice_at_once_is_no_overlap(story: Story) -> Non
     assert offences(story) == []
 
 
+@pytest.mark.soak
 def test_all_that_is_begun_during_a_long_processing_overlaps_it(story: Story) -> None:
     for number in (1, 2, 3):
         story.die(f"m{number}", f"e{number} anna {number}")

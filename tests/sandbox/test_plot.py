@@ -80,6 +80,7 @@ def test_a_consumer_is_mended_also_when_no_canary_was_seen(monkeypatch: pytest.M
     assert story.look(wave=(3, 100)) == [RULE, "is mended"]
 
 
+@pytest.mark.soak
 def test_where_there_are_too_few_letters_nothing_happens() -> None:
     story = Story(shows_brakes=False)
     story.broken = True

@@ -122,7 +122,7 @@ class Summary:
         return {
             "messages": counts.pop("letters"),
             **counts,
-            "opened": len(self.brakes.shut),
+            "opened": len(self.brakes.openings),
             "quarantined": self.brakes.quarantined,
             "waves": self.brakes.waves,
             "seconds": round(self.seconds, 1),
@@ -178,7 +178,7 @@ class Incident:
         self._await_finished(letters, plot)
         seconds = time.monotonic() - began
         experiment = shop.experiment(max_attempts=MAX_ATTEMPTS, rate=RATE, burst=RATE, cooldown=COOLDOWN)
-        judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.shut))
+        judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.openings))
         return Summary(judgement, letters, seconds, plot.brakes, demanded=shop.shows_brakes)
 
     def _let_messages_fail(self, shop: Shop) -> None:
@@ -247,10 +247,10 @@ class Incident:
         return dict(report["dlqs"][0]["states"])
 
 
-def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening] = ()) -> ServiceRecords:
+def records_of(states: Mapping[str, str], openings: Sequence[BreakerOpening] = ()) -> ServiceRecords:
     """Return the service's records for the judge.
 
-    `states`: the state of each letter, by message id. `open_periods`: the times when the breaker was not closed.
+    `states`: the state of each letter, by message id. `openings`: the times when the breaker was not closed.
     """
 
     def those(*wanted: str) -> frozenset[str]:
@@ -261,5 +261,5 @@ def records_of(states: Mapping[str, str], open_periods: Sequence[BreakerOpening]
         discarded=those("discarded"),
         duplicates=those("duplicate"),
         open=those("captured", "waiting", "sending", "awaiting"),
-        shut=tuple(open_periods),
+        openings=tuple(openings),
     )

@@ -31,19 +31,19 @@ class ObservedBrakes:
     rates: list[float] = field(default_factory=list)
     quarantined: int = 0
     failed: int = 0
-    _shut: list[BreakerOpening] = field(default_factory=list)
+    _openings: list[BreakerOpening] = field(default_factory=list)
     _wave: int = 0
     _since: str = ""
 
     @property
-    def shut(self) -> tuple[BreakerOpening, ...]:
+    def openings(self) -> tuple[BreakerOpening, ...]:
         """Return the periods in which the breaker was not closed, according to the status reports."""
-        return tuple(self._shut)
+        return tuple(self._openings)
 
     @property
     def is_open(self) -> bool:
         """Return whether the breaker was open or half open in the last status report."""
-        return bool(self._shut) and self._shut[-1].closed is None
+        return bool(self._openings) and self._openings[-1].closed is None
 
     def missing(self) -> list[str]:
         """Return in words which of waves, ramp-up, rule and breaker no status report has shown at work."""
@@ -51,7 +51,7 @@ class ObservedBrakes:
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
             "a rule that quarantines": self.quarantined > 0,
-            "a breaker that opens, and closes by itself": any(opening.closed is not None for opening in self._shut),
+            "a breaker that opens, and closes by itself": any(opening.closed is not None for opening in self._openings),
         }
         return [name for name, was_seen in seen.items() if not was_seen]
 
@@ -103,7 +103,7 @@ class ObservedBrakes:
         match breaker["state"]:
             case "closed":
                 if self.is_open:
-                    self._shut[-1] = replace(self._shut[-1], closed=at)
+                    self._openings[-1] = replace(self._openings[-1], closed=at)
                     yield f"breaker: closed by itself, because {breaker['why']}."
             case "open":
                 self.failed += self.is_open
@@ -115,7 +115,7 @@ class ObservedBrakes:
 
     def _note_open(self, at: float) -> None:
         if not self.is_open:
-            self._shut.append(BreakerOpening(opened=at))
+            self._openings.append(BreakerOpening(opened=at))
 
     def _look_at_parked(self, parked: Mapping[str, int]) -> Iterator[str]:
         if parked.get("quarantined", 0) > self.quarantined:

@@ -14,18 +14,18 @@ UNDER_WAY = 2.0
 
 def canaries(evidence: Evidence, records: ServiceRecords) -> int:
     """Return how many letters were sent while a breaker was open."""
-    return sum(len(_sent_while(shut, evidence)) for shut in records.shut)
+    return sum(len(_sent_while(opening, evidence)) for opening in records.openings)
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
     """Find letters that were sent too early while a breaker was open: one letter may be sent per cooldown."""
     if experiment.cooldown is None:
         return
-    for shut in records.shut:
-        for number, send in enumerate(_sent_while(shut, evidence), start=1):
-            if send.at < shut.opened + number * experiment.cooldown:
+    for opening in records.openings:
+        for number, send in enumerate(_sent_while(opening, evidence), start=1):
+            if send.at < opening.opened + number * experiment.cooldown:
                 sentence = (
-                    f"{send.queue} took letter {number} {send.at - shut.opened:.1f} s after its breaker opened: "
+                    f"{send.queue} took letter {number} {send.at - opening.opened:.1f} s after its breaker opened: "
                     f"one may be sent every {experiment.cooldown:g} s."
                 )
                 yield Finding(Offence.OVER_BREAKER, send.queue, sentence, send.call)
@@ -53,14 +53,14 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
         return
 
 
-def _sent_while(shut: BreakerOpening, evidence: Evidence) -> list[Send]:
+def _sent_while(opening: BreakerOpening, evidence: Evidence) -> list[Send]:
     """Return the sends, in order, from 2 s (`UNDER_WAY`) after the breaker opened until it closed.
 
     Sends that began before the breaker opened may still arrive in the first 2 s.
     """
     sends = [send for _, send in _in_time(evidence)]
-    end = float("inf") if shut.closed is None else shut.closed
-    return [send for send in sends if shut.opened + UNDER_WAY < send.at < end]
+    end = float("inf") if opening.closed is None else opening.closed
+    return [send for send in sends if opening.opened + UNDER_WAY < send.at < end]
 
 
 def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:

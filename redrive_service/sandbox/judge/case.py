@@ -66,7 +66,7 @@ class ServiceRecords:
         duplicates: letters that were closed because an equal letter was delivered.
         open: letters that are captured and not finished: the service's database has them.
         released: letters that a person released, so they may be sent out of order.
-        shut: periods in which the breaker of the source queues was not closed.
+        openings: periods in which the breaker of the source queues was not closed.
     """
 
     parked: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class ServiceRecords:
     duplicates: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
-    shut: tuple[BreakerOpening, ...] = ()
+    openings: tuple[BreakerOpening, ...] = ()
 
     @cached_property
     def put_aside(self) -> frozenset[str]:

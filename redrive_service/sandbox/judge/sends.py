@@ -121,7 +121,10 @@ def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send:
 
 def _failed_as_a_canary(records: ServiceRecords, evidence: Evidence, send: Send) -> bool:
     """Return whether the message was sent while the breaker was open or half open, and was not processed."""
-    on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in records.shut)
+    on_trial = any(
+        opening.opened <= send.at and (opening.closed is None or send.at <= opening.closed)
+        for opening in records.openings
+    )
     return on_trial and not evidence.processed(send.message)
 
 

@@ -28,9 +28,9 @@ import time
 from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two checks of the parent
-PATIENCE_ORDERLY = 10.0  # seconds for which the guard waits after a stop signal
-PATIENCE_ORPHANED = 0.6  # seconds after a stop signal if the parent has ended: all must end within 2 s
-PATIENCE_KILLED = 5.0  # max seconds until the kernel has ended killed processes
+TIMEOUT_ORDERLY = 10.0  # seconds for which the guard waits after a stop signal
+TIMEOUT_ORPHANED = 0.6  # seconds after a stop signal if the parent has ended: all must end within 2 s
+TIMEOUT_KILLED = 5.0  # max seconds until the kernel has ended killed processes
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -66,12 +66,12 @@ def group_of(user: str) -> int:
     return pwd.getpwnam(user).pw_gid
 
 
-def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -> None:
-    """Send the signals in order, then KILL, until the server has ended. Wait `patience` seconds after each."""
+def stop(server: subprocess.Popen[bytes], signals: list[str], timeout: float) -> None:
+    """Send the signals in order, then KILL, until the server has ended. Wait `timeout` seconds after each."""
     for name in (*signals, "KILL"):
         server.send_signal(signal.Signals[f"SIG{name}"])
         try:
-            server.wait(patience)
+            server.wait(timeout)
         except subprocess.TimeoutExpired:
             continue
         return
@@ -81,7 +81,7 @@ def end_stragglers(server: subprocess.Popen[bytes]) -> None:
     """End the processes that the server left: in its process group and, on Linux, all descendants of the guard."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left (macOS raises the second error)
         os.killpg(server.pid, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE_KILLED
+    deadline = time.monotonic() + TIMEOUT_KILLED
     while time.monotonic() < deadline:
         for pid in children():
             os.kill(pid, signal.SIGKILL)
@@ -119,9 +119,9 @@ def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool
     """
     while server.poll() is None:
         if os.getppid() != parent:
-            return PATIENCE_ORPHANED
+            return TIMEOUT_ORPHANED
         if asked():
-            return PATIENCE_ORDERLY
+            return TIMEOUT_ORDERLY
         select.select([wakeup], [], [], LOOK_EVERY)
         drain(wakeup)
     return None
@@ -147,9 +147,9 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, lambda sent, _frame: asked.append(sent) if sent != signal.SIGCHLD else None)
     adopt_orphans()
     server = start(command, user)
-    patience = watch(server, int(parent), lambda: bool(asked), reader)
-    if patience is not None:
-        stop(server, signals.split(","), patience)
+    timeout = watch(server, int(parent), lambda: bool(asked), reader)
+    if timeout is not None:
+        stop(server, signals.split(","), timeout)
     end_stragglers(server)
     return server.returncode if server.returncode >= 0 else 128 - server.returncode
 

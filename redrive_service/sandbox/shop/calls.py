@@ -9,7 +9,7 @@ from typing import Any
 
 from redrive_service.sandbox.errors import SandboxError
 
-_PATIENCE = 30.0  # timeout in seconds; a page of 20,000 calls takes about 1
+_TIMEOUT = 30.0  # timeout in seconds; a page of 20,000 calls takes about 1
 
 
 class CallsAreGone(SandboxError):
@@ -44,5 +44,5 @@ def plan_faults(endpoint: str, *faults: dict[str, object]) -> None:
 
 def _ask(endpoint: str, question: str, *, method: str = "GET", body: bytes | None = None) -> Any:  # noqa: ANN401  # JSON
     request = urllib.request.Request(f"{endpoint}/_sandbox/{question}", data=body, method=method)  # noqa: S310  # http
-    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # http
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310  # http
         return json.load(answer)

@@ -215,10 +215,10 @@ def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpRes
     Only messages of the request's DLQs are read: this person sees these DLQs, the requester may have seen others.
     Values in the patch are shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
-    sieve = replace(MessageFilter.read(deed.arguments["filter"]), dlqs=tuple(row.dlq_ids))
+    criteria = replace(MessageFilter.read(deed.arguments["filter"]), dlqs=tuple(row.dlq_ids))
     wanted = BulkEdit.read(deed.arguments)
-    found = edit_examples.check(sieve, wanted)
-    shows = show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
+    found = edit_examples.check(criteria, wanted)
+    shows = show_payload.may_reveal(request) or not viewed_content.masks_fields(criteria.dlq)
     why = f"Looked at the edit of approval {row.pk}."
     context = admin.site.each_context(request) | {
         "title": "Difference", "original": row, "patch": visible(wanted.patch.text) if shows else "",

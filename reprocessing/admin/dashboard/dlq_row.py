@@ -29,7 +29,7 @@ class RowState(StrEnum):
     STOPPED = "stopped"
     BREAKER = "breaker"
     EXPIRING = "expiring"
-    TROUBLE = "problem"
+    PROBLEM = "problem"
     UNCAPTURED = "uncaptured"
     PAUSED = "paused"
     AWS = "aws"
@@ -51,7 +51,7 @@ class RowState(StrEnum):
 _LABELS: Final = {
     RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker not closed",
     RowState.EXPIRING: "expires within 24 h",
-    RowState.TROUBLE: "problem", RowState.UNCAPTURED: "not captured", RowState.PAUSED: "run paused",
+    RowState.PROBLEM: "problem", RowState.UNCAPTURED: "not captured", RowState.PAUSED: "run paused",
     RowState.AWS: "redrive by AWS", RowState.REVIEW: "needs review", RowState.PROGRESS: "in progress",
     RowState.DELIVERED: "delivered in 24 h", RowState.FAILED: "failed in 24 h", RowState.NOTHING: "nothing to do",
     RowState.AUTOMATIC: "mode automatic", RowState.MANUAL: "mode manual", RowState.OBSERVE: "mode observe",
@@ -113,7 +113,7 @@ class DlqRow:
 
         If `is_review_least`, the true number may be higher.
         """
-        return self.counts.parked + self._at_rest
+        return self.counts.parked + self._waits_for_person
 
     @cached_property
     def is_review_least(self) -> bool:
@@ -126,7 +126,7 @@ class DlqRow:
 
         If `is_progress_least`, the true number may be higher.
         """
-        unfinished = max(0, self.counts.captured + self.counts.open - self._at_rest)
+        unfinished = max(0, self.counts.captured + self.counts.open - self._waits_for_person)
         return min(unfinished, _counted(self._running)) if self._is_capped else unfinished
 
     @cached_property
@@ -135,7 +135,7 @@ class DlqRow:
         return self._is_capped and any(run.unfinished > MAX_COUNTED for run in self._running)
 
     @cached_property
-    def _at_rest(self) -> int:
+    def _waits_for_person(self) -> int:
         """Return how many unfinished messages wait for a person.
 
         Not all messages of a large paused run are counted. Without a running run, all unfinished messages wait.
@@ -170,7 +170,7 @@ class DlqRow:
         return None if self.oldest is None else (self.now - self.oldest).total_seconds()
 
     @cached_property
-    def shut(self) -> tuple[BreakerStatus, ...]:
+    def not_closed(self) -> tuple[BreakerStatus, ...]:
         """Return the circuit breakers that are not closed: first the open ones, then the half open ones."""
         found = (breaker for breaker in self.breakers if breaker.state != BreakerState.CLOSED)
         return tuple(sorted(found, key=lambda breaker: breaker.state != BreakerState.OPEN))
@@ -186,8 +186,8 @@ class DlqRow:
         """Return all states of the DLQ, including its mode. `NOTHING` is added if no state needs attention."""
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
-            RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.shut),
-            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.TROUBLE: bool(status.trouble),
+            RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.not_closed),
+            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.PROBLEM: bool(status.trouble),
             RowState.UNCAPTURED: self.uncaptured > 0, RowState.AWS: bool(status.native),
             RowState.PAUSED: bool(self.paused), RowState.REVIEW: self.review > 0,
             RowState.PROGRESS: self.progress > 0, RowState.DELIVERED: self.trend.delivered > 0,
@@ -208,7 +208,7 @@ def _counted(runs: Iterable[StartedRun]) -> int:
     return sum(min(run.unfinished, MAX_COUNTED) for run in runs)
 
 
-_ALARMING: Final = frozenset({RowState.STOPPED, RowState.TROUBLE, RowState.EXPIRING})
+_ALARMING: Final = frozenset({RowState.STOPPED, RowState.PROBLEM, RowState.EXPIRING})
 #: States of a DLQ in which the service or a person has something to do.
 _TO_DO: Final = _ALARMING | {
     RowState.BREAKER, RowState.UNCAPTURED, RowState.PAUSED, RowState.AWS, RowState.REVIEW, RowState.PROGRESS,

@@ -34,7 +34,7 @@ KINDS: Final = {
 _LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the bars, and height of the highest bar
 _FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
 _WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels for each hour, by the max number of hours in the chart
-_TICKS: Final = 4  # max lines of the y axis above 0
+_GRID_LINES: Final = 4  # max lines of the y axis above 0
 _FILLED: Final = 0.8  # share of an hour's width that its bars fill
 _CHAR, _GAP = 7, 4  # pixels: width of a digit of a label, and distance between two labels
 _WIDEST: Final = 1_080  # pixels of a chart whose hours are wider than usual
@@ -152,8 +152,8 @@ def _scale(largest: int) -> tuple[int, int]:
     `largest`: the largest count of the chart.
     """
     step = power = 1
-    while step * _TICKS < largest:
-        step = next((factor * power for factor in (2, 5, 10) if factor * power * _TICKS >= largest), 10 * power)
+    while step * _GRID_LINES < largest:
+        step = next((factor * power for factor in (2, 5, 10) if factor * power * _GRID_LINES >= largest), 10 * power)
         power *= 10
     return step, max(-(-largest // step), 1) * step
 

@@ -38,11 +38,11 @@ def _actions(row: DlqRow) -> Iterator[tuple[str, str, str]]:
         yield "Resume…", reverse("admin:reprocessing_deadletterqueue_resume", args=[dlq]), "stop_deadletterqueue"
     if RowState.AWS in states:
         yield "AWS redrives", "", ""
-    if RowState.TROUBLE in states:
+    if RowState.PROBLEM in states:
         label = "Fix permissions" if is_denied(row.status.trouble) else "Fix problem"
         yield label, reverse("admin:board_dlq", args=[dlq]), ""
-    if row.shut:
-        address = reverse("admin:reprocessing_breaker_change", args=[row.shut[0].breaker_id])
+    if row.not_closed:
+        address = reverse("admin:reprocessing_breaker_change", args=[row.not_closed[0].breaker_id])
         yield "Check target", address, "view_breaker"
     if row.paused:
         yield "Resume run", reverse("admin:reprocessing_run_change", args=[row.paused[0].id]), "view_run"

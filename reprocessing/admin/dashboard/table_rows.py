@@ -34,7 +34,7 @@ _TITLES: Final = (
 )
 #: The states that the table marks with a coloured word: state, word and colour, the worst first.
 _CHIPS: Final = (
-    (RowState.STOPPED, "stopped", "bad"), (RowState.TROUBLE, "problem", "bad"),
+    (RowState.STOPPED, "stopped", "bad"), (RowState.PROBLEM, "problem", "bad"),
     (RowState.AWS, "redrive by AWS", "warm"), (RowState.PAUSED, "run paused", "warm"),
     (RowState.UNCAPTURED, "not captured", "warm"),
 )  # fmt: skip
@@ -85,7 +85,7 @@ class TableRow:
     rate: str
     allowed: str
     breaker: str
-    is_shut: bool
+    breaker_not_closed: bool
     action: NextAction
 
 
@@ -120,7 +120,8 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
         progress=_number(row.progress, is_least=row.is_progress_least),
         oldest=_lasting(row.age), expires=_lasting(row.left),
         is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
-        allowed=_allowed(row), breaker=_breaker(row), is_shut=bool(row.shut), action=next_action(row, user),
+        allowed=_allowed(row), breaker=_breaker(row), breaker_not_closed=bool(row.not_closed),
+        action=next_action(row, user),
     )  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def _allowed(row: DlqRow) -> str:
 def _breaker(row: DlqRow) -> str:
     if not row.breakers:
         return ""
-    if not row.shut:
+    if not row.not_closed:
         return "closed"
-    word = "open" if row.shut[0].state == BreakerState.OPEN else "half open"
-    return word if len(row.breakers) == 1 else f"{len(row.shut)} of {len(row.breakers)} {word}"
+    word = "open" if row.not_closed[0].state == BreakerState.OPEN else "half open"
+    return word if len(row.breakers) == 1 else f"{len(row.not_closed)} of {len(row.breakers)} {word}"

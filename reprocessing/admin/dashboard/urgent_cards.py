@@ -69,7 +69,7 @@ def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
         (RowState.STOPPED, "Stopped", "bad", _stop),
         (RowState.BREAKER, "Circuit breaker not closed", "bad", _breaker),
         (RowState.EXPIRING, "Expires within 24 h", "bad", _expiry),
-        (RowState.TROUBLE, "Problem", "bad", lambda row: row.status.trouble),
+        (RowState.PROBLEM, "Problem", "bad", lambda row: row.status.trouble),
         (RowState.AWS, "Redrive by AWS", "warm", lambda row: row.status.native),
         (RowState.UNCAPTURED, "Not captured", "warm", _uncaptured),
     )
@@ -94,7 +94,7 @@ def _stop(row: DlqRow) -> str:
 
 
 def _breaker(row: DlqRow) -> str:
-    first, more = row.shut[0], len(row.shut) - 1
+    first, more = row.not_closed[0], len(row.not_closed) - 1
     others = f", and {more} more" if more else ""
     why = f": {first.why}" if first.why else ""
     return f"circuit breaker of target {first.name} is {first.state.replace('_', ' ')}{others}{why}"

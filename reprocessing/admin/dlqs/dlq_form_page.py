@@ -81,24 +81,24 @@ def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 def _make_preview(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
-    sight = found.observed
-    lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
+    observed = found.observed
+    lifts = observed.row is not None and registration.lifts_approvals(observed.row, found.proposal.dlq)
     changes = dlq_proposal.differences(found.proposal)
     return Preview(
-        about={sight.row.pk: None} if sight.row and lifts else {},
+        about={observed.row.pk: None} if observed.row and lifts else {},
         payload=found,
         changes=changes,
         findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
         passed=found.passed,
-        new=sight.row is None,
-        why=None if sight.row else found.why,
+        new=observed.row is None,
+        why=None if observed.row else found.why,
         reported=REPORTED,
-        proposed={} if sight.row else _proposed(changes),
+        proposed={} if observed.row else _proposed(changes),
         yaml="" if found.is_refused else export_part(proposed_state(found)),
         facts=(
-            ("Queue", sight.dlq.facts.arn),
-            ("Messages", f"about {sight.depth.visible:,} visible, {sight.depth.in_flight:,} in flight"),
-            ("Source queues", ", ".join(seen.address.name for seen in sight.sources.values()) or "none known"),
+            ("Queue", observed.dlq.facts.arn),
+            ("Messages", f"about {observed.depth.visible:,} visible, {observed.depth.in_flight:,} in flight"),
+            ("Source queues", ", ".join(seen.address.name for seen in observed.sources.values()) or "none known"),
         ),
     )
 

@@ -113,13 +113,13 @@ def tree(body: bytes) -> Tree | None:
     return found.ended()
 
 
-def raw(body: bytes, dialect: BodyFormat) -> Raw:
+def raw(body: bytes, body_format: BodyFormat) -> Raw:
     """Return a body as text: JSON as it is written, other formats as `readable_as` shows them."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return Raw(cut_to(readable_bytes.readable(body), BODY_BYTES), is_exact=False)
-    shown = readable_bytes.readable_as(body, dialect)
+    shown = readable_bytes.readable_as(body, body_format)
     if shown.form == "JSON":
         kept = text[: readable_bytes.LONGEST]
         shown = replace(shown, text=visible(kept), cut=len(text) > len(kept))

@@ -32,7 +32,7 @@ from reprocessing.store.search import filter_conditions
 #: The URL parameter with the query of the list.
 LIST: Final = "list"
 _LONGEST: Final = 2_000  # max characters of the query of the list
-_PATIENCE: Final = 100  # max milliseconds of the search for the previous and next message
+_SEARCH_TIMEOUT_MS: Final = 100  # max milliseconds of the search for the previous and next message
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
@@ -70,7 +70,7 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
         return ListPosition()
     try:
         asked = QueryDict(query)
-        with filter_conditions.patiently(_PATIENCE):
+        with filter_conditions.search_timeout(_SEARCH_TIMEOUT_MS):
             before, after = find(asked)
     except _NO_LIST:
         return ListPosition()

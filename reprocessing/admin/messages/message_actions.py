@@ -42,7 +42,7 @@ def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
     return {"edit": edit if parked else None, "rule_way": rule, "is_parked": parked}
 
 
-def state_sentence(letter: Letter, waits: str, known: DeliveryStatus) -> str:
+def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
     """Return the state of a message in a sentence.
 
     `waits`: why its key queue waits; empty: the message is in no key queue. `known`: what is known about its delivery.

@@ -105,11 +105,11 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     `pointer` the place of the body in S3 (None: not in S3).
     """
     recognised = body_format.recognise(held.body)
-    raw = body_view.raw(held.body, recognised.dialect)
+    raw = body_view.raw(held.body, recognised.body_format)
     return {
         "revision": held.revision, "is_masked": held.is_masked, "format": visible(str(recognised)),
         "body": raw.shown, "is_exact": raw.is_exact, "tree": body_view.tree(held.body),
-        "inner": _inner(held.body) if recognised.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
+        "inner": _inner(held.body) if recognised.body_format is BodyFormat.SNS else None, "task": _task(letter, held),
         "pointer": s3_pointer.read(held.body, held.attributes),
         "attributes": list(_attributes(held.attributes)),
         "command": None if held.is_masked else body_view.command(letter, held),

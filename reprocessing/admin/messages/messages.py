@@ -166,7 +166,7 @@ class MessagesAdmin(ReadOnlyAdmin):
             letter, request.user, shown=shown is not None, revealed=bool(more.get("reveals"))
         )
         waits = context["lane_panel"]["why"] if context["lane_panel"] else ""
-        context["sentence"] = message_actions.state_sentence(letter, waits, context["known"])
+        context["sentence"] = message_actions.state_text(letter, waits, context["known"])
         context["is_outcome_told"] = context["sentence"].startswith(visible(context["known"].sentence))
         context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more

@@ -61,15 +61,15 @@ def readable(body: bytes) -> Readable:
     return Readable("JSON", visible(shown), len(body), cut=cut)
 
 
-def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
+def readable_as(body: bytes, body_format: BodyFormat) -> Readable:
     """Return a body for display: form data as one field a line, XML indented, other formats as `readable` does."""
-    if dialect not in {BodyFormat.FORM, BodyFormat.XML}:
+    if body_format not in {BodyFormat.FORM, BodyFormat.XML}:
         return readable(body)
     text = body.decode()
-    pieces = _fields(text) if dialect is BodyFormat.FORM else _nested(text[:LONGEST])
+    pieces = _fields(text) if body_format is BodyFormat.FORM else _nested(text[:LONGEST])
     shown, cut = _joined(pieces)
-    cut = cut or (dialect is BodyFormat.XML and len(text) > LONGEST)
-    return Readable(dialect.value, visible(shown), len(body), cut=cut)
+    cut = cut or (body_format is BodyFormat.XML and len(text) > LONGEST)
+    return Readable(body_format.value, visible(shown), len(body), cut=cut)
 
 
 def indented(body: bytes) -> str:

@@ -72,18 +72,18 @@ def require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
 def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
     try:
-        sieve = decidable(request, decision, filter_of_query(str(form["query"].value() or "")))
-        kinds = filtered_letters.counts_by_reason(sieve, until=form.since)
-        sample = filtered_letters.newest_letters(sieve, limit=_SAMPLE)
+        criteria = decidable(request, decision, filter_of_query(str(form["query"].value() or "")))
+        kinds = filtered_letters.counts_by_reason(criteria, until=form.since)
+        sample = filtered_letters.newest_letters(criteria, limit=_SAMPLE)
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)
     return {
         "count": n,
         "counted": filtered_letters.counted(n),
-        "about": frozen.count_by_dlq(sieve) if decision.needs_approval and limits.is_any_limited() else {},
+        "about": frozen.count_by_dlq(criteria) if decision.needs_approval and limits.is_any_limited() else {},
         "bounded": filtered_letters.MAX_COUNT if n > filtered_letters.MAX_COUNT else 0,
-        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
+        "sentence": criteria.sentence(message_list.names_of(request, criteria), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
         "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
@@ -98,9 +98,9 @@ def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter
         InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
-    sieve = message_list.allowed(asked, request)
-    start_bulk_action.require_decidable(BulkActionKind(decision.value), sieve)
-    return sieve
+    criteria = message_list.allowed(asked, request)
+    start_bulk_action.require_decidable(BulkActionKind(decision.value), criteria)
+    return criteria
 
 
 def _why(state: str, reason: str) -> str:

@@ -91,21 +91,21 @@ class BulkActions(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         action = visible_rows.row_or_404(request, BulkAction.objects, object_id)
-        sieve = stored_filters.read_filter(action.filter)
+        criteria = stored_filters.read_filter(action.filter)
         takes, missing = _takes(action)
-        shows_text = may_read_filter(request, sieve)
+        shows_text = may_read_filter(request, criteria)
         context = self.admin_site.each_context(request) | {
             "title": f"{_label(action)} messages",
             "progress": progress_of(action),
             "sentence": visible(
-                sieve.sentence(
-                    message_list.names_of(request, sieve),
+                criteria.sentence(
+                    message_list.names_of(request, criteria),
                     covered=not shows_text,
                     single=action.asked == 1,
                 )
             ),
             "arguments": list(_arguments(request, action)),
-            "letters": message_list.address_of(sieve) if shows_text else "",
+            "letters": message_list.address_of(criteria) if shows_text else "",
             "into": _into(action),
             "afterwards": afterwards(action),
             "form": form or AbortBulkActionForm(),
@@ -228,10 +228,10 @@ def _late(action: BulkAction) -> str:
     Messages that it changed are not counted, also if they were parked again. Empty: no such message was found, or
     counting them would be slow.
     """
-    sieve = stored_filters.read_filter(action.filter)
-    if sieve.states != (LetterState.PARKED.value,) or sieve.reads_bodies:
+    criteria = stored_filters.read_filter(action.filter)
+    if criteria.states != (LetterState.PARKED.value,) or criteria.reads_bodies:
         return ""
-    late = late_letters.count_late(action.pk, sieve, asked_at=action.asked_at)
+    late = late_letters.count_late(action.pk, criteria, asked_at=action.asked_at)
     n = min(late.n, late_letters.MAX_LATE_COUNT)
     return f"{n:,}{'+' if late.is_least else ''}" if n else ""
 

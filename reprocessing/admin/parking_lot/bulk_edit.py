@@ -55,20 +55,20 @@ _MASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The messages that a request edits: those that the filter `sieve` matches. `query`: the filter as a URL query.
+    """The messages that a request edits: those that the filter `criteria` matches. `query`: the filter as a URL query.
 
     `letters`: ids of the selected messages; empty: all messages of the filter.
     """
 
     request: HttpRequest
-    sieve: MessageFilter
+    criteria: MessageFilter
     query: str
     letters: tuple[int, ...]
 
     @property
     def back(self) -> str:
         """Return the URL of the list with this filter, without a selection."""
-        return message_list.address_of(replace(self.sieve, letters=None))
+        return message_list.address_of(replace(self.criteria, letters=None))
 
 
 @post_only
@@ -106,12 +106,12 @@ def _selected(request: HttpRequest, signed: Mapping[str, Any] | None = None) -> 
         letters = ()
     else:
         letters = _picked(request)
-    sieve = message_list.allowed(filter_of_query(query), request)
-    if viewed_content.masks_fields(sieve.dlq) and not show_payload.may_reveal(request):
+    criteria = message_list.allowed(filter_of_query(query), request)
+    if viewed_content.masks_fields(criteria.dlq) and not show_payload.may_reveal(request):
         raise InvalidFilter(_MASKED)
-    sieve = replace(sieve, letters=letters or None)
-    start_bulk_action.require_decidable(BulkActionKind.EDIT, sieve)
-    return _Page(request, sieve, query, letters)
+    criteria = replace(criteria, letters=letters or None)
+    start_bulk_action.require_decidable(BulkActionKind.EDIT, criteria)
+    return _Page(request, criteria, query, letters)
 
 
 def _picked(request: HttpRequest) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
     )
     try:
         is_new = bulk_actions.create(
-            UUID(signed["token"]), BulkActionKind.EDIT, at.sieve, wanted.arguments(), by=request.user.get_username(),
+            UUID(signed["token"]), BulkActionKind.EDIT, at.criteria, wanted.arguments(), by=request.user.get_username(),
             reason=given["reason"], opened=datetime.fromisoformat(signed["opened"]), previewed=signed["count"],
         )  # fmt: skip
     except SelectionChanged as changed:
@@ -183,23 +183,23 @@ def _preview_again(
     """Show the preview again, because `matching` messages match, fewer or more than the person saw."""
     opened = datetime.fromisoformat(signed["opened"])
     why = start_bulk_action.why_changed(
-        BulkActionKind.EDIT, at.sieve, previewed=signed["count"], matching=matching, since=opened
+        BulkActionKind.EDIT, at.criteria, previewed=signed["count"], matching=matching, since=opened
     )
     messages.error(at.request, f"Nothing was done: {why}")
     return _preview(at, patch, {**signed, "opened": lanes.database_now().isoformat()}, form)
 
 
 def _form(at: _Page, form: BulkEditForm) -> HttpResponse:
-    n = filtered_letters.count_letters(at.sieve)
+    n = filtered_letters.count_letters(at.criteria)
     context = _context(at, "Edit parked messages", n) | {"form": form, "picked": _packed(at)}
     return TemplateResponse(at.request, "reprocessing/admin/bulk_edit.html", context)
 
 
 def _preview(at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConfirmForm | None = None) -> HttpResponse:
     request = at.request
-    n = filtered_letters.count_letters(at.sieve)
+    n = filtered_letters.count_letters(at.criteria)
     try:
-        found = edit_examples.check(at.sieve, BulkEdit(patch))
+        found = edit_examples.check(at.criteria, BulkEdit(patch))
     except PayloadUnreadable as error:
         messages.error(request, str(error))
         return HttpResponseRedirect(at.back)
@@ -208,7 +208,7 @@ def _preview(at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConf
         **signed, "user": request.user.pk, "query": at.query, "letters": at.letters, "patch": patch.text,
         "touched": touched, "count": n,
     }  # fmt: skip
-    about = frozen.count_by_dlq(at.sieve) if limits.is_any_limited() else {}
+    about = frozen.count_by_dlq(at.criteria) if limits.is_any_limited() else {}
     context = _context(at, "Preview of the edit", n) | edit_examples.context(request, found, patch, n, _LOOKED) | {
         "form": form or EditConfirmForm(may_replay=_may_release(request), touched=touched),
         "previewed": signing.dumps(carried, salt=_PREVIEWED, compress=True),
@@ -218,7 +218,7 @@ def _preview(at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConf
 
 
 def _context(at: _Page, title: str, n: int) -> dict[str, Any]:
-    sentence = at.sieve.sentence(message_list.names_of(at.request, at.sieve), single=n == 1)
+    sentence = at.criteria.sentence(message_list.names_of(at.request, at.criteria), single=n == 1)
     return admin.site.each_context(at.request) | {
         "title": title, "count": n, "counted": filtered_letters.counted(n), "sentence": sentence, "back": at.back,
         "query": at.query, "whole": not at.letters,

@@ -28,14 +28,14 @@ SECONDS: Final = 1.5
 EXAMPLES: Final = 3
 
 
-def check(sieve: MessageFilter, wanted: BulkEdit) -> EditPreview:
+def check(criteria: MessageFilter, wanted: BulkEdit) -> EditPreview:
     """Preview an edit of the newest messages that a filter matches: how many it can change, and examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.
         InvalidFilter: the search took too long.
     """
-    letters = filtered_letters.newest_ids(sieve, limit=CHECKED)
+    letters = filtered_letters.newest_ids(criteria, limit=CHECKED)
     return preview_edit.preview(letters, wanted, conf.current().marks, seconds=SECONDS, samples=EXAMPLES)
 
 

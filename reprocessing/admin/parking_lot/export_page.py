@@ -95,36 +95,36 @@ def page(request: HttpRequest) -> HttpResponseBase:
     if not form.is_bound or not form.is_valid():
         return _asks(request, form)
     try:
-        sieve = message_list.allowed(form.cleaned_data["query"], request)
-        _insist_on_rows(request, sieve)
-        filter_conditions.require_exhaustive(sieve)
+        criteria = message_list.allowed(form.cleaned_data["query"], request)
+        _insist_on_rows(request, criteria)
+        filter_conditions.require_exhaustive(criteria)
     except InvalidFilter as error:
         form.add_error("query", str(error))
         return _asks(request, form)
     try:
-        return _file(request, sieve, form.cleaned_data)
+        return _file(request, criteria, form.cleaned_data)
     except IntegrityError:  # the DLQ or the failure group was removed after the check
         form.add_error("query", "The DLQ or failure group of this filter was removed. Choose another one.")
         return _asks(request, form)
 
 
-def _insist_on_rows(request: HttpRequest, sieve: MessageFilter) -> None:
+def _insist_on_rows(request: HttpRequest, criteria: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, because the audit entry refers to them.
 
     Raises:
         InvalidFilter: the DLQ or the failure group was removed.
     """
-    known = message_list.names_of(request, sieve)
+    known = message_list.names_of(request, criteria)
     for name in ("dlq", "group"):
-        if (value := getattr(sieve, name)) is not None and name not in known:
+        if (value := getattr(criteria, name)) is not None and name not in known:
             raise InvalidFilter(f"There is no {name} {value} any more, so there is nothing to export.")
 
 
 def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
-    refusal, sieve, count = "", MessageFilter(), 0
+    refusal, criteria, count = "", MessageFilter(), 0
     try:
-        sieve = message_list.allowed(filter_of_query(str(form["query"].value() or "")), request)
-        count = filtered_letters.count_letters(sieve)
+        criteria = message_list.allowed(filter_of_query(str(form["query"].value() or "")), request)
+        count = filtered_letters.count_letters(criteria)
     except InvalidFilter as error:
         refusal = str(error)
     context = {
@@ -132,24 +132,24 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
         "title": "Export messages",
         "form": form,
         "refusal": refusal,
-        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=count == 1),
+        "sentence": criteria.sentence(message_list.names_of(request, criteria), single=count == 1),
         "counted": filtered_letters.counted(count),
-        "back": message_list.address_of(sieve),
+        "back": message_list.address_of(criteria),
     }
     return TemplateResponse(request, "reprocessing/admin/export.html", context)
 
 
-def _file(request: HttpRequest, sieve: MessageFilter, asked: dict[str, Any]) -> HttpResponseBase:
+def _file(request: HttpRequest, criteria: MessageFilter, asked: dict[str, Any]) -> HttpResponseBase:
     """Record the export in the audit log, then return the file."""
     kind, parts = str(asked["kind"]), _Parts(asked["bodies"], asked["originals"], asked["revealed"])
     with transaction.atomic():
         bound = export.current_bound()
         AuditEntry.objects.create(
-            act=AuditAct.EXPORTED, dlq_id=sieve.dlq, group_id=sieve.group, by=request.user.get_username(),
+            act=AuditAct.EXPORTED, dlq_id=criteria.dlq, group_id=criteria.group, by=request.user.get_username(),
             reason=asked["reason"], at=bound.asked_at,
-            after={"filter": sieve.recorded(), "as": kind, **asdict(parts)},
+            after={"filter": criteria.recorded(), "as": kind, **asdict(parts)},
         )  # fmt: skip
-    lines = _jsonl(sieve, bound, parts) if kind == "jsonl" else _csv(sieve, bound, parts)
+    lines = _jsonl(criteria, bound, parts) if kind == "jsonl" else _csv(criteria, bound, parts)
     name = f"letters-{lanes.database_now():%Y%m%d-%H%M%S}.{kind}"
     return StreamingHttpResponse(
         lines,
@@ -158,9 +158,9 @@ def _file(request: HttpRequest, sieve: MessageFilter, asked: dict[str, Any]) -> 
     )
 
 
-def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
+def _jsonl(criteria: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
     rules = _rules(parts)
-    for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+    for letter in export.export_letters(criteria, bound, bodies=parts.bodies, originals=parts.originals):
         yield json.dumps(_values(letter, parts, rules.get(letter.dlq, MaskRules()))) + "\n"
 
 
@@ -171,11 +171,11 @@ class _Echo:
         return text
 
 
-def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
+def _csv(criteria: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     rules = _rules(parts)
     yield str(writer.writerow([*_FIELDS, *parts.columns]))
-    for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+    for letter in export.export_letters(criteria, bound, bodies=parts.bodies, originals=parts.originals):
         values = _values(letter, parts, rules.get(letter.dlq, MaskRules()))
         yield str(writer.writerow([_cell(value) for value in values.values()]))
 

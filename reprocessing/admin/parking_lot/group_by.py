@@ -65,57 +65,57 @@ def page(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perms(("reprocessing.view_parkedletter", "reprocessing.view_payload")):
         raise PermissionDenied
     form, query = GroupForm(request.POST if "by" in request.POST else None), request.POST.get("query", "")
-    sieve, refusal, found = MessageFilter(), "", dict[str, Any]()
+    criteria, refusal, found = MessageFilter(), "", dict[str, Any]()
     try:
-        sieve = message_list.allowed(filter_of_query(query), request)
+        criteria = message_list.allowed(filter_of_query(query), request)
         if form.is_valid():
-            found = _grouped(request, sieve, form.cleaned_data["by"])
+            found = _grouped(request, criteria, form.cleaned_data["by"])
     except (InvalidFilter, PayloadUnreadable) as error:
         refusal = str(error)
     context = admin.site.each_context(request) | {
         "title": "Messages by field", "form": form, "query": query, "refusal": refusal,
-        "back": message_list.address_of(sieve),
-        "sentence": sieve.sentence(message_list.names_of(request, sieve)), **found,
+        "back": message_list.address_of(criteria),
+        "sentence": criteria.sentence(message_list.names_of(request, criteria)), **found,
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/group_by.html", context)
 
 
-def _grouped(request: HttpRequest, sieve: MessageFilter, field: Selector) -> dict[str, Any]:
+def _grouped(request: HttpRequest, criteria: MessageFilter, field: Selector) -> dict[str, Any]:
     """Return the groups as values for the template. The audit log records who saw them."""
-    count = filtered_letters.count_letters(sieve)
-    found = field_values.group_letters(field, filtered_letters.newest_ids(sieve, limit=READ), seconds=SECONDS)
+    count = filtered_letters.count_letters(criteria)
+    found = field_values.group_letters(field, filtered_letters.newest_ids(criteria, limit=READ), seconds=SECONDS)
     AuditEntry.objects.create(
-        act=AuditAct.REVEALED, dlq_id=sieve.dlq, by=request.user.get_username(),
-        reason=f"Grouped messages by {field}.", after={"filter": sieve.recorded(), "letters": found.read},
+        act=AuditAct.REVEALED, dlq_id=criteria.dlq, by=request.user.get_username(),
+        reason=f"Grouped messages by {field}.", after={"filter": criteria.recorded(), "letters": found.read},
     )  # fmt: skip
-    may_search = sieve.selector is None and may_search_bodies(request, sieve)
+    may_search = criteria.selector is None and may_search_bodies(request, criteria)
     return {
         "field": visible(str(field)), "found": found, "is_part": found.read < count,
         "counted": filtered_letters.counted(count), "count": count,
-        "lines": [_line(group, found, sieve, field, may_search=may_search) for group in found.groups[:SHOWN]],
+        "lines": [_line(group, found, criteria, field, may_search=may_search) for group in found.groups[:SHOWN]],
         "others": max(0, len(found.groups) - SHOWN),
-        "is_masked": viewed_content.masks_fields(sieve.dlq),
+        "is_masked": viewed_content.masks_fields(criteria.dlq),
     }  # fmt: skip
 
 
 def _line(
-    group: ValueGroup, found: ValueGroups, sieve: MessageFilter, field: Selector, *, may_search: bool
+    group: ValueGroup, found: ValueGroups, criteria: MessageFilter, field: Selector, *, may_search: bool
 ) -> dict[str, Any]:
     return {
         "value": _shown(group.value), "is_value": isinstance(group.value, str) and bool(group.value.strip()),
         "n": group.letters, "share": round(100 * group.letters / max(1, found.read)), "oldest": group.oldest,
         "sample": reverse("admin:reprocessing_letter_change", args=[group.sample]),
-        "address": _address(group.value, sieve, field) if may_search else "",
+        "address": _address(group.value, criteria, field) if may_search else "",
     }  # fmt: skip
 
 
-def _address(value: FieldValue, sieve: MessageFilter, field: Selector) -> str:
+def _address(value: FieldValue, criteria: MessageFilter, field: Selector) -> str:
     """Return the URL of the list with the messages of one group; empty: no filter can select exactly them."""
     if value is NoValue.MISSING:
-        return message_list.address_of(replace(sieve, selector=str(field)))
+        return message_list.address_of(replace(criteria, selector=str(field)))
     if not isinstance(value, str) or not value.strip() or value != value.strip() or len(value) > LONGEST:
         return ""
-    narrowed = replace(sieve, selector=str(field), value=value)
+    narrowed = replace(criteria, selector=str(field), value=value)
     try:
         filter_of_query(message_list.query_of(narrowed))
     except InvalidFilter:

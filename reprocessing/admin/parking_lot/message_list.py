@@ -61,10 +61,10 @@ def neighbours(request: HttpRequest, letter: Letter, query: QueryDict) -> Neighb
 
     None: there is no such message, or the list searches bodies, which takes too long. Raises the errors of `filter_of`.
     """
-    sieve = _filter_of(request, query)
-    if sieve.text is not None or letter.finished_at is None:
+    criteria = _filter_of(request, query)
+    if criteria.text is not None or letter.finished_at is None:
         return None, None
-    return filtered_letters.neighbours(sieve, (letter.finished_at, letter.pk))
+    return filtered_letters.neighbours(criteria, (letter.finished_at, letter.pk))
 
 
 def _filter_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
@@ -72,7 +72,7 @@ def _filter_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
     return allowed(MessageFilter.from_query(asked), request)
 
 
-def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
+def allowed(criteria: MessageFilter, request: HttpRequest) -> MessageFilter:
     """Return the filter, limited to the DLQs that this person sees.
 
     Raises:
@@ -80,30 +80,30 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
         InvalidFilter: the filter selects unfinished messages, which are not in this list; or it searches payloads that
             may have masked values, and this person may not reveal them.
     """
-    if sieve.reads_bodies and not may_see_payloads(request.user):
+    if criteria.reads_bodies and not may_see_payloads(request.user):
         raise PermissionDenied
-    if sieve.reads_bodies and not may_search_bodies(request, sieve):
+    if criteria.reads_bodies and not may_search_bodies(request, criteria):
         raise InvalidFilter(
             "A text search could reveal masked values of these messages. It needs the permission to reveal masked "
             "values."
         )
-    if not set(sieve.states) <= set(FINISHED_STATES):
+    if not set(criteria.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
-    return replace(with_masked_values(request, sieve), dlqs=visible_rows.of(request).ids)
+    return replace(with_masked_values(request, criteria), dlqs=visible_rows.of(request).ids)
 
 
-def query_of(sieve: MessageFilter) -> str:
+def query_of(criteria: MessageFilter) -> str:
     """Return the filter as a URL query."""
-    return urlencode(sieve.to_query())
+    return urlencode(criteria.to_query())
 
 
-def address_of(sieve: MessageFilter) -> str:
+def address_of(criteria: MessageFilter) -> str:
     """Return the URL of the list of messages that match the filter."""
-    query = query_of(sieve)
+    query = query_of(criteria)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
 
-def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
+def names_of(request: HttpRequest, criteria: MessageFilter) -> dict[str, str]:
     """Return the names of the filter's DLQ, group, source, target, rule and run, by condition ("dlq", "group", …).
 
     Rows that do not exist, or that this person does not see, are left out.
@@ -112,7 +112,7 @@ def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
         "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
     }  # fmt: skip
-    ids = {name: getattr(sieve, name) for name in rows}
+    ids = {name: getattr(criteria, name) for name in rows}
     found = {name: visible_rows.rows(request, rows[name]).filter(pk=key).first() for name, key in ids.items() if key}
     return {name: visible(str(row)) for name, row in found.items() if row is not None}
 
@@ -122,13 +122,13 @@ def page(request: HttpRequest) -> HttpResponse:
     """Show the list of messages that match the filter in the URL."""
     if not request.user.has_perm("reprocessing.view_parkedletter"):
         raise PermissionDenied
-    sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
+    criteria, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
     try:
-        sieve, below = filter_of(request), _page_start(request)
+        criteria, below = filter_of(request), _page_start(request)
         if "search" in request.GET:  # submitted form: redirect to the filter's URL
-            searched = search_of(request, request.GET["search"], within=sieve)
-            return HttpResponseRedirect(address_of(searched.sieve))
-        looked = filtered_letters.letter_page(sieve, below=below, limit=SHOWN + 1)
+            searched = search_of(request, request.GET["search"], within=criteria)
+            return HttpResponseRedirect(address_of(searched.criteria))
+        looked = filtered_letters.letter_page(criteria, below=below, limit=SHOWN + 1)
         found, count = looked.letters, looked.n
     except InvalidFilter as error:
         refusal = str(error)
@@ -136,44 +136,44 @@ def page(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": "Parking lot",
         "refusal": refusal,
-        "search": request.GET.get("search") or write_search(_as_search(sieve)),
+        "search": request.GET.get("search") or write_search(_as_search(criteria)),
         "declared": names(
-            sorted({field.name for settings in settings_seen(request, sieve) for field in settings.fields})
+            sorted({field.name for settings in settings_seen(request, criteria) for field in settings.fields})
         ),
         "lines": [_line(letter, lanes.database_now(), request.GET) for letter in found[:SHOWN]],
         "count": count,
         "counted": filtered_letters.counted(count),
         "next": _next(request, found),
-        "first": address_of(sieve) if below else "",
-        **_filter_context(request, sieve, count),
+        "first": address_of(criteria) if below else "",
+        **_filter_context(request, criteria, count),
     }
     return TemplateResponse(request, "reprocessing/admin/parking_lot.html", context)
 
 
-def _filter_context(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
-    names = names_of(request, sieve)
+def _filter_context(request: HttpRequest, criteria: MessageFilter, count: int) -> dict[str, Any]:
+    names = names_of(request, criteria)
     states = [
-        (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
+        (label, query_of(MessageFilter(dlq=criteria.dlq, states=(state,))), criteria.states == (state,))
         for state, label in _STATES.items()
     ]
-    ways = list(_action_buttons(request, sieve))
+    ways = list(_action_buttons(request, criteria))
     may_export = request.user.has_perm("reprocessing.export_letter")
     takes = "" if may_export else "it needs the permission to export messages"
     export = Button("Export…", reverse("admin:parkedletter_export"), takes)
     return {
-        "sieve": sieve,
-        "sentence": sieve.sentence(names, single=count == 1),
-        "query": query_of(sieve),
+        "criteria": criteria,
+        "sentence": criteria.sentence(names, single=count == 1),
+        "query": query_of(criteria),
         "states": states,
-        "kept": _hidden_conditions(sieve),
-        "narrowings": list(_narrowings(sieve, names)),
+        "kept": _hidden_conditions(criteria),
+        "narrowings": list(_narrowings(criteria, names)),
         "dlqs": list(
             visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")[:_DLQS_SHOWN]
         ),
         "reasons": [(reason.value, reason.label) for reason in ParkedReason],
-        "is_parked": sieve.states == (LetterState.PARKED.value,),
+        "is_parked": criteria.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
-        "looked_through": SEARCHED_LETTERS if sieve.reads_bodies else 0,
+        "looked_through": SEARCHED_LETTERS if criteria.reads_bodies else 0,
         "ways": ways,
         "export": export,
         "may_act": any(not button.closed for button in ways),
@@ -221,36 +221,36 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
     return f"?{query.urlencode()}"
 
 
-def _hidden_conditions(sieve: MessageFilter) -> list[tuple[str, str]]:
+def _hidden_conditions(criteria: MessageFilter) -> list[tuple[str, str]]:
     """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
     own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
     own |= {"sent_after", "sent_before", "parked_after", "parked_before"}
-    return [(name, value) for name, value in sieve.to_query() if name not in own]
+    return [(name, value) for name, value in criteria.to_query() if name not in own]
 
 
-def _as_search(sieve: MessageFilter) -> SearchText:
+def _as_search(criteria: MessageFilter) -> SearchText:
     """Return the conditions of the filter that the search box shows."""
-    return SearchText(named=sieve.named, key=sieve.key, fields=sieve.conditions)
+    return SearchText(named=criteria.named, key=criteria.key, fields=criteria.conditions)
 
 
-def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
+def _narrowings(criteria: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
     """Yield each condition of the filter that has no visible form field, in words, with the URL that removes it."""
     for name in ("group", "source", "target", "rule", "run"):
-        if (value := getattr(sieve, name)) is not None:
-            rest = {other: kept for other, kept in sieve.stored().items() if other != name}
+        if (value := getattr(criteria, name)) is not None:
+            rest = {other: kept for other, kept in criteria.stored().items() if other != name}
             label = labels.column(name).lower()
             text = f"{label}: {names.get(name) or visible(str(value))}"
             yield {"words": text, "without": address_of(MessageFilter.read(rest))}
-    if sieve.selector is not None:
-        value = "no value" if sieve.value is None else visible(sieve.value)
-        without = address_of(replace(sieve, selector=None, value=None))
-        yield {"words": f"{visible(sieve.selector)}: {value}", "without": without}
+    if criteria.selector is not None:
+        value = "no value" if criteria.value is None else visible(criteria.value)
+        without = address_of(replace(criteria, selector=None, value=None))
+        yield {"words": f"{visible(criteria.selector)}: {value}", "without": without}
 
 
-def _action_buttons(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
-    if sieve.states == (LetterState.DISCARDED.value,):
+def _action_buttons(request: HttpRequest, criteria: MessageFilter) -> Iterable[Button]:
+    if criteria.states == (LetterState.DISCARDED.value,):
         yield _action_button(request, DecisionKind.RESTORE, "Restore…")
-    elif sieve.states == (LetterState.PARKED.value,):
+    elif criteria.states == (LetterState.PARKED.value,):
         for decision, label, how in (
             (DecisionKind.RELEASE, "Release…", ""), (DecisionKind.RELEASE, "Release at…", AT),
             (DecisionKind.RELEASE, "Release to…", TO),

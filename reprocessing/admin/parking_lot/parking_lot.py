@@ -163,9 +163,9 @@ class ParkingLot(MessagesAdmin):
         found = form.cleaned_data
         token = found["token"]
         try:
-            sieve = affected_messages.decidable(request, decision, found["query"])
+            criteria = affected_messages.decidable(request, decision, found["query"])
             is_new = bulk_actions.create(
-                token, BulkActionKind(decision.value), sieve, form.arguments, by=request.user.get_username(),
+                token, BulkActionKind(decision.value), criteria, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"], previewed=found["previewed"] or 0,
             )  # fmt: skip
         except SelectionChanged as changed:
@@ -182,7 +182,7 @@ class ParkingLot(MessagesAdmin):
                 "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
         elif decision is DecisionKind.RELEASE:
-            _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(sieve)})
+            _warn(request, {kind.dlq for kind in filtered_letters.counts_by_reason(criteria)})
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
     def _page(
@@ -231,10 +231,10 @@ def _back(query: str) -> str:
 
 def _why_changed(request: HttpRequest, decision: DecisionKind, form: DecisionForm, matching: int) -> str:
     found = form.cleaned_data
-    sieve = affected_messages.decidable(request, decision, found["query"])
+    criteria = affected_messages.decidable(request, decision, found["query"])
     return start_bulk_action.why_changed(
         BulkActionKind(decision.value),
-        sieve,
+        criteria,
         previewed=found["previewed"] or 0,
         matching=matching,
         since=found["opened"],

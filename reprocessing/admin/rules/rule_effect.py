@@ -22,8 +22,8 @@ FEW: Final = 200
 #: Max messages that are counted, for the text "of the newest 200 of 1,500 messages".
 COUNTED: Final = 2_000
 #: Seconds after which an evaluation stops: of a preview, and while a person fills in the form.
-_PATIENCE: Final = 1.0
-_SHORT_PATIENCE: Final = 0.5
+_MAX_SECONDS: Final = 1.0
+_MAX_SECONDS_QUICK: Final = 0.5
 DAYS: Final = 7
 
 
@@ -43,7 +43,7 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     newest = routable_letters.newest_ids(row.dlq_id, COUNTED + 1) if quick else []
     found = preview.letters(
         [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST,
-        stop=_impatient(_SHORT_PATIENCE if quick else _PATIENCE),
+        stop=_stops_after(_MAX_SECONDS_QUICK if quick else _MAX_SECONDS),
         among=newest[:FEW] if quick else None,
     )  # fmt: skip
     known = routable_letters.count_captured(newest, since=since) if quick else 0
@@ -74,8 +74,8 @@ def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int
     return effect(draft, sees=sees(draft.dlq_id), quick=True)
 
 
-def _impatient(patience: float) -> Callable[[], bool]:
-    until = time.monotonic() + patience
+def _stops_after(seconds: float) -> Callable[[], bool]:
+    until = time.monotonic() + seconds
     return lambda: time.monotonic() >= until
 
 

@@ -20,7 +20,7 @@ from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, Re
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import run_actions
-from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS, RunAction, state_sentence, why_impossible
+from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS, RunAction, state_text, why_impossible
 from reprocessing.store.approvals import limits
 from reprocessing.store.runs import run_transitions
 
@@ -103,4 +103,4 @@ def _act(key: int, action: RunAction, given: Mapping[str, Any], by: str) -> Done
         )
     if run.state in action.out_of and (idle := why_impossible(run, action)):
         return NotDone(f"{run.name} was not {action.did}. {idle}")
-    return NotDone(f"{run.name} changed after you opened this page. {state_sentence(run)}")
+    return NotDone(f"{run.name} changed after you opened this page. {state_text(run)}")

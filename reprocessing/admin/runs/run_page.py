@@ -85,10 +85,10 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
         "grave_waits": _GRAVE,
         "buttons": list(_buttons(run, user)),
     }
-    sentence = actions.state_sentence(run) if run.state in _STOPPED else ""
+    sentence = actions.state_text(run) if run.state in _STOPPED else ""
     if run.state != RunState.PLANNED:
         return context | run_progress.progress_context(run, now, user, sentence=sentence)
-    context["waits"] = why_run_waits.why_waits(run, now, told=sentence, observed=None)
+    context["waits"] = why_run_waits.why_waits(run, now, state_text=sentence, observed=None)
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
     return context | _plan(run, query) | {"shown": _shown(run, now), "may_choose": _may(user)}

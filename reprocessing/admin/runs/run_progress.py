@@ -75,7 +75,7 @@ def progress_context(
         "pieces": list(_pieces(run, tally)),
         "rate": pace.words if moves and tally.open else "",
         "ends": _ends(run, tally, left, pace, unknown=unknown, known=_latest(known), now=now),
-        "waits": why_run_waits.why_waits(run, now, told=sentence, observed=observed),
+        "waits": why_run_waits.why_waits(run, now, state_text=sentence, observed=observed),
         "chart": run_chart.rate_chart(
             run_minutes.minutes_of_run(run.pk), now=now if moves else None, allowed=pace.allowed if moves else None
         ),
@@ -242,7 +242,7 @@ def rate_in_words(rate: float | None) -> str:
 
 
 def _open_target(share: TargetRemainder) -> dict[str, Any]:
-    shut = share.breaker != BreakerState.CLOSED
+    not_closed = share.breaker != BreakerState.CLOSED
     now = (
         rate_in_words(share.rate)
         if share.rate is None
@@ -252,6 +252,6 @@ def _open_target(share: TargetRemainder) -> dict[str, Any]:
     return {
         "name": resource_name(share.name),
         "letters": share.letters,
-        "pace": state if shut else now,
-        "alarming": shut,
+        "pace": state if not_closed else now,
+        "alarming": not_closed,
     }

@@ -24,7 +24,9 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
     If more messages match, the list shows a warning. It also shows why a text is not a valid search.
     """
     try:
-        found = found_letters.newest_ids(search_of(request, text, within=_within(request.GET)).sieve, limit=REACH + 1)
+        found = found_letters.newest_ids(
+            search_of(request, text, within=_within(request.GET)).criteria, limit=REACH + 1
+        )
     except InvalidFilter as error:
         messages.warning(request, str(error))
         return []

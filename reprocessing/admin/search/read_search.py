@@ -26,12 +26,12 @@ _NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: its filter (`sieve`), what each part means, and what limits the result (`notes`), as sentences.
+    """A search: its filter (`criteria`), what each part means, and what limits the result (`notes`), as sentences.
 
     `declared`: the search settings of each DLQ that has search fields and is covered by the search.
     """
 
-    sieve: MessageFilter
+    criteria: MessageFilter
     meanings: tuple[str, ...]
     notes: tuple[str, ...]
     declared: tuple[SearchSettings, ...]
@@ -45,25 +45,27 @@ def search_of(request: HttpRequest, text: str, within: MessageFilter | None = No
             field that this person does not see. The error says what to write.
     """
     asked = read_search(text)
-    sieve = _with(within or MessageFilter(states=()), asked, dlq=_dlq(request, asked.dlq))
-    declared = settings_seen(request, sieve)
+    criteria = _with(within or MessageFilter(states=()), asked, dlq=_dlq(request, asked.dlq))
+    declared = settings_seen(request, criteria)
     _check_fields(asked, declared)
-    sieve = replace(with_masked_values(request, sieve), dlqs=visible_rows.of(request).ids)
-    if sieve.text is not None and not may_search_bodies(request, sieve):
+    criteria = replace(with_masked_values(request, criteria), dlqs=visible_rows.of(request).ids)
+    if criteria.text is not None and not may_search_bodies(request, criteria):
         raise InvalidFilter(
             "This searches bodies, which needs the permissions to see payloads and masked values. Search for a message "
             "id, an ordering key, or a search field."
         )
-    return Search(sieve, tuple(_meanings(asked, declared)), tuple(_notes(sieve, asked, declared)), tuple(declared))
+    return Search(
+        criteria, tuple(_meanings(asked, declared)), tuple(_notes(criteria, asked, declared)), tuple(declared)
+    )
 
 
-def settings_seen(request: HttpRequest, sieve: MessageFilter) -> list[SearchSettings]:
+def settings_seen(request: HttpRequest, criteria: MessageFilter) -> list[SearchSettings]:
     """Return the search settings of the filter's DLQs that have search fields, and that this person sees."""
     seen = visible_rows.of(request)
     every = (
         settings for settings in search_settings.all_settings() if settings.declared and seen.includes(settings.id)
     )
-    return [settings for settings in every if sieve.dlq in {None, settings.id}]
+    return [settings for settings in every if criteria.dlq in {None, settings.id}]
 
 
 def names(found: Sequence[str], most: int = _NAMES) -> str:
@@ -72,7 +74,7 @@ def names(found: Sequence[str], most: int = _NAMES) -> str:
     return f"{shown} and {len(found) - most:,} more" if len(found) > most else shown
 
 
-def _with(sieve: MessageFilter, asked: SearchText, *, dlq: int | None) -> MessageFilter:
+def _with(criteria: MessageFilter, asked: SearchText, *, dlq: int | None) -> MessageFilter:
     given = {
         "named": asked.named, "key": asked.key, "text": asked.text, "group": asked.group, "dlq": dlq,
         "states": asked.states or None, "presumed": asked.presumed or None, "reasons": asked.reasons or None,
@@ -80,7 +82,7 @@ def _with(sieve: MessageFilter, asked: SearchText, *, dlq: int | None) -> Messag
     }  # fmt: skip
     if len(asked.fields) > MAX_CONDITIONS:
         raise InvalidFilter(f"A search has at most {MAX_CONDITIONS} conditions on search fields. Leave out some.")
-    return replace(sieve, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # each has its own type
+    return replace(criteria, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # each has its own type
 
 
 def _dlq(request: HttpRequest, name: str | None) -> int | None:
@@ -141,12 +143,12 @@ def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> 
     return [settings for settings in declared if any(field.name == condition.name for field in settings.fields)]
 
 
-def _notes(sieve: MessageFilter, asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
+def _notes(criteria: MessageFilter, asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
     if not asked.fields and asked.named is None:
         return
     if pending := [settings.name for settings in declared if not settings.is_current]:
         yield f"Search fields of {names(pending)} are being indexed: older messages may be missing."
-    if not sieve.reveals and any(settings.rules for settings in declared):
+    if not criteria.reveals and any(settings.rules for settings in declared):
         yield "Masked values are not searched: this needs the permission to reveal them."
     if any(condition.is_prefix for condition in asked.fields) and search_settings.encrypts():
         yield "Encrypted values are found only whole, without *."

@@ -43,19 +43,19 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save the filter in the request under the entered name, for the person or a team."""
     user = _user(request)
     try:
-        sieve = filter_of_query(request.POST.get("query", ""))
-        _save(request, user, SaveForm(user, request.POST), sieve)
+        criteria = filter_of_query(request.POST.get("query", ""))
+        _save(request, user, SaveForm(user, request.POST), criteria)
     except InvalidFilter as error:
         messages.error(request, f"Not saved: {error}")
         return HttpResponseRedirect(reverse(_LIST))
-    return HttpResponseRedirect(message_list.address_of(sieve))
+    return HttpResponseRedirect(message_list.address_of(criteria))
 
 
-def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter) -> None:
+def _save(request: HttpRequest, user: User, form: SaveForm, criteria: MessageFilter) -> None:
     if not form.is_valid():
         raise InvalidFilter("Enter a name of 1 to 60 characters, and choose “me alone” or one of your teams.")
     name = form.cleaned_data["name"]
-    saved_filters.save_filter(user, name, message_list.allowed(sieve, request), team=form.cleaned_data["team"])
+    saved_filters.save_filter(user, name, message_list.allowed(criteria, request), team=form.cleaned_data["team"])
     messages.success(request, f"The filter {visible(name)} is saved.")
 
 
@@ -79,8 +79,8 @@ def shown(request: HttpRequest, query: str) -> dict[str, Any]:
     return {
         "saved": [
             {
-                "id": row.id, "name": row.name, "team": row.team, "address": message_list.address_of(row.sieve),
-                "here": message_list.query_of(row.sieve) == query, "deletable": saved_filters.may_delete(user, row),
+                "id": row.id, "name": row.name, "team": row.team, "address": message_list.address_of(row.criteria),
+                "here": message_list.query_of(row.criteria) == query, "deletable": saved_filters.may_delete(user, row),
             }
             for row in saved_filters.filters_seen_by(user)
         ],

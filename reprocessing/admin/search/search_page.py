@@ -44,7 +44,7 @@ _MOST_ID: Final = 18  # max digits of a message's id
 class _Result:
     """What a search found. `scan`: how far bodies were scanned, in words; empty: bodies were not scanned."""
 
-    sieve: MessageFilter
+    criteria: MessageFilter
     page: FoundPage
     scan: str
 
@@ -72,18 +72,18 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
     """Find messages. A single word that is no id, key or value is searched for in bodies, if this person may do so."""
-    sieve = search.sieve
-    found = found_letters.find_letters(sieve, below=below, limit=SHOWN + 1)
-    in_bodies = replace(sieve, named=None, text=sieve.named)
-    if not found.n and sieve.named is not None and sieve.text is None and may_search_bodies(request, in_bodies):
-        sieve = in_bodies
-        found = found_letters.find_letters(sieve, below=below, limit=SHOWN + 1)
-    return _Result(sieve, found, _scan(sieve) if sieve.text is not None else "")
+    criteria = search.criteria
+    found = found_letters.find_letters(criteria, below=below, limit=SHOWN + 1)
+    in_bodies = replace(criteria, named=None, text=criteria.named)
+    if not found.n and criteria.named is not None and criteria.text is None and may_search_bodies(request, in_bodies):
+        criteria = in_bodies
+        found = found_letters.find_letters(criteria, below=below, limit=SHOWN + 1)
+    return _Result(criteria, found, _scan(criteria) if criteria.text is not None else "")
 
 
-def _scan(sieve: MessageFilter) -> str:
-    done = found_letters.scanned(sieve)
-    if filter_conditions.is_exhaustive(sieve):
+def _scan(criteria: MessageFilter) -> str:
+    done = found_letters.scanned(criteria)
+    if filter_conditions.is_exhaustive(criteria):
         return f"This was a scan of the bodies of all {done.n:,} messages that match the other conditions."
     back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
     return (
@@ -93,14 +93,14 @@ def _scan(sieve: MessageFilter) -> str:
 
 
 def _is_exact(result: _Result) -> bool:
-    sieve = result.sieve
-    is_asked = sieve.named is not None or sieve.key is not None or bool(sieve.fields)
-    return is_asked and sieve.text is None and not any(condition.is_prefix for condition in sieve.conditions)
+    criteria = result.criteria
+    is_asked = criteria.named is not None or criteria.key is not None or bool(criteria.fields)
+    return is_asked and criteria.text is None and not any(condition.is_prefix for condition in criteria.conditions)
 
 
 def _matched(search: Search, result: _Result) -> str:
     """Return in words why the only message was found, such as "ordering key is customer-7"."""
-    (letter,), named = result.page.letters, search.sieve.named
+    (letter,), named = result.page.letters, search.criteria.named
     for words, value in (("message id", letter.message_id), ("ordering key", letter.key)):
         if named is not None and value == named:
             return f"{words} is {named}"
@@ -109,12 +109,12 @@ def _matched(search: Search, result: _Result) -> str:
 
 def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> dict[str, Any]:
     found, now = result.page, lanes.database_now()
-    is_scan = result.scan and search.sieve.text is None
+    is_scan = result.scan and search.criteria.text is None
     return {
         "meanings": search.meanings,
         "notes": search.notes,
         "scan": result.scan,
-        "instead": f'No message has this id, key or value. Searched bodies for "{search.sieve.named}" instead.'
+        "instead": f'No message has this id, key or value. Searched bodies for "{search.criteria.named}" instead.'
         if is_scan else "",
         "counted": filtered_letters.counted(found.n),
         "count": found.n,
@@ -134,9 +134,9 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
     """
     counts = _counts(result)
     for state, n in counts.items():
-        sieve = replace(result.sieve, states=(state,), dlqs=None, reveals=False)
+        criteria = replace(result.criteria, states=(state,), dlqs=None, reveals=False)
         in_parking_lot = state in _LOT_STATES and request.user.has_perm(_PARKED)
-        address = message_list.address_of(sieve) if in_parking_lot else ""
+        address = message_list.address_of(criteria) if in_parking_lot else ""
         more = f"?{urlencode({'q': _in_state(text, state)})}" if len(counts) > 1 else ""
         yield {
             "words": labels.counted_state(state), "n": n, "address": address or more, "in_parking_lot": bool(address),
@@ -148,7 +148,7 @@ def _counts(result: _Result) -> dict[str, str]:
     found = result.page
     if found.counts is not None:
         return {count.state: filtered_letters.counted(count.n) for count in found.counts}
-    states = list(dict.fromkeys(result.sieve.states)) or [state.value for state in LetterState]
+    states = list(dict.fromkeys(result.criteria.states)) or [state.value for state in LetterState]
     return dict.fromkeys(states, filtered_letters.counted(found.n) if len(states) == 1 else "")
 
 
@@ -177,7 +177,7 @@ def _address(request: HttpRequest, letter: FoundLetter) -> str:
 def _nothing(request: HttpRequest, search: Search) -> dict[str, Any]:
     """Return template values for a search that found nothing: the names of DLQs without search fields."""
     seen = visible_rows.rows(request, DeadLetterQueue.objects.order_by("name"))
-    of = seen.filter(pk=search.sieve.dlq) if search.sieve.dlq else seen
+    of = seen.filter(pk=search.criteria.dlq) if search.criteria.dlq else seen
     without = list(of.filter(search_fields=[]).values_list("name", flat=True)[:500])
     return {"without": names(without)}
 

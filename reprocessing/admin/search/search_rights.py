@@ -12,7 +12,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store.payloads import viewed_content
 
 
-def may_search_bodies(request: HttpRequest, sieve: MessageFilter) -> bool:
+def may_search_bodies(request: HttpRequest, criteria: MessageFilter) -> bool:
     """Return whether this person may search the bodies of the filter's messages.
 
     This needs the permission to see payloads. If the messages can have masked values, it also needs the permission to
@@ -20,18 +20,18 @@ def may_search_bodies(request: HttpRequest, sieve: MessageFilter) -> bool:
     """
     if not may_see_payloads(request.user):
         return False
-    return show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
+    return show_payload.may_reveal(request) or not viewed_content.masks_fields(criteria.dlq)
 
 
-def may_read_filter(request: HttpRequest, sieve: MessageFilter) -> bool:
+def may_read_filter(request: HttpRequest, criteria: MessageFilter) -> bool:
     """Return whether this person may see the texts and values that a filter of any person searches for."""
-    if sieve.reads_bodies and not may_search_bodies(request, sieve):
+    if criteria.reads_bodies and not may_search_bodies(request, criteria):
         return False
-    return not sieve.reveals or show_payload.may_reveal(request)
+    return not criteria.reveals or show_payload.may_reveal(request)
 
 
-def with_masked_values(request: HttpRequest, sieve: MessageFilter) -> MessageFilter:
+def with_masked_values(request: HttpRequest, criteria: MessageFilter) -> MessageFilter:
     """Return the filter, changed to also find messages by masked values if this person may reveal masked values."""
-    asks = bool(sieve.fields) or sieve.named is not None
-    reveals = asks and show_payload.may_reveal(request) and viewed_content.masks_fields(sieve.dlq)
-    return replace(sieve, reveals=reveals)
+    asks = bool(criteria.fields) or criteria.named is not None
+    reveals = asks and show_payload.may_reveal(request) and viewed_content.masks_fields(criteria.dlq)
+    return replace(criteria, reveals=reveals)

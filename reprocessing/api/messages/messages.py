@@ -68,10 +68,10 @@ def list_messages(request: HttpRequest, query: Query[PagedMessages]) -> MessageP
     or parked messages together with other messages.
     """
     asked = MessageQuery(**query.model_dump(exclude={"limit", "after"}))
-    sieve, below = read_filter(asked, caller_of(request)), paging.read_cursor(query.after)
-    finished = _is_finished(sieve)
+    criteria, below = read_filter(asked, caller_of(request)), paging.read_cursor(query.after)
+    finished = _is_finished(criteria)
     read_page = filtered_letters.letter_page if finished else open_messages.open_page
-    found = read_page(sieve, below=below, limit=query.limit + 1)
+    found = read_page(criteria, below=below, limit=query.limit + 1)
     following = None
     if len(found.letters) > query.limit:
         last = found.letters[query.limit - 1]
@@ -133,8 +133,8 @@ def get_message_body(request: HttpRequest, redrive_id: UUID, *, captured: bool =
     )  # fmt: skip
 
 
-def _is_finished(sieve: MessageFilter) -> bool:
-    finished = {state in FINISHED_STATES for state in sieve.states}
+def _is_finished(criteria: MessageFilter) -> bool:
+    finished = {state in FINISHED_STATES for state in criteria.states}
     if len(finished) > 1:
         raise InvalidFilter("A list has finished or unfinished messages, not both. Send two requests.")
     return finished == {True}

@@ -80,24 +80,24 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])
-    sieve, arguments = read_filter(_with_state(kind, bulk.filter), caller), _arguments(caller, kind, bulk)
-    start_bulk_action.require_decidable(kind, sieve)
-    if kind is BulkActionKind.EDIT and viewed_content.masks_fields(sieve.dlq):
+    criteria, arguments = read_filter(_with_state(kind, bulk.filter), caller), _arguments(caller, kind, bulk)
+    start_bulk_action.require_decidable(kind, criteria)
+    if kind is BulkActionKind.EDIT and viewed_content.masks_fields(criteria.dlq):
         raise InvalidFilter("An edit could reveal masked values of these messages. Edit them in the admin.")
     seen_at = bulk.seen_at or lanes.database_now()
     counts = [
         CountView(dlq=count.dlq, state=count.state, reason=count.reason or None, messages=count.n)
-        for count in filtered_letters.counts_by_reason(sieve)
+        for count in filtered_letters.counts_by_reason(criteria)
     ]
     matching = f"{filtered_letters.counted(sum(count.messages for count in counts))} messages match."
     if not acts(request, confirm=bulk.confirm):
-        says = [matching, *_fitting(sieve, arguments)] if kind is BulkActionKind.EDIT else [matching]
+        says = [matching, *_fitting(criteria, arguments)] if kind is BulkActionKind.EDIT else [matching]
         return BulkAnswer(dry_run=True, changed=False, says=says, seen_at=seen_at, counts=counts, bulk_action=None)
     token = uuid5(_NAMESPACE, f"{caller.token.pk} {caller.key}")
-    new = bulk_actions.create(token, kind, sieve, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
+    new = bulk_actions.create(token, kind, criteria, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
     made = _view(BulkAction.objects.get(token=token))
     verb = "add the note to" if kind is BulkActionKind.NOTE else kind.value
-    says = [matching, f"Workers {verb} the messages that are still {sieve.states[0]}."]
+    says = [matching, f"Workers {verb} the messages that are still {criteria.states[0]}."]
     return BulkAnswer(dry_run=False, changed=new, says=says, seen_at=seen_at, counts=counts, bulk_action=made)
 
 
@@ -157,9 +157,9 @@ def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
     return wanted.arguments()
 
 
-def _fitting(sieve: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences: how many of the newest messages in the filter `sieve` the patch fits, and why not others."""
-    letters = filtered_letters.newest_ids(sieve, limit=_CHECKED)
+def _fitting(criteria: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield sentences: how many of the newest messages in the filter `criteria` the patch fits, and why not others."""
+    letters = filtered_letters.newest_ids(criteria, limit=_CHECKED)
     wanted, names = BulkEdit.read(arguments), conf.current().marks
     found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)
     yield f"The patch fits {found.fits:,} of the {found.checked:,} newest messages."

@@ -167,7 +167,7 @@ def _move(
     run = _run(request, name)
     version = change.version or run_transitions.page_stamp(run)
     if version != run_transitions.page_stamp(run):
-        raise conflict(f"{run.name} changed since you saw it. {run_actions.state_sentence(run)}")
+        raise conflict(f"{run.name} changed since you saw it. {run_actions.state_text(run)}")
     if why := why_impossible(run, action):
         raise conflict(why)
     if not acts(request, confirm=change.confirm):
@@ -178,8 +178,6 @@ def _move(
     done = run_actions.carry_out(run.pk, action, given, seen=version, by=caller_of(request).by)
     run = _run(request, name)
     if not done:
-        raise conflict(
-            why_impossible(run, action) or f"{run.name} changed meanwhile. {run_actions.state_sentence(run)}"
-        )
+        raise conflict(why_impossible(run, action) or f"{run.name} changed meanwhile. {run_actions.state_text(run)}")
     says = [f"{run.name} is {action.did}.", run_actions.still_waits_for(run, action)]
     return RunAnswer(dry_run=False, changed=True, says=[text for text in says if text], run=RunView.of(run))

@@ -27,14 +27,14 @@ class DoctorFinding:
     """The result of one check of redrive_doctor.
 
     Attributes:
-        grade: the severity.
+        severity: the severity.
         where: the name of a server, a queue, a DLQ or a target.
         what: what was found, in a sentence.
         why: why it matters; may be empty.
         cure: what to do, with the command; may be empty.
     """
 
-    grade: FindingSeverity
+    severity: FindingSeverity
     where: str
     what: str
     why: str = ""

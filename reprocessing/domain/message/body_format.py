@@ -40,13 +40,13 @@ class BodyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BodySummary:
-    """The format of a message body (`dialect`), and a summary in one line that quotes the body."""
+    """The format of a message body, and a summary in one line that quotes the body."""
 
-    dialect: BodyFormat
+    body_format: BodyFormat
     summary: str = field(repr=False)
 
     def __str__(self) -> str:
-        return f"{self.dialect}: {self.summary}" if self.summary else self.dialect.value
+        return f"{self.body_format}: {self.summary}" if self.summary else self.body_format.value
 
 
 def recognise(body: bytes) -> BodySummary:
@@ -108,7 +108,7 @@ def _within(found: Notification) -> str:
     if not isinstance(document, dict) or document.get("Type") == "Notification":
         return ""
     inner = _of_json((message or "").encode(), document)
-    return f", holding {inner}" if inner.dialect is not BodyFormat.JSON else ""
+    return f", holding {inner}" if inner.body_format is not BodyFormat.JSON else ""
 
 
 def _object(where: Mapping[str, JsonValue]) -> str:

@@ -196,16 +196,16 @@ class MessageFilter:
             yield f"assigned to {self.assigned or 'nobody'}"
 
 
-def _consistent(sieve: MessageFilter) -> MessageFilter:
+def _consistent(criteria: MessageFilter) -> MessageFilter:
     for after, before, what in (
-        (sieve.sent_after, sieve.sent_before, "was first sent"),
-        (sieve.finished_after, sieve.finished_before, "was parked"),
+        (criteria.sent_after, criteria.sent_before, "was first sent"),
+        (criteria.finished_after, criteria.finished_before, "was parked"),
     ):
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
-    if sieve.value is not None and sieve.selector is None:
+    if criteria.value is not None and criteria.selector is None:
         raise InvalidFilter("The filter value needs the filter selector, such as selector=body:customer.id.")
-    return sieve
+    return criteria
 
 
 def _one(name: str, values: Sequence[str]) -> str:

@@ -85,7 +85,7 @@ class LaneGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ShutBreaker:
+class NotClosedBreaker:
     """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
 
     `name`: the name of the target, and of the rate class if the breaker is for a rate class.
@@ -101,7 +101,7 @@ class RunFacts:
     """What is known about a run. Texts and lists are empty if there is nothing to say.
 
     Attributes:
-        state: planned, running, paused, finished or aborted. `told`: a sentence that says who changed it, and why.
+        state: planned, running, paused, finished or aborted. `state_text`: who changed it, and why.
         is_standing: whether the run redrives all new messages of a DLQ. `is_selected`: whether the messages of the
             run's plan are selected.
         approval: the number of an open request for approval to start or resume the run; None: there is none.
@@ -112,12 +112,12 @@ class RunFacts:
             messages that wait for a person's decision. `open`: all unfinished messages.
         awaited: what pending outcomes wait for.
         wave: size of the open wave; None: the run has no open wave, or sends its last wave, which has no limit.
-        sick: targets whose health check does not pass, with the reason.
+        failing_checks: targets whose health check does not pass, with the reason.
         measured: messages sent a second lately. `allowed`: messages a second by the rate limits; None: no limit.
     """
 
     state: str
-    told: str = ""
+    state_text: str = ""
     is_standing: bool = False
     is_selected: bool = True
     approval: int | None = None
@@ -125,8 +125,8 @@ class RunFacts:
     aws: str = ""
     missing: tuple[str, ...] = ()
     lanes: tuple[LaneGroup, ...] = ()
-    breakers: tuple[ShutBreaker, ...] = ()
-    sick: tuple[str, ...] = ()
+    breakers: tuple[NotClosedBreaker, ...] = ()
+    failing_checks: tuple[str, ...] = ()
     captured: int = 0
     awaiting: int = 0
     held: int = 0
@@ -143,11 +143,13 @@ def waiting_reason(run: RunFacts, now: datetime) -> Waiting:
         case "planned":
             return next(_of_plan(run))
         case "paused":
-            return next(_approval(run), Waiting(WaitsFor.PERSON, f"{run.told} It sends nothing until it is resumed."))
+            return next(
+                _approval(run), Waiting(WaitsFor.PERSON, f"{run.state_text} It sends nothing until it is resumed.")
+            )
         case "running":
             return next(_of_running(run, now))
         case _:
-            return Waiting(WaitsFor.NOTHING, run.told)
+            return Waiting(WaitsFor.NOTHING, run.state_text)
 
 
 def _of_plan(run: RunFacts) -> Iterator[Waiting]:
@@ -212,8 +214,8 @@ def _barred(run: RunFacts, now: datetime) -> Iterator[Waiting]:
     most = max(barred, key=lambda lanes: lanes.n)
     if most.why.startswith(_BREAKER) and run.breakers:
         yield Waiting(WaitsFor.BREAKER, _of_breaker(run.breakers[0], now))
-    elif most.why == _HEALTH and run.sick:
-        yield Waiting(WaitsFor.HEALTH, f"Waits for a health check: {run.sick[0]}.")
+    elif most.why == _HEALTH and run.failing_checks:
+        yield Waiting(WaitsFor.HEALTH, f"Waits for a health check: {run.failing_checks[0]}.")
     elif _WAVE in most.why:
         size = "" if run.wave is None else f" of {run.wave:,}"
         yield Waiting(WaitsFor.WAVE, f"Waits for its wave{size}: {most.why}.")
@@ -221,7 +223,7 @@ def _barred(run: RunFacts, now: datetime) -> Iterator[Waiting]:
         yield Waiting(WaitsFor.KEY if most.is_held else WaitsFor.OTHER, f"Waits: {most.why}.")
 
 
-def _of_breaker(breaker: ShutBreaker, now: datetime) -> str:
+def _of_breaker(breaker: NotClosedBreaker, now: datetime) -> str:
     if breaker.is_open and breaker.until and breaker.until > now:
         return f"Waits for the circuit breaker of {breaker.name}: it is open until {breaker.until:%H:%M:%S} UTC."
     if breaker.is_open:

@@ -68,7 +68,7 @@ def _rule_targets(bus: str, role: str) -> list[str]:
     return found
 
 
-def count_other_receivers(topic_or_bus: str, role: str = "") -> int:
+def count_receivers(topic_or_bus: str, role: str = "") -> int:
     """Return how many receivers would get a letter that is published again to this topic or bus.
 
     The number is an upper bound, because subscription filters and rule patterns may exclude some receivers.

@@ -48,7 +48,7 @@ from reprocessing.store.runs.plans import RunRequest
 #: Max seconds of one capture. If it has not emptied the DLQ, the next capture starts.
 _CAPTURE = 3_600.0
 #: Seconds until the next try to capture a DLQ that another process captures.
-_PATIENCE = 1.0
+_RETRY_EVERY = 1.0
 
 
 class Command(DrainCommand):
@@ -139,7 +139,7 @@ class Command(DrainCommand):
 
         `wish`: which messages the run gets. `limits`: the run's own waves, rate and order.
         """
-        new, through = self.capture(dlq, interruption, patient=options["confirm"])
+        new, through = self.capture(dlq, interruption, waits_for_others=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
@@ -193,7 +193,7 @@ class Command(DrainCommand):
             self.say(said)
 
     def capture(
-        self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
+        self, dlq: DeadLetterQueue, interruption: Interruption, *, waits_for_others: bool
     ) -> tuple[int, int | None]:  # fmt: skip
         """Capture until the DLQ is empty. Return the number of new messages, and the id of the newest letter.
 
@@ -202,7 +202,8 @@ class Command(DrainCommand):
         Args:
             dlq: the DLQ to capture.
             interruption: when called, returns whether the user asked the command to end.
-            patient: also wait for messages that an interrupted capture received but did not store, to keep the order.
+            waits_for_others: also wait for messages that an interrupted capture received but did not store, to keep
+                the order.
 
         Raises:
             QueueUnreachable: receiving failed.
@@ -221,7 +222,7 @@ class Command(DrainCommand):
                 raise QueueUnreachable(
                     f"{found.trouble} Captured messages are kept. To continue, run this command again."
                 )
-            if found.drained or interruption() or not (found.busy or patient):
+            if found.drained or interruption() or not (found.busy or waits_for_others):
                 return new, found.newest_letter if found.drained else None
             refuse_native_redrive(dlq, log)
             if is_wait_shown:
@@ -229,7 +230,7 @@ class Command(DrainCommand):
             else:
                 log.line(waits_for_another(dlq))
                 is_wait_shown = True
-            interruption.wait(_PATIENCE)
+            interruption.wait(_RETRY_EVERY)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """Send the messages of the run from this process; with --enqueue, leave them to workers."""

@@ -103,11 +103,11 @@ class Command(ParkingCommand):
         if not options["confirm"] or not chosen:
             self._show(dlq, chosen, wanted, options, mark)
             return
-        sieve, token = _sieve(dlq, chosen, options), _token(dlq, mark, wanted)
+        criteria, token = _criteria(dlq, chosen, options), _token(dlq, mark, wanted)
         bulk_actions.create(
             token,
             BulkActionKind.EDIT,
-            sieve,
+            criteria,
             wanted.arguments(),
             by=options["by"],
             reason=options["reason"],
@@ -196,7 +196,7 @@ def _with_edits(dlq: DeadLetterQueue, chosen: Sequence[Parked]) -> list[_Chosen]
     return [_Chosen(one.id, max(one.since, times.get(one.id, one.since))) for one in chosen]
 
 
-def _sieve(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str, Any]) -> MessageFilter:
+def _criteria(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str, Any]) -> MessageFilter:
     """Return the filter that selects the chosen messages."""
     letters = None
     if options["message_id"] or options["limit"] is not None:

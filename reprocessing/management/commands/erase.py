@@ -50,18 +50,18 @@ class Command(Console):
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        sieve = self.sieve(options["where"])
+        criteria = self.criteria(options["where"])
         if not options["confirm"]:
-            self.tell_plan(erase.look(sieve), options)
+            self.tell_plan(erase.count_erasable(criteria), options)
             return
         log = ProgressLog(self.stderr)
         done = erase.erase(
-            sieve, by=options["by"], reason=options["reason"],
+            criteria, by=options["by"], reason=options["reason"],
             on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
         )  # fmt: skip
         self.tell_result(done, options)
 
-    def sieve(self, where: list[tuple[str, str]]) -> MessageFilter:
+    def criteria(self, where: list[tuple[str, str]]) -> MessageFilter:
         query: dict[str, list[str]] = {}
         for name, value in where:
             query.setdefault(name, []).append(str(find_dlq(value).pk) if name == "dlq" else value)

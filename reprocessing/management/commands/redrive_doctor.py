@@ -36,17 +36,17 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        patient = CheckContext(
+        context = CheckContext(
             names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now
         )
         results: list[CheckResult] = []
-        for result in doctor.run_all_checks(patient, lambda title: self.tell(title, options)):
+        for result in doctor.run_all_checks(context, lambda title: self.tell(title, options)):
             results.append(result)
             if not options["json"]:
                 self.say("\n".join(words.check_lines(result)))
         if options["json"]:
             self.report(words.in_json(results))
-        counts = words.count_grades(results)
+        counts = words.count_by_severity(results)
         if counts["error"]:
             raise CommandError(f"{words.summary(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:

@@ -25,13 +25,13 @@ def check_lines(result: CheckResult) -> Iterator[str]:
     """Yield lines with the results of one check, the worst result first."""
     yield result.title
     order = list(FindingSeverity)
-    for one in sorted(result.remarks, key=lambda remark: order.index(remark.grade)):
-        yield from _remark(result.title, one)
+    for one in sorted(result.findings, key=lambda finding: order.index(finding.severity)):
+        yield from _finding_lines(result.title, one)
 
 
-def _remark(title: str, one: DoctorFinding) -> Iterator[str]:
+def _finding_lines(title: str, one: DoctorFinding) -> Iterator[str]:
     where = "" if one.where == title else f"{one.where}: "
-    yield from _wrapped(f"  {_MARKS[one.grade]:7} {where}{one.what}")
+    yield from _wrapped(f"  {_MARKS[one.severity]:7} {where}{one.what}")
     if one.why:
         yield from _wrapped(f"{_INDENT}{one.why}")
     if one.cure:
@@ -43,10 +43,10 @@ def _wrapped(text: str) -> list[str]:
     return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
-def count_grades(results: Iterable[CheckResult]) -> dict[str, int]:
+def count_by_severity(results: Iterable[CheckResult]) -> dict[str, int]:
     """Return the number of findings of each severity (error, warn, unknown, …)."""
-    found = Counter(one.grade for result in results for one in result.remarks)
-    return {grade.value: found[grade] for grade in FindingSeverity}
+    found = Counter(one.severity for result in results for one in result.findings)
+    return {severity.value: found[severity] for severity in FindingSeverity}
 
 
 def summary(counts: dict[str, int]) -> str:
@@ -54,26 +54,26 @@ def summary(counts: dict[str, int]) -> str:
     if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
     words = {"error": "error", "warn": "warning"}
-    found = [f"{counts[grade]} {word}{'' if counts[grade] == 1 else 's'}" for grade, word in words.items()]
+    found = [f"{counts[severity]} {word}{'' if counts[severity] == 1 else 's'}" for severity, word in words.items()]
     return f"{', '.join(found)}, {counts['unknown']} unknown."
 
 
 def in_json(results: Sequence[CheckResult]) -> dict[str, Any]:
     """Return the results of the checks as JSON."""
-    counts = count_grades(results)
+    counts = count_by_severity(results)
     return {
         "well": not counts["error"],
         "counts": counts,
-        "remarks": [
+        "findings": [
             {
-                "look": result.title,
-                "grade": one.grade.value,
+                "check": result.title,
+                "severity": one.severity.value,
                 "where": one.where,
                 "what": one.what,
                 "why": one.why,
                 "cure": one.cure,
             }
             for result in results
-            for one in result.remarks
+            for one in result.findings
         ],
     }

@@ -70,8 +70,8 @@ def _forecast(status: RunStatus) -> Iterable[str]:
         if not one.letters:
             continue
         rate = "no rate limit" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} messages/s now"
-        shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
-        yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'message')} to be sent, {rate}{shut}"
+        breaker = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
+        yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'message')} to be sent, {rate}{breaker}"
     for sent in status.awaited:
         messages = f"{counted(sent.unsettled, 'message')} sent to {resource_name(sent.target)}"
         yield f"  awaits    {messages}: {pending_outcomes.describe(sent)}"

@@ -79,10 +79,10 @@ def check_text(check: Json) -> str:
     age = "never run" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
     detail = f": {check['detail']}" if check["detail"] else ""
     old = check["verdict"] == HealthStatus.HEALTHY and not check["lets_go"]
-    shut = "; too old: it runs again as soon as messages wait" if old else ""
+    consequence = "; too old: it runs again as soon as messages wait" if old else ""
     if not check["lets_go"] and not old:
-        shut = "; nothing is sent until it is healthy"
-    return f"{check['check']} is {check['verdict']} ({age}){detail}{shut}"
+        consequence = "; nothing is sent until it is healthy"
+    return f"{check['check']} is {check['verdict']} ({age}){detail}{consequence}"
 
 
 def _ramp_why(one: BreakerStatus) -> str:

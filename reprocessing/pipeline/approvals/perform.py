@@ -140,10 +140,10 @@ def _require_all(done: Reviewed) -> None:
 
 def _bulk(order: Order) -> Performed:
     said = order.deed.arguments
-    sieve = MessageFilter.read(said["filter"])
+    criteria = MessageFilter.read(said["filter"])
     more = {name: value for name, value in said.items() if name != "filter" and value is not None}
     kind = BulkActionKind(order.deed.kind.value)
-    if not bulk_actions.create(uuid4(), kind, sieve, more, opened=order.asked_at, **order.signed):
+    if not bulk_actions.create(uuid4(), kind, criteria, more, opened=order.asked_at, **order.signed):
         raise ApprovalRefused("A bulk action with the same token exists. Request it again.")
     return Performed("The bulk action has started. Workers change the messages in batches.")
 

@@ -218,7 +218,7 @@ class _Capture:
             return held
 
         held = rows.in_transaction(record)
-        after_settlement.look_at_attempts(returned)
+        after_settlement.update_after_attempts(returned)
         self._done.returns += len(back)
         return held + self._remove(copies, [letter.message_id for letter in back])
 

@@ -80,7 +80,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
         # The lease is clean only if it was clean before: a capture that died may still hide messages.
         clean = answered and not back.failed and capturing.clean
         capture_lease.end(capturing, clean=clean, drained=False, trouble=dlq.trouble)
-    return Peeked(_glimpses(dlq, found), len(back.failed))
+    return Peeked(_peeked_messages(dlq, found), len(back.failed))
 
 
 def _some(address: QueueAddress, most: int) -> dict[str, ReceivedMessage]:
@@ -102,18 +102,20 @@ def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddres
         )
 
 
-def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, ReceivedMessage]) -> list[PeekedMessage]:
+def _peeked_messages(dlq: DeadLetterQueue, found: Mapping[str, ReceivedMessage]) -> list[PeekedMessage]:
     policy = place_letters.policy_of(dlq)
     known = dict(Letter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
     sources = find_source.Sources(dlq)
     glimpses: list[PeekedMessage] = []
     for message_id, message in found.items():
         source = sources.of(message.body, message.attributes, message.system)
-        glimpses.append(_glimpse(message, policy, known.get(message_id), source.target if source else None))
+        glimpses.append(_peeked_message(message, policy, known.get(message_id), source.target if source else None))
     return glimpses
 
 
-def _glimpse(message: ReceivedMessage, policy: KeyPolicy, known: str | None, target: Target | None) -> PeekedMessage:
+def _peeked_message(
+    message: ReceivedMessage, policy: KeyPolicy, known: str | None, target: Target | None
+) -> PeekedMessage:
     task = celery_task.read(message.body)
     meant = isinstance(task, TaskMessage) or (target is not None and target.kind == TargetKind.CELERY)
     hidden = timedelta(seconds=target.visibility) if target else None

@@ -20,7 +20,7 @@ SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for the count of visible messages
 _FULL = 10  # messages in a full poll: SQS returns no more to one receive request
 _AHEAD = 30  # most polls whose messages wait to be stored
-_PATIENCE = 0.1  # seconds between two checks whether receiving must stop
+_STOP_CHECK_EVERY = 0.1  # seconds between two checks whether receiving must stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class ReceiverPool:
         for thread in self._threads:
             while thread.is_alive():
                 self._take(0)  # makes room in the queue of polls, for which the thread may wait
-                thread.join(_PATIENCE / 10)
+                thread.join(_STOP_CHECK_EVERY / 10)
 
     def __iter__(self) -> Iterator[Poll]:
         while self._at_work or not self._heard.empty():
             if self._stop() or time.monotonic() > self._end or self._leaves_nothing():
                 self._over.set()
-            poll = self._take(_PATIENCE)
+            poll = self._take(_STOP_CHECK_EVERY)
             self._handed_over += len(poll.arrived)
             yield poll
         self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
@@ -87,9 +87,9 @@ class ReceiverPool:
         """Note that the messages of all polls that were yielded are stored, and deleted from the queue if necessary."""
         self._settled = self._handed_over
 
-    def _take(self, patience: float) -> Poll:
+    def _take(self, timeout: float) -> Poll:
         try:
-            return self._heard.get(timeout=patience)
+            return self._heard.get(timeout=timeout)
         except queue.Empty:
             return Poll(self._clock(), [])
 
@@ -124,7 +124,7 @@ class ReceiverPool:
         """
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
-                self._guard.wait(_PATIENCE)
+                self._guard.wait(_STOP_CHECK_EVERY)
             going_on = not self._over.is_set() and not self._all_quiet()
             self._polling += going_on
         return going_on

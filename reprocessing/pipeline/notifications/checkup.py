@@ -36,10 +36,10 @@ def checkup(of: CheckContext) -> None:
         if of_dlq in checked and subject not in looked:
             over.append((EventKind.DOCTOR_WORSE, subject))
     for look, dlq in looks:
-        grades = [remark.grade for remark in look.remarks]
-        if FindingSeverity.ERROR in grades:
+        severities = [finding.severity for finding in look.findings]
+        if FindingSeverity.ERROR in severities:
             found.append(_event(look, dlq))
-        elif FindingSeverity.UNKNOWN not in grades:
+        elif FindingSeverity.UNKNOWN not in severities:
             over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
     rows.in_transaction(partial(_write, found, over))
 
@@ -65,8 +65,8 @@ def _event(look: CheckResult, dlq: int | None) -> Event:
     The texts of its findings are left out, because they may quote AWS.
     """
     facts: dict[str, str | int | float] = {
-        "errors": sum(remark.grade is FindingSeverity.ERROR for remark in look.remarks),
-        "warnings": sum(remark.grade is FindingSeverity.WARN for remark in look.remarks),
+        "errors": sum(finding.severity is FindingSeverity.ERROR for finding in look.findings),
+        "warnings": sum(finding.severity is FindingSeverity.WARN for finding in look.findings),
         "finding": f"There is an error at {look.title}.",
     }
     return Event(EventKind.DOCTOR_WORSE, of_finding(look.title), facts, dlq_id=dlq)

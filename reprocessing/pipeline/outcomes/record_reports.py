@@ -82,7 +82,7 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
     kept = rows.in_transaction(record)
     if kept:
-        after_settlement.look_at_attempts(about)
+        after_settlement.update_after_attempts(about)
     return Recorded(len(kept), len(some) - len(refused) - len(kept), refused)
 
 
@@ -95,7 +95,7 @@ def apply_late(*, dice: Dice) -> int:
     for first in range(0, len(ids), _GROUP):
         about = acknowledgements.reported_attempts(ids[first : first + _GROUP])
         delete_copies.delete_from_dlqs(rows.in_transaction(partial(_apply_late, about, dice)))
-        after_settlement.look_at_attempts(about)
+        after_settlement.update_after_attempts(about)
     return len(ids)
 
 

@@ -25,7 +25,7 @@ from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.outcomes import acknowledgements, evidence
 from reprocessing.store.outcomes.evidence import OpenAttempt, TargetLook, WatchedTarget
-from reprocessing.store.replay.settlement import Deletable, presume_delivered
+from reprocessing.store.replay.settlement import Deletable, deliver_accepted, presume_delivered
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +38,12 @@ _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the tar
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
-    """Resolve the outcomes of sent letters of all DLQs; return how many letters were presumed delivered.
+    """Resolve the outcomes of sent letters of all DLQs; return how many letters are delivered, as is known or presumed.
 
     Steps: (1) Apply reports that arrived before their attempts were recorded. (2) Check whether targets are empty. (3)
-    Presume letters delivered. (4) Park letters whose consumer did not report in time. (5) Free lanes whose parked
-    letter can no longer come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL
+    Close letters as delivered whose target accepted them, if its outcome has been changed to `accepted`. (4) Presume
+    letters delivered. (5) Park letters whose consumer did not report in time. (6) Free lanes whose parked letter can no
+    longer come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL
     may not know which letters came back. `dice`: returns random numbers, for backoffs and for the order in which
     targets are checked.
     """
@@ -52,10 +53,15 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
         return 0
     promoted = 0
     lag = conf.count_lag.total_seconds()
+    while found := evidence.accepted_attempts(limit=_GROUP):
+        _close(found, deliver_accepted)
+        promoted += len(found)
+        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # nothing is left, or a hold began
+            break
     while found := evidence.presumable_attempts(count_lag=lag, limit=_GROUP):
         _close(found, presume_delivered)
         promoted += len(found)
-        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # nothing is left, or a hold began
+        if len(found) < _GROUP or restore_hold.current_hold() is not None:
             break
     while found := acknowledgements.overdue_attempts(limit=_GROUP):
         _close(found, acknowledgements.close_silent)
@@ -116,4 +122,4 @@ def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[D
         return deletable
 
     delete_copies.delete_from_dlqs(rows.in_transaction(record))
-    after_settlement.look_at_attempts(found)
+    after_settlement.update_after_attempts(found)

@@ -19,19 +19,21 @@ from reprocessing.store.search import decided_meanwhile, filter_conditions
 STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionKind.RESTORE: LetterState.DISCARDED}
 
 
-def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
+def require_decidable(kind: BulkActionKind, criteria: MessageFilter) -> None:
     """Refuse a filter that may match messages on which the action is not possible.
 
     Raises:
         InvalidFilter: the filter selects messages of another state, or cannot find all messages that it describes.
     """
-    if sieve.states != (STATES[kind].value,):
+    if criteria.states != (STATES[kind].value,):
         state = STATES[kind].value
         raise InvalidFilter(f"This is only for {state} messages. Select messages in the list of {state} messages.")
-    filter_conditions.require_exhaustive(sieve)
+    filter_conditions.require_exhaustive(criteria)
 
 
-def why_changed(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, matching: int, since: datetime) -> str:
+def why_changed(
+    kind: BulkActionKind, criteria: MessageFilter, *, previewed: int, matching: int, since: datetime
+) -> str:
     """Say that fewer or more messages match a bulk action than were previewed (`previewed`: how many), and why.
 
     If fewer match, this names the people who changed the others since the preview (`since`), if they are known.
@@ -49,6 +51,6 @@ def why_changed(kind: BulkActionKind, sieve: MessageFilter, *, previewed: int, m
         still = f"none is {state} any more"
     who = [
         f"{one.by} {one.act} {filtered_letters.counted(one.letters)} at {one.at:%H:%M:%S} UTC"
-        for one in decided_meanwhile.decided_since(sieve, since)
+        for one in decided_meanwhile.decided_since(criteria, since)
     ]
     return f"{first if previewed else ''}{still}{': ' if who else ''}{', '.join(who)}."

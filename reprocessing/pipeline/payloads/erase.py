@@ -54,16 +54,16 @@ class Erased:
     busy: int
 
 
-def value_of(sieve: MessageFilter) -> str:
+def value_of(criteria: MessageFilter) -> str:
     """Return the value to erase: the only key or text that a filter asks for.
 
     Raises:
         InvalidFilter: the filter has no such value, or several, or the value has fewer than 4 characters.
     """
-    if any(condition.is_prefix for condition in sieve.conditions):
+    if any(condition.is_prefix for condition in criteria.conditions):
         raise InvalidFilter("An erasure is about one value, not about all that begin with it. Write field=NAME:VALUE.")
-    values = {value for value in (sieve.key, sieve.named, sieve.text) if value is not None}
-    values |= {condition.value for condition in sieve.conditions}
+    values = {value for value in (criteria.key, criteria.named, criteria.text) if value is not None}
+    values |= {condition.value for condition in criteria.conditions}
     if len(values) != 1:
         raise InvalidFilter(
             "An erasure is about one value. Write --where key=VALUE, text=VALUE, field=NAME:VALUE, or q=VALUE."
@@ -74,14 +74,14 @@ def value_of(sieve: MessageFilter) -> str:
     return value
 
 
-def look(sieve: MessageFilter) -> Found:
+def count_erasable(criteria: MessageFilter) -> Found:
     """Return what the erasure of a filter's value would erase. Nothing is changed."""
-    value = value_of(sieve)
-    busy = sum(len(ids) for ids in _letters(replace(sieve, states=("waiting", "sending", "awaiting"))))
-    return Found(sum(len(ids) for ids in _letters(sieve)), busy, erasure.count_history(value))
+    value = value_of(criteria)
+    busy = sum(len(ids) for ids in _letters(replace(criteria, states=("waiting", "sending", "awaiting"))))
+    return Found(sum(len(ids) for ids in _letters(criteria)), busy, erasure.count_history(value))
 
 
-def erase(sieve: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
+def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
     """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
     `on_progress` is called after each batch, with the number of messages erased so far.
@@ -91,12 +91,12 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, on_progress: Callable[[
         InvalidFilter: the filter is not about one value of 4 characters or more.
         ApprovalRefused: there are more messages than one person may discard alone, and nobody can approve an erasure.
     """
-    value = value_of(sieve)
-    rows.in_transaction(partial(guard.refuse_above, _by_dlq(sieve), "Erasing these messages", by=by))
-    (digest,) = content.keyed([hashlib.sha256(f"{sieve.stored()}".encode()).digest()])
+    value = value_of(criteria)
+    rows.in_transaction(partial(guard.refuse_above, _by_dlq(criteria), "Erasing these messages", by=by))
+    (digest,) = content.keyed([hashlib.sha256(f"{criteria.stored()}".encode()).digest()])
     opened = erasure.open_erasure(digest, by=by, reason=reason)
     busy, done = 0, 0
-    for ids in _letters(sieve):
+    for ids in _letters(criteria):
         batch = erasure.erase_letters(opened, ids)
         busy += len(batch.busy)
         done += len(batch.erased)
@@ -107,17 +107,17 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, on_progress: Callable[[
     return Erased(opened.pk, opened.counts, busy)
 
 
-def _by_dlq(sieve: MessageFilter) -> dict[int, int | None]:
+def _by_dlq(criteria: MessageFilter) -> dict[int, int | None]:
     """Return, by the DLQ's id, how many messages would be discarded or lose their content."""
     counts: Counter[int] = Counter()
-    for ids in _letters(sieve):
+    for ids in _letters(criteria):
         counts.update(dict(Letter.objects.filter(pk__in=ids).values_list("dlq_id").annotate(n=Count("pk"))))
     return dict(counts)
 
 
-def _letters(sieve: MessageFilter) -> Iterator[list[int]]:
-    statement = _IDS.format(where=filter_conditions.where_clause(sieve, whole=True))
-    values = filter_conditions.sql_parameters(sieve) | {"above": 0, "limit": BATCH}
+def _letters(criteria: MessageFilter) -> Iterator[list[int]]:
+    statement = _IDS.format(where=filter_conditions.where_clause(criteria, whole=True))
+    values = filter_conditions.sql_parameters(criteria) | {"above": 0, "limit": BATCH}
     while ids := rows.column(int, statement, values):
         yield ids
         values["above"] = ids[-1]

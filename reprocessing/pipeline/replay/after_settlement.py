@@ -17,14 +17,14 @@ class _Closed(Protocol):
     def run_id(self) -> int | None: ...
 
 
-def look_at_attempts(closed: Collection[_Closed]) -> None:
+def update_after_attempts(closed: Collection[_Closed]) -> None:
     """Update the circuit breakers of these closed attempts, and the waves of their runs."""
-    look_at_outcomes(
+    update_breakers_and_waves(
         of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed]
     )
 
 
-def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
+def update_breakers_and_waves(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
     """Update circuit breakers, and the waves of runs, after outcomes of attempts were recorded.
 
     `of_breakers`, `of_runs`: the ids of the breakers and runs of these attempts; None is ignored.
@@ -35,7 +35,7 @@ def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int
         waves.judge_waves(runs)
 
 
-def climb_ramps(some: Collection[int]) -> None:
+def raise_ramp_rates(some: Collection[int]) -> None:
     """Raise the rates that ramp up, of the circuit breakers with these ids, by one step if it is due."""
     if some:
         rate_ramps.step_due_ramps(some)

@@ -31,7 +31,7 @@ TWIN_UNDER_WAY = timedelta(seconds=2)
 #: A lane waits for this time, at most, if the target may still have a message with the same idempotency key.
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
 #: The lane needs no waiting time: it is not leased before its circuit breaker closes and its target is healthy.
-UNTIL_BREAKER_OPENS = timedelta(0)
+UNTIL_BREAKER_CLOSES = timedelta(0)
 #: A lane waits for this time if a capture of its DLQ must show first whether AWS moved the message.
 UNTIL_CAPTURED = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved the message; waiting for the next capture"
@@ -152,10 +152,10 @@ def _moved(lane: LaneState) -> Park | Wait | None:
 def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
     if limit is None:
         return Wait(UNKNOWN_BREAKER, "the circuit breaker was not found")
-    if shut := limit.why_shut:
-        return Wait(UNTIL_BREAKER_OPENS, shut)
+    if why := limit.why_blocked:
+        return Wait(UNTIL_BREAKER_CLOSES, why)
     if limit.on_trial and canary_out:
-        return Wait(UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
+        return Wait(UNTIL_BREAKER_CLOSES, "the circuit breaker is half open, and its canary has no outcome yet")
     return None
 
 

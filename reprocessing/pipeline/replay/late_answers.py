@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 _WAIT = 0.5  # longest wait for outcomes, in seconds; then the leases are renewed if due
 
-Finish = Callable[[Sequence[tuple[IntendedSend, Outcome]]], None]
+RecordOutcomes = Callable[[Sequence[tuple[IntendedSend, Outcome]]], None]
 
 
-class _Lingering(threading.Thread):
-    def __init__(self, stream: Stream, finish: Finish, lease: float) -> None:
+class _AnswerThread(threading.Thread):
+    def __init__(self, stream: Stream, finish: RecordOutcomes, lease: float) -> None:
         super().__init__(name="requests that outlast their turn", daemon=True)
         self._stream, self._finish, self._lease = stream, finish, lease
 
@@ -40,7 +40,7 @@ class _Lingering(threading.Thread):
             streams.give_back_stream(self._stream)
         finally:
             connection.close()
-            _lingering.discard(self)
+            _open_threads.discard(self)
 
     def open_at(self, target_id: int) -> int:
         return self._stream.open_requests(target_id)
@@ -61,30 +61,30 @@ class _Lingering(threading.Thread):
         return None
 
 
-_lingering: set[_Lingering] = set()
+_open_threads: set[_AnswerThread] = set()
 
 
-def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
+def follow_stream(stream: Stream, finish: RecordOutcomes, *, lease: float) -> None:
     """Start a thread that waits for the answers to a slice's open requests (`stream`), records them, and renews leases.
 
     `finish`: records outcomes. `lease`: length of the leases (s).
     """
-    thread = _Lingering(stream, finish, lease)
-    _lingering.add(thread)
+    thread = _AnswerThread(stream, finish, lease)
+    _open_threads.add(thread)
     thread.start()
 
 
 def open_requests(target_id: int) -> int:
     """Return how many requests to a target are still open although their tasks (of this process) have ended."""
-    return sum(thread.open_at(target_id) for thread in list(_lingering))
+    return sum(thread.open_at(target_id) for thread in list(_open_threads))
 
 
 def wait_for_all(seconds: float) -> bool:
     """Wait up to `seconds` for the answers to all open requests. Return whether all have ended."""
     until = time.monotonic() + seconds
-    for thread in list(_lingering):
+    for thread in list(_open_threads):
         thread.join(max(0.0, until - time.monotonic()))
-    return not any(thread.is_alive() for thread in list(_lingering))
+    return not any(thread.is_alive() for thread in list(_open_threads))
 
 
-os.register_at_fork(after_in_child=_lingering.clear)
+os.register_at_fork(after_in_child=_open_threads.clear)

@@ -70,4 +70,4 @@ def _close(owner: str, inherited: Sequence[LeasedLane]) -> None:
         return orphaned_lanes.close_attempts(owner, [lane.lane_id for lane in inherited])
 
     left = rows.in_transaction(work)
-    after_settlement.look_at_attempts(left)
+    after_settlement.update_after_attempts(left)

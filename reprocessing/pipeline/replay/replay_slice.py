@@ -248,7 +248,7 @@ class Slice:
     def _is_quiet(self, limit: SendLimit) -> bool:
         """Return whether a breaker lets all letters pass, and will do so until an attempt fails."""
         accepted = self._wire.targets[limit.target_id].proof == Proof.ACCEPTED
-        return accepted and not limit.on_trial and limit.unwell is None and not limit.step_due
+        return accepted and not limit.on_trial and limit.why_unhealthy is None and not limit.step_due
 
     def _room(self, limit: SendLimit) -> int:
         unsettled = limit.unsettled if self._wire.targets[limit.target_id].proof != Proof.ACCEPTED else -(2**31)

@@ -189,7 +189,7 @@ class Sender:
             intended, _by_attempt(ended), targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=0.0, keep=False
         )
         self._trace(intended, _by_attempt(ended))
-        after_settlement.look_at_attempts(intended)
+        after_settlement.update_after_attempts(intended)
         delete_copies.delete_from_dlqs(settled.deletable, by=self._delete, known=self._dlqs)
 
     def _trace(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
@@ -211,9 +211,9 @@ class Sender:
         on_trial = {limit.breaker_id for limit in self.send_limits.values() if limit.on_trial}
         telling = intended if any(attempt.wave_size for attempt in intended) else unaccepted
         of_waves = [attempt.run_id for attempt in telling if attempt.wave_id or attempt.no > 1]
-        after_settlement.look_at_outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
+        after_settlement.update_breakers_and_waves(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         due = {limit.breaker_id for limit in self.send_limits.values() if limit.step_due}
-        after_settlement.climb_ramps(due & sent)
+        after_settlement.raise_ramp_rates(due & sent)
 
     def _renew(self) -> None:
         self._stream.renew(lease=self.lease)

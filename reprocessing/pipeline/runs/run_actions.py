@@ -146,7 +146,7 @@ def possible_actions(run: Run) -> list[RunAction]:
 def why_impossible(run: Run, action: RunAction) -> str:
     """Return, for people, why an action is not possible for a run now; empty: the action is possible."""
     if run.state not in action.out_of:
-        return state_sentence(run)
+        return state_text(run)
     if action.name == "abort" and run.kind == RunKind.STANDING:
         return "An automatic run never ends. Pause it instead: then it sends nothing."
     if action.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
@@ -156,7 +156,7 @@ def why_impossible(run: Run, action: RunAction) -> str:
     return stops.describe_stop(run.dlq) if action.name == "start" else ""
 
 
-def state_sentence(run: Run) -> str:
+def state_text(run: Run) -> str:
     """Return a sentence for people about the state of a run, with the name of the person who changed it last."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
@@ -190,7 +190,7 @@ def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
     )
     if done:
         return ""
-    return f"{found.name} changed after you opened this page. {state_sentence(Run.objects.get(pk=key))}"
+    return f"{found.name} changed after you opened this page. {state_text(Run.objects.get(pk=key))}"
 
 
 def _prepare(run: Run, action: RunAction) -> None:

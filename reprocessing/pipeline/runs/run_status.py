@@ -80,10 +80,10 @@ class RunStatus:
         None: the run is neither running nor planned, a circuit breaker is not closed, or the outcome of some messages
         will never be known.
         """
-        shut = any(
+        cannot_end = any(
             remainder.known_in is None or (remainder.letters and remainder.breaker != BreakerState.CLOSED)
             for remainder in self.left
         )
-        if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
+        if cannot_end or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
             return None
         return max((remainder.seconds for remainder in self.left), default=0.0)

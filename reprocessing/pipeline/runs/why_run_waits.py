@@ -9,7 +9,7 @@ from typing import Any
 
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.waiting_reason import LaneGroup, RunFacts, ShutBreaker, Waiting, waiting_reason
+from reprocessing.domain.runs.waiting_reason import LaneGroup, NotClosedBreaker, RunFacts, Waiting, waiting_reason
 from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 from reprocessing.models import Approval, BreakerState, Run, Target
 from reprocessing.models.audit import ApprovalState
@@ -46,15 +46,15 @@ class Observed:
     allowed: float | None
 
 
-def why_waits(run: Run, now: datetime, *, told: str, observed: Observed | None) -> Waiting:
+def why_waits(run: Run, now: datetime, *, state_text: str, observed: Observed | None) -> Waiting:
     """Return what a run waits for.
 
-    `told`: a sentence about the run's state. `observed`: what is known of the run; None: the run was not started.
+    `state_text`: a sentence about the run's state. `observed`: what is known of the run; None: the run was not started.
     """
     moved = aws_redrives.current(run.dlq_id)
     moves = run.state in {RunState.PLANNED, RunState.RUNNING}
     facts = RunFacts(
-        state=run.state, told=told, is_standing=run.kind == RunKind.STANDING,
+        state=run.state, state_text=state_text, is_standing=run.kind == RunKind.STANDING,
         is_selected=run.selected is not None, approval=_open_approval(run),
         stop=stops.describe_stop(run.dlq) if moves else "", aws=aws_redrives.describe(moved) if moved else "",
         missing=tuple(automatic_redrive.missing_processes(cure=False)) if moves else (), **_of(run, observed),
@@ -97,10 +97,10 @@ def _of(run: Run, observed: Observed | None) -> dict[str, Any]:
         return {}
     tally = observed.tally
     return {
-        "lanes": tuple(_group(lanes) for lanes in observed.lanes), "breakers": tuple(_shut(observed.breakers)),
-        "sick": tuple(_sick({breaker.target_id for breaker in observed.breakers})), "captured": tally.captured,
-        "awaiting": tally.awaiting, "held": tally.held, "open": tally.open, "awaited": observed.awaited,
-        "wave": observed.wave, "measured": observed.measured, "allowed": observed.allowed,
+        "lanes": tuple(_group(lanes) for lanes in observed.lanes), "breakers": tuple(_not_closed(observed.breakers)),
+        "failing_checks": tuple(_failing_checks({breaker.target_id for breaker in observed.breakers})),
+        "captured": tally.captured, "awaiting": tally.awaiting, "held": tally.held, "open": tally.open,
+        "awaited": observed.awaited, "wave": observed.wave, "measured": observed.measured, "allowed": observed.allowed,
     }  # fmt: skip
 
 
@@ -114,13 +114,13 @@ def _group(lanes: LaneCount) -> LaneGroup:
     )  # fmt: skip
 
 
-def _shut(breakers: Collection[BreakerStatus]) -> Iterator[ShutBreaker]:
+def _not_closed(breakers: Collection[BreakerStatus]) -> Iterator[NotClosedBreaker]:
     for breaker in breakers:
         if breaker.state != BreakerState.CLOSED:
-            yield ShutBreaker(breaker.name, breaker.state == BreakerState.OPEN, breaker.retry_at)
+            yield NotClosedBreaker(breaker.name, breaker.state == BreakerState.OPEN, breaker.retry_at)
 
 
-def _sick(targets: Collection[int]) -> Iterator[str]:
+def _failing_checks(targets: Collection[int]) -> Iterator[str]:
     checks = [check for check in health_checks.checks_of(sorted(targets)) if not check.is_passing]
     names = {target.pk: resource_name(target.arn) for target in Target.objects.filter(pk__in=targets)} if checks else {}
     for check in checks:

@@ -78,9 +78,9 @@ def freeze(deed: Deed) -> Frozen:
             return _freeze_values(state.read_state(), [])
 
 
-def count_by_dlq(sieve: MessageFilter) -> dict[int, int]:
+def count_by_dlq(criteria: MessageFilter) -> dict[int, int]:
     """Return how many messages of each DLQ a filter matches, by the DLQ's id."""
-    return {counted.dlq_id: counted.messages for counted in _counts_of_matching(sieve)}
+    return {counted.dlq_id: counted.messages for counted in _counts_of_matching(criteria)}
 
 
 def settings_now(deed: Deed) -> dict[str, Any]:
@@ -97,9 +97,9 @@ def _counts_of_letters(deed: Deed) -> list[_Counted]:
     return rows.fetch(_Counted, _LETTERS.format(where=_BY_ID), {"letters": list(deed.letters)})
 
 
-def _counts_of_matching(sieve: MessageFilter) -> list[_Counted]:
-    where = filter_conditions.where_clause(sieve, whole=True)
-    return rows.fetch(_Counted, _LETTERS.format(where=where), filter_conditions.sql_parameters(sieve))
+def _counts_of_matching(criteria: MessageFilter) -> list[_Counted]:
+    where = filter_conditions.where_clause(criteria, whole=True)
+    return rows.fetch(_Counted, _LETTERS.format(where=where), filter_conditions.sql_parameters(criteria))
 
 
 def _freeze_letters(found: list[_Counted]) -> Frozen:

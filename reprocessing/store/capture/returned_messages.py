@@ -11,11 +11,11 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.replay.settlement_effects import (
     CLAIMS_AND_COPIES,
+    DECIDE_IF_FINISHED,
     FREE_FORMER_CLAIMS,
-    JUDGED,
-    PASSED,
+    PERSON_DECIDES,
+    RAISE_HIGHEST_SENT,
     REPORTED_FAILED,
-    STAYS,
 )
 
 _SPENT: Final[LiteralString] = """
@@ -44,16 +44,16 @@ WITH back AS (
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
     RETURNING a.id, a.letter_id, a.no, b.due, a.outcome = 'returned' AS was_open, {REPORTED_FAILED} AS denied,
            {_SPENT} AS spent
-), {JUDGED}, moved AS (
+), {DECIDE_IF_FINISHED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, frees_lane = false, presumed = false,
            blocked_reason = CASE WHEN c.ends THEN '' ELSE l.blocked_reason END,
-           state = CASE WHEN {STAYS} THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN NOT ({STAYS} OR c.ends) THEN redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN {STAYS} THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
-           detail = CASE WHEN {STAYS} THEN l.detail WHEN c.ends
+           state = CASE WHEN {PERSON_DECIDES} THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN NOT ({PERSON_DECIDES} OR c.ends) THEN redrive_now() + make_interval(secs => c.due) END,
+           reason = CASE WHEN {PERSON_DECIDES} THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
+           detail = CASE WHEN {PERSON_DECIDES} THEN l.detail WHEN c.ends
                          THEN 'it returned to the DLQ after its last attempt' ELSE '' END,
-           finished_at = CASE WHEN {STAYS} THEN l.finished_at WHEN c.ends THEN redrive_now() END
+           finished_at = CASE WHEN {PERSON_DECIDES} THEN l.finished_at WHEN c.ends THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id AND NOT c.denied
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no
@@ -61,7 +61,7 @@ WITH back AS (
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, c.until
-), {FREE_FORMER_CLAIMS}, {PASSED}, {CLAIMS_AND_COPIES}
+), {FREE_FORMER_CLAIMS}, {RAISE_HIGHEST_SENT}, {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 

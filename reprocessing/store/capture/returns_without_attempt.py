@@ -11,7 +11,7 @@ from datetime import datetime
 
 from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
-from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
+from reprocessing.store.replay.settlement_effects import COPY_UNTIL, RAISE_HIGHEST_SENT_NEWEST
 
 # A copy is recognised by the rules of `received_copies.IS_LETTER`, with the letter's current target.
 _FORGOTTEN = f"""
@@ -59,7 +59,7 @@ WITH back AS (
       FROM newest n WHERE l.id = n.letter_id AND NOT (l.state = 'sending' AND EXISTS (
            SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.no > n.no AND num_nonnulls(a.closed_at) = 0))
     RETURNING l.id, l.dlq_id, l.target_id, l.idempotency_key, {COPY_UNTIL} AS until
-), {PASSED_ONCE}
+), {RAISE_HIGHEST_SENT_NEWEST}
 UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
   FROM moved m
  WHERE m.idempotency_key IS NOT NULL AND c.target_id = m.target_id AND c.key_space = m.dlq_id::text

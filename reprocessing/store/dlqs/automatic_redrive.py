@@ -71,7 +71,7 @@ def describe_redrive(name: str, *, by_hand: str) -> str:
         )
     now = lanes.database_now()
     first = schedule.first_poll(dlq, now=now)
-    when = "as soon as beat ticks" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
+    when = "as soon as beat sends a tick" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
     said = f"Beat and a worker redrive it automatically, from the next poll on ({when})."
     watch = f"manage.py redrive_status {name} --watch shows it."
     return " ".join(filter(None, (said, watch, stops.describe_stop(dlq), *missing_processes())))

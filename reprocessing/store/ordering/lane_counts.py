@@ -10,7 +10,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.store import rows
 from reprocessing.store.ordering.blocking_runs import OTHERS_LANES
 from reprocessing.store.ordering.why_lanes_wait import LAST_REASON, OBSTACLE, OBSTACLE_JOINS
-from reprocessing.store.safety.send_limits import UNTOLD
+from reprocessing.store.safety.send_limits import EXEMPT_FROM_WAVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ _PHASES: Final = {
 }
 
 # Lanes with equal values are grouped first, so that `OBSTACLE`, which reads many rows, is computed once for each group.
-# Either all lanes of a group are in `UNTOLD`, or none is, so `OBSTACLE` of the lane with the lowest id is true of all.
+# Either all lanes of a group are in `EXEMPT_FROM_WAVE`, or none is, so `OBSTACLE` of the lane with the lowest id is
+# true of all.
 _LANES: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lanes)::bigint AS n,
@@ -53,7 +54,7 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lan
                coalesce(due_at <= clock.now, false) AS due, count(*) AS lanes, min(due_at) AS due_at
           FROM ({{which}}) lane CROSS JOIN clock
          GROUP BY dlq_id, source_id, run_id, breaker_id, phase, why, stopped_at, stopped_by, stop_reason,
-                  coalesce(due_at <= clock.now, false), id IN ({UNTOLD})) n {OBSTACLE_JOINS}
+                  coalesce(due_at <= clock.now, false), id IN ({EXEMPT_FROM_WAVE})) n {OBSTACLE_JOINS}
  CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
  CROSS JOIN LATERAL (
     SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle ELSE {LAST_REASON} END AS why,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
-from reprocessing.store.replay.settlement_effects import LAPSED
-from reprocessing.store.safety.send_limits import MAY_GO
+from reprocessing.store.replay.settlement_effects import CLAIM_HAS_LAPSED
+from reprocessing.store.safety.send_limits import HEAD_MAY_BE_SENT
 
 # The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
 # unless the rules have not decided about the head yet. While an attempt has `holds_lane`, the lane's phase is awaiting,
@@ -23,7 +23,7 @@ WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
 ), head AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_limit,
-           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
+           CASE WHEN {CLAIM_HAS_LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
            c.body_hash = h.body_hash AS claim_same_body,
            CASE WHEN c.until > redrive_now() AND c.letter_id <> h.id THEN (
                 SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
@@ -58,7 +58,7 @@ WITH mine AS (
 ), judged AS (
     SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
               AND run_id IN ({ACTIVE_RUNS}) AND stopped_at IS NULL
-              AND (SELECT {MAY_GO} FROM (
+              AND (SELECT {HEAD_MAY_BE_SENT} FROM (
                     SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id,
                            CASE WHEN NOT head.never_sent THEN head.lane_id END AS id) asked) AS kept
       FROM head

@@ -13,7 +13,12 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS, KNOWN_RUNS
-from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
+from reprocessing.store.safety.send_limits import (
+    BLOCKED_BREAKERS,
+    EXEMPT_FROM_WAVE,
+    FULL_WAVE_RUNS,
+    HEAD_MAY_BE_SENT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class LeasedLane:
 # run, the breakers of its ready lanes are found by steps in an index, and only lanes of breakers that are usable or not
 # known are read. If the wave of a run is full, only lanes that the wave waits for are read.
 _DUE: Final[LiteralString] = f"""
-WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
+WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL_WAVE_RUNS}), going AS MATERIALIZED (
     SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
 ), met AS (
     SELECT run_id, 0::bigint AS breaker_id FROM going
@@ -42,7 +47,7 @@ WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL})
          ORDER BY n.run_id, n.breaker_id LIMIT 1)
       FROM met WHERE met.breaker_id IS NOT NULL
 ), open AS MATERIALIZED (
-    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
+    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({BLOCKED_BREAKERS}){{but}}
 )
 SELECT id, phase FROM (
     SELECT * FROM (
@@ -65,9 +70,9 @@ SELECT id, phase FROM (
     UNION ALL
     SELECT * FROM (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE id = ANY (ARRAY ({UNTOLD})) AND phase || '' = 'ready' AND due_at <= (SELECT redrive_now())
+         WHERE id = ANY (ARRAY ({EXEMPT_FROM_WAVE})) AND phase || '' = 'ready' AND due_at <= (SELECT redrive_now())
            AND run_id IN (SELECT run_id FROM waved) AND run_id IN (SELECT id FROM active)
-           AND (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND {{wanted}}
+           AND (breaker_id IS NULL OR breaker_id NOT IN ({BLOCKED_BREAKERS})) AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) untold) due
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b
 """  # noqa: S608  # the inserted texts are constants
@@ -94,7 +99,7 @@ _LEASE_THESE = _LEASE_DUE.format(
 SELECT id, phase FROM redrive_lane
  WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({KNOWN_RUNS}) AND due_at <= redrive_now()
    AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
-   AND stopped_at IS NULL AND (phase = 'leased' OR {MAY_GO})
+   AND stopped_at IS NULL AND (phase = 'leased' OR {HEAD_MAY_BE_SENT})
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above
 )
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.store import rows
-from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, OUTLASTS
+from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, HOLDS_LANE
 
 # The outcome of these attempts is unknown. Their letters are sent again with the same idempotency key and `epoch`. If a
-# letter has no attempt left, and `OUTLASTS` is true of its target, the lane waits until the message cannot return.
+# letter has no attempt left, and `HOLDS_LANE` is true of its target, the lane waits until the message cannot return.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
@@ -17,7 +17,7 @@ UPDATE redrive_attempt a
        deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
   FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
  CROSS JOIN LATERAL (
-       SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {OUTLASTS} AS lasts) w
+       SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {HOLDS_LANE} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
    AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
    AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id

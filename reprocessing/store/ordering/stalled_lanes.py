@@ -10,7 +10,7 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.ordering.blocking_runs import OTHERS_LANES
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
-from reprocessing.store.safety.send_limits import MAY_GO
+from reprocessing.store.safety.send_limits import HEAD_MAY_BE_SENT
 
 #: The name of beat's task in its schedule.
 TICK_TASK: Final = "reprocessing.tick"
@@ -97,7 +97,7 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
        (SELECT lifetime FROM redrive_task_hints WHERE id = 1) AS lifetime,
        (SELECT count(*) FROM (
             SELECT FROM redrive_lane WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
-               AND phase = 'ready' AND hinted_until IS NOT NULL AND {MAY_GO} LIMIT 1000) h) AS hinted,
+               AND phase = 'ready' AND hinted_until IS NOT NULL AND {HEAD_MAY_BE_SENT} LIMIT 1000) h) AS hinted,
        (SELECT count(*) FROM (
             SELECT FROM redrive_lane WHERE phase = 'leased' AND due_at > redrive_now() LIMIT 1000) w) AS worked_on,
        (SELECT count(*) FROM redrive_run WHERE state = 'running')

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import Final, LiteralString
 
 from reprocessing.store.aws.aws_redrive_checks import WAITS_FOR_AWS
-from reprocessing.store.safety.send_limits import FULL, UNTOLD, UNWELL
+from reprocessing.store.safety.send_limits import (
+    EXEMPT_FROM_WAVE,
+    FULL_WAVE_RUNS,
+    UNHEALTHY_TARGETS,
+)
 
 # Open waves with a letter that is to be sent again, because its target did not accept it (429, or no connection).
 _NOT_TAKEN: Final[LiteralString] = """
@@ -41,10 +45,11 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
      THEN 'AWS does not say whether it moved messages of the DLQ: ' || d.aws_redrive_error
-     WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) AND r.id IN ({_NOT_TAKEN})
+     WHEN r.id IN ({FULL_WAVE_RUNS}) AND n.id NOT IN ({EXEMPT_FROM_WAVE}) AND r.id IN ({_NOT_TAKEN})
      THEN 'the target did not accept a message of the run''s wave, which will be sent again'
-     WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
-     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be healthy'
+     WHEN r.id IN ({FULL_WAVE_RUNS}) AND n.id NOT IN ({EXEMPT_FROM_WAVE})
+     THEN 'the outcome of the run''s wave is not known yet'
+     WHEN b.target_id IN ({UNHEALTHY_TARGETS}) THEN 'the target is not known to be healthy'
      WHEN b.state = 'open' THEN 'the circuit breaker is open'
      WHEN b.state = 'half_open' AND b.canary_until > redrive_now()
      THEN 'the circuit breaker is half open, and its canary has no outcome yet'

@@ -9,15 +9,15 @@ from typing import Final, LiteralString
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.outcomes.evidence import OpenAttempt
-from reprocessing.store.outcomes.reports import RECENT_SECONDS, SAID
+from reprocessing.store.outcomes.reports import ATTEMPT_REPORTS, RECENT_SECONDS
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.replay.settlement_effects import (
     CLAIMS_AND_COPIES,
     COPY_UNTIL,
+    DECIDE_IF_FINISHED,
     FREE_FORMER_CLAIMS,
-    JUDGED,
-    PASSED,
-    STAYS,
+    PERSON_DECIDES,
+    RAISE_HIGHEST_SENT,
 )
 
 _NAMED = f"""
@@ -43,7 +43,8 @@ WITH asked AS (
     SELECT a.id, a.letter_id, a.outcome AS was, q.due, q.spent, said.failed
       FROM asked q JOIN redrive_attempt a ON a.id = q.attempt_id JOIN redrive_letter l ON l.id = a.letter_id
      CROSS JOIN LATERAL (
-            SELECT bool_or(r.verdict = 'failed') AS failed FROM ({SAID}) r WHERE r.verdict <> 'retrying') said
+            SELECT bool_or(r.verdict = 'failed') AS failed FROM ({ATTEMPT_REPORTS}) r
+              WHERE r.verdict <> 'retrying') said
      WHERE said.failed IS NOT NULL AND a.returned_at IS NULL AND (NOT said.failed OR l.body_deleted_at IS NULL)
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
                           AND later.outcome IS DISTINCT FROM 'not_sent')
@@ -58,20 +59,21 @@ WITH asked AS (
                                     ELSE w.failed END
       FROM word w WHERE a.id = w.id
     RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
-), {JUDGED}, moved AS (
+), {DECIDE_IF_FINISHED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, frees_lane = false, presumed = false,
            blocked_reason = CASE WHEN c.failed AND NOT c.ends THEN l.blocked_reason ELSE '' END,
-           state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {STAYS} THEN l.state
+           state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {PERSON_DECIDES} THEN l.state
                         WHEN c.ends THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN NOT c.failed OR {STAYS} THEN NULL
+           due_at = CASE WHEN NOT c.failed OR {PERSON_DECIDES} THEN NULL
                          WHEN l.state = 'waiting' THEN l.due_at
                          WHEN NOT c.ends THEN redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN NOT c.failed OR l.state = 'waiting' THEN '' WHEN {STAYS} THEN l.reason
+           reason = CASE WHEN NOT c.failed OR l.state = 'waiting' THEN '' WHEN {PERSON_DECIDES} THEN l.reason
                          WHEN c.ends THEN 'attempts_spent' ELSE '' END,
-           detail = CASE WHEN NOT c.failed THEN '' WHEN l.state = 'waiting' OR {STAYS} THEN l.detail
+           detail = CASE WHEN NOT c.failed THEN '' WHEN l.state = 'waiting' OR {PERSON_DECIDES} THEN l.detail
                          WHEN c.ends THEN 'its consumer reported that its last attempt failed' ELSE '' END,
-           finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR {STAYS} AND c.failed THEN l.finished_at
+           finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR {PERSON_DECIDES} AND c.failed
+                              THEN l.finished_at
                               WHEN NOT c.failed OR (c.ends AND l.state <> 'waiting') THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id
@@ -83,7 +85,7 @@ WITH asked AS (
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
                    ELSE 'free' END AS claim, c.until
-), {FREE_FORMER_CLAIMS}, {PASSED}, {CLAIMS_AND_COPIES}
+), {FREE_FORMER_CLAIMS}, {RAISE_HIGHEST_SENT}, {CLAIMS_AND_COPIES}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 

@@ -10,7 +10,7 @@ from reprocessing.domain.outcomes.delivery_status import DeliveryFacts, Delivery
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.letter import Letter
 from reprocessing.store import rows
-from reprocessing.store.outcomes.reports import NUMBERED, SAID
+from reprocessing.store.outcomes.reports import ATTEMPT_REPORTS, REPORT_NAMES_ATTEMPT
 from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 
@@ -32,7 +32,7 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   LEFT JOIN LATERAL (
         SELECT r.verdict, r.happened_at, p.name
-          FROM ({SAID}) r LEFT JOIN redrive_reporter p ON p.id = r.reporter_id
+          FROM ({ATTEMPT_REPORTS}) r LEFT JOIN redrive_reporter p ON p.id = r.reporter_id
          WHERE r.verdict <> 'retrying' ORDER BY r.verdict = 'failed' DESC, r.id LIMIT 1) word ON a.id IS NOT NULL
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
@@ -47,7 +47,7 @@ WITH said AS MATERIALIZED (
     UNION ALL
     SELECT a.id, a.letter_id, a.target_id, r.reporter_id
       FROM redrive_report r JOIN redrive_letter l ON l.public_id = r.public_id
-      JOIN redrive_attempt a ON a.letter_id = l.id AND ({NUMBERED})
+      JOIN redrive_attempt a ON a.letter_id = l.id AND ({REPORT_NAMES_ATTEMPT})
      WHERE r.verdict = 'delivered' AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
 ), acknowledged AS MATERIALIZED (
     SELECT a.letter_id FROM redrive_attempt a

@@ -15,22 +15,22 @@ from reprocessing.store import rows
 # the lag of SQS's counts, whichever is longer. A message that failed is in flight or in the DLQ at the first look. At
 # the second look it has left the target, so a capture that begins later finds it in the DLQ. If the result of a last
 # attempt is unknown, the times count from the loss of its worker.
-GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
+WINDOW_PAUSE: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
 # Seconds between two looks at an empty target. SQS's counts are up to `count_lag` seconds old. So after this pause, the
 # second look shows a later state than the first (docs/adr/0029).
-PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
+COUNT_PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 #: Seconds between two looks of beat at the same target, at least.
 LOOKS_EVERY: Final = 2.0
 # The shortest time (s) from a send to its outcome: until the target is seen empty twice, or until its window has
 # passed.
 LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
 # The time at which SQS had answered a look. A look shows some moment between the request (`seen_at`) and the answer. So
-# a look is after an event if `seen_at` is, and an event is after a look if it is after `TOLD`.
-TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
+# a look is after an event if `seen_at` is, and an event is after a look if it is after `LOOK_ANSWERED_AT`.
+LOOK_ANSWERED_AT: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
 # The time from which the pause between two looks counts. If no pause is needed, one look may count as both.
-FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
+PAUSE_BEGINS: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {LOOK_ANSWERED_AT} END"
 #: How many looks in a row must find the target empty, if SQS's counts are not exact.
-LOOKS = 4
+MIN_LOOKS = 4
 # The counts of one look may be of different ages, so a look may miss a message whose state has just changed. It is
 # unlikely that several looks in a row miss the message. Beat makes about 30 looks in a pause of 60 s.
 ENOUGH_LOOKS: Final[LiteralString] = """(%(count_lag)b::float8 = 0 OR %(looks)b::int <= (SELECT count(*) FROM (
@@ -41,13 +41,13 @@ _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT s.seen_at FROM redrive_target_check s
-             WHERE s.target_id = t.id AND s.empty AND s.seen_at <= again.seen_at - {GAP}
-               AND {FROM} + {GAP} <= again.seen_at
+             WHERE s.target_id = t.id AND s.empty AND s.seen_at <= again.seen_at - {WINDOW_PAUSE}
+               AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= again.seen_at
              ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
      CROSS JOIN LATERAL (SELECT s.seen_at FROM redrive_target_check s
                           WHERE s.target_id = t.id AND s.empty AND s.seen_at <= d.drained_through
-                            AND {TOLD} <= d.drained_through
+                            AND {LOOK_ANSWERED_AT} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
      WHERE d.mode <> 'observe'
 )
@@ -63,14 +63,15 @@ _EMPTIED: Final[LiteralString] = f"""
 WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT s.seen_at FROM redrive_target_check s
-             WHERE s.target_id = t.id AND s.idle_since >= again.idle_since AND s.seen_at <= again.seen_at - {PAUSE}
-               AND {FROM} + {PAUSE} <= again.seen_at
+             WHERE s.target_id = t.id AND s.idle_since >= again.idle_since
+               AND s.seen_at <= again.seen_at - {COUNT_PAUSE}
+               AND {PAUSE_BEGINS} + {COUNT_PAUSE} <= again.seen_at
                AND {ENOUGH_LOOKS}
              ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id AND d.mode <> 'observe'
      CROSS JOIN LATERAL (SELECT s.seen_at, s.idle_since FROM redrive_target_check s
-                          WHERE s.target_id = t.id AND s.idle_since + {PAUSE} <= s.seen_at
-                            AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
+                          WHERE s.target_id = t.id AND s.idle_since + {COUNT_PAUSE} <= s.seen_at
+                            AND s.seen_at <= d.drained_through AND {LOOK_ANSWERED_AT} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
@@ -80,16 +81,17 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 """  # noqa: S608  # as above
 
 # The target's outcome was changed to `accepted` after these messages were sent: the target has accepted them.
-_ACCEPTED: Final[LiteralString] = """
+_ACCEPTED = """
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_target t JOIN redrive_attempt a ON a.target_id = t.id
  WHERE t.proof = 'accepted' AND a.closed_at IS NULL AND a.taken_at IS NOT NULL
+ ORDER BY a.lane_id LIMIT %(limit)b
 """
 
-_RIPE = f"""
+_PRESUMABLE = f"""
 SELECT * FROM ({_SETTLED}
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
-) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness UNION SELECT * FROM ({_ACCEPTED}) by_acceptance
+) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness
  ORDER BY lane_id LIMIT %(limit)b
 """  # noqa: S608  # as above
 
@@ -110,7 +112,7 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
 
 # A look is stored while a letter may need it as evidence. A look that found messages is stored only if the previous
 # look found none: then it shows when the target stopped being empty.
-_SIGHT = """
+_WRITE_LOOKS = """
 WITH old AS (
     DELETE FROM redrive_target_check WHERE id = ANY (ARRAY (
         SELECT o.id FROM redrive_target t
@@ -169,7 +171,12 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
     `count_lag`: seconds by which SQS's counts may lag.
     """
-    return rows.fetch(OpenAttempt, _RIPE, {"count_lag": count_lag, "looks": LOOKS, "limit": limit})
+    return rows.fetch(OpenAttempt, _PRESUMABLE, {"count_lag": count_lag, "looks": MIN_LOOKS, "limit": limit})
+
+
+def accepted_attempts(*, limit: int) -> list[OpenAttempt]:
+    """Return up to `limit` attempts whose acceptance by the target now counts as delivery, sorted by lane."""
+    return rows.fetch(OpenAttempt, _ACCEPTED, {"limit": limit})
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
@@ -193,4 +200,4 @@ def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> Non
     plus the target's window.
     """
     if looks:
-        rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})
+        rows.execute(_WRITE_LOOKS, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

@@ -16,7 +16,7 @@ from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes import evidence
-from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
+from reprocessing.store.outcomes.evidence import COUNT_PAUSE, ENOUGH_LOOKS, PAUSE_BEGINS, WINDOW_PAUSE
 from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 #: A consumer that runs receives a message within this time.
@@ -73,8 +73,8 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
        t.advance, t.rate, t.burst, t.window,
        w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
        w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
-       extract(epoch FROM {GAP})::float8 AS gap, %(count_lag)b::float8 AS count_lag, {_COUNTED} AS counted_from,
-       s.seen_at, s.seen_at + {GAP} AS again_from, again.at AS again_at,
+       extract(epoch FROM {WINDOW_PAUSE})::float8 AS gap, %(count_lag)b::float8 AS count_lag,
+       {_COUNTED} AS counted_from, s.seen_at, s.seen_at + {WINDOW_PAUSE} AS again_from, again.at AS again_at,
        CASE WHEN newest.idle_since IS NOT NULL THEN greatest(newest.idle_since, {_COUNTED}) END AS quiet_from,
        least(CASE WHEN again.at IS NOT NULL THEN greatest(open.until, again.at) END,
              CASE WHEN t.proof = 'acknowledged' AND emptied.at IS NOT NULL THEN greatest(open.until, emptied.at)
@@ -89,7 +89,7 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
          WHERE target_id = t.id AND empty AND seen_at >= {_COUNTED}) s ON true
   LEFT JOIN LATERAL (
         SELECT min(g.seen_at) AS at FROM redrive_target_check g
-         WHERE g.target_id = t.id AND g.empty AND g.seen_at >= s.seen_at + {GAP}) again ON true
+         WHERE g.target_id = t.id AND g.empty AND g.seen_at >= s.seen_at + {WINDOW_PAUSE}) again ON true
   LEFT JOIN LATERAL (
         SELECT n.idle_since FROM redrive_target_check n
          WHERE n.target_id = t.id AND n.seen_at >= {_COUNTED} ORDER BY n.seen_at DESC LIMIT 1) newest ON true
@@ -98,7 +98,8 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
          WHERE again.target_id = t.id AND again.idle_since IS NOT NULL AND again.seen_at >= {_COUNTED}
            AND EXISTS (SELECT FROM redrive_target_check s
                         WHERE s.target_id = again.target_id AND s.idle_since = again.idle_since
-                          AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at AND {ENOUGH_LOOKS})
+                          AND s.seen_at >= {_COUNTED} AND {PAUSE_BEGINS} + {COUNT_PAUSE} <= again.seen_at
+                          AND {ENOUGH_LOOKS})
          ORDER BY again.seen_at LIMIT 1) emptied ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
@@ -118,7 +119,8 @@ def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = 
     `seen`: only DLQs that a person sees. `count_lag`: seconds by which SQS's message counts may be late.
     """
     return _seen(
-        rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
+        rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.MIN_LOOKS}),
+        seen,
     )
 
 
@@ -128,7 +130,11 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
     `dlq`: the run's DLQ. `count_lag`, `seen`: see `of_targets`.
     """
     return _seen(
-        rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
+        rows.fetch(
+            PendingOutcome,
+            _NEWEST,
+            {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.MIN_LOOKS},
+        ),
         seen,
     )
 

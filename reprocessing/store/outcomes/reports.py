@@ -27,19 +27,19 @@ NOT EXISTS (SELECT FROM redrive_attempt b
 """
 
 #: True of a report r with the redrive id of a letter l, and an attempt a of l, if the report is about the attempt.
-NUMBERED: Final[LiteralString] = f"""
+REPORT_NAMES_ATTEMPT: Final[LiteralString] = f"""
 r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
 """
 
 #: For an attempt a of a letter l: the reports about a by reporters of its target. A report's redrive id is used only if
 #: its message id is not known, since a consumer may forward a message with its redrive id.
-SAID: Final[LiteralString] = f"""
+ATTEMPT_REPORTS: Final[LiteralString] = f"""
 SELECT r.* FROM (
     SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
     UNION ALL
     SELECT r.* FROM redrive_report r
      WHERE r.public_id = l.public_id AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
-       AND ({NUMBERED})
+       AND ({REPORT_NAMES_ATTEMPT})
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
@@ -94,7 +94,7 @@ RETURNING digest
 # Attempts with a report that arrived while the attempt was being sent, before its message id was known. A failure
 # report may also be about an attempt that was settled since; `acknowledgements` ignores reports that are already
 # applied.
-_UNHEARD = f"""
+_UNMATCHED = f"""
 WITH open AS MATERIALIZED (
     SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
       FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
@@ -106,7 +106,7 @@ WITH open AS MATERIALIZED (
     UNION ALL
     SELECT a.id, a.target_id, r.reporter_id
       FROM open a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_report r ON r.public_id = l.public_id
-     WHERE r.verdict <> 'retrying' AND (r.message_id IS NULL OR a.sent_message_id IS NULL) AND ({NUMBERED})
+     WHERE r.verdict <> 'retrying' AND (r.message_id IS NULL OR a.sent_message_id IS NULL) AND ({REPORT_NAMES_ATTEMPT})
 )
 SELECT id AS attempt_id FROM meant
  WHERE reporter_id IS NULL OR target_id IN ({_TARGETS} meant.reporter_id)
@@ -163,4 +163,4 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests:
 
 def unmatched_attempts() -> list[int]:
     """Return the ids of attempts with a report to apply that arrived before the attempt's message id was stored."""
-    return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})
+    return rows.column(int, _UNMATCHED, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -156,7 +156,7 @@ SELECT id FROM ended
 
 
 def create(  # noqa: PLR0913  # each by its name
-    token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
+    token: UUID, act: BulkActionKind, criteria: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None, approval: int | None = None, previewed: int | None = None,
 ) -> bool:  # fmt: skip
     """Store a bulk action, with an audit log entry; return False if a bulk action with this `token` exists.
@@ -173,18 +173,18 @@ def create(  # noqa: PLR0913  # each by its name
             if failure groups were merged after the preview.
         InvalidFilter: the filter's text search would not find all letters that it could match.
     """
-    filter_conditions.require_exhaustive(sieve)
-    asked = filter_conditions.sql_parameters(sieve) | {
-        "token": token, "act": act.value, "filter": json.dumps(stored_filters.stored_filter(sieve)),
-        "noted": _NOTED[act].value, "recorded": json.dumps(sieve.recorded()),
+    filter_conditions.require_exhaustive(criteria)
+    asked = filter_conditions.sql_parameters(criteria) | {
+        "token": token, "act": act.value, "filter": json.dumps(stored_filters.stored_filter(criteria)),
+        "noted": _NOTED[act].value, "recorded": json.dumps(criteria.recorded()),
         "arguments": json.dumps(stored_arguments(arguments)), "by": by, "reason": reason, "opened": opened,
     }  # fmt: skip
 
     def work() -> bool:
         if BulkAction.objects.filter(token=token).exists():
             return False
-        _check_approval(act, sieve, arguments, by=by, approval=approval)
-        where = filter_conditions.where_clause_at(sieve, "bound.asked_at")
+        _check_approval(act, criteria, arguments, by=by, approval=approval)
+        where = filter_conditions.where_clause_at(criteria, "bound.asked_at")
         begun = rows.column(int, _BEGIN.format(where=where), asked)
         if begun and previewed is not None and not _is_as_previewed(begun[0], previewed):
             raise SelectionChanged(begun[0])
@@ -198,14 +198,14 @@ def _is_as_previewed(matching: int, previewed: int) -> bool:
 
 
 def _check_approval(
-    act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
+    act: BulkActionKind, criteria: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
     """Check that a bulk action as a whole needs no second person; the batches of the action are not checked again."""
     known = _DEEDS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return
-    deed = Deed(*known, {**arguments, "filter": sieve.stored()})
-    guard.check(deed, {} if approval else frozen.count_by_dlq(sieve), by=by, approval=approval)
+    deed = Deed(*known, {**arguments, "filter": criteria.stored()})
+    guard.check(deed, {} if approval else frozen.count_by_dlq(criteria), by=by, approval=approval)
 
 
 def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,12 +252,12 @@ def next_letters(held: LeasedAction) -> list[int]:
     the filter has an assignee or a failure group, letters that were assigned, or joined the group, after the person
     saw them are left out.
     """
-    sieve = stored_filters.read_filter(held.filter)
-    asked = filter_conditions.sql_parameters(sieve) | {
+    criteria = stored_filters.read_filter(held.filter)
+    asked = filter_conditions.sql_parameters(criteria) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
         "id": held.id,
     }  # fmt: skip
-    return rows.column(int, _NEXT.format(where=filter_conditions.where_clause_at(sieve, "%(asked_at)b")), asked)
+    return rows.column(int, _NEXT.format(where=filter_conditions.where_clause_at(criteria, "%(asked_at)b")), asked)
 
 
 def record_batch(  # noqa: PLR0913  # each by its name

@@ -93,18 +93,18 @@ def current_bound() -> ExportBound:
 
 
 def export_letters(
-    sieve: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
+    criteria: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
 ) -> Iterator[ExportedLetter]:
     """Yield the letters that a filter matches, sorted by id. A letter whose state changes meanwhile may be missing.
 
     `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """
-    asked = filter_conditions.sql_parameters(sieve) | {
+    asked = filter_conditions.sql_parameters(criteria) | {
         "max_letter_id": until.max_letter_id, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT,
         "bodies": bodies,
         "originals": bodies and originals, "largest": _LARGEST, "above": 0,
     }  # fmt: skip
-    statement = _PIECE.format(where=filter_conditions.where_clause(sieve, whole=True))
+    statement = _PIECE.format(where=filter_conditions.where_clause(criteria, whole=True))
     while found := rows.fetch(ExportedLetter, statement, asked):
         readable, problems = content.opened_or_why(found)
         opened = {letter.id: letter for letter in readable}

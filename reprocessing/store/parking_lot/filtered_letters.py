@@ -15,9 +15,9 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.search.filter_conditions import (
     COUNT,
-    patient_parameters,
-    patiently,
+    parameters_within_timeout,
     plain_parameters,
+    search_timeout,
     where_clause,
 )
 
@@ -114,62 +114,62 @@ class LetterPage:
     n: int
 
 
-def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
+def letter_page(criteria: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page of letters that a filter matches, the last finished first.
 
     `below`: the last letter of the previous page; None: return the first page.
     """
-    with patiently():
-        if sieve.reads_bodies:
-            return _of_bodies(sieve, below, limit)
-        narrow = _where_reasons_are(sieve)
+    with search_timeout():
+        if criteria.reads_bodies:
+            return _of_bodies(criteria, below, limit)
+        narrow = _where_reasons_are(criteria)
         if narrow is None:
             return LetterPage([], 0)
         found = _newest(narrow, below, limit)
-        return LetterPage(found, len(found) if below is None and len(found) < limit else _count(sieve))
+        return LetterPage(found, len(found) if below is None and len(found) < limit else _count(criteria))
 
 
-def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
+def newest_letters(criteria: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return up to `limit` letters that a filter matches, the last finished first."""
-    with patiently():
-        return _newest(sieve, None, limit)
+    with search_timeout():
+        return _newest(criteria, None, limit)
 
 
-def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
+def neighbours(criteria: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
     """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
 
-    `at`: when the letter was finished, and its id. Call this function inside `patiently`.
+    `at`: when the letter was finished, and its id. Call this function inside `search_timeout`.
     """
-    narrow = _where_reasons_are(sieve)
+    narrow = _where_reasons_are(criteria)
     if narrow is None:
         return None, None
-    asked = patient_parameters(narrow) | {"at": at[0], "at_id": at[1]}
+    asked = parameters_within_timeout(narrow) | {"at": at[0], "at_id": at[1]}
     where = where_clause(narrow)
     before, after = (rows.column(int, side.format(where=where), asked) for side in (_BEFORE, _AFTER))
     return next(iter(before), None), next(iter(after), None)
 
 
-def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+def newest_ids(criteria: MessageFilter, *, limit: int) -> list[int]:
     """Return the ids of up to `limit` letters that a filter matches, the last finished first."""
-    with patiently():
-        asked = patient_parameters(sieve) | {"limit": limit}
-        return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), asked)
+    with search_timeout():
+        asked = parameters_within_timeout(criteria) | {"limit": limit}
+        return rows.column(int, _FIRST_IDS.format(where=where_clause(criteria)), asked)
 
 
-def counts_by_reason(sieve: MessageFilter, *, until: datetime | None = None) -> list[CountByReason]:
+def counts_by_reason(criteria: MessageFilter, *, until: datetime | None = None) -> list[CountByReason]:
     """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all.
 
     `until`: letters that finished later are not counted; None: all are counted.
     """
-    with patiently():
-        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1, "until": until}
-        return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
+    with search_timeout():
+        asked = parameters_within_timeout(criteria) | {"limit": MAX_COUNT + 1, "until": until}
+        return rows.fetch(CountByReason, _KINDS.format(where=where_clause(criteria)), asked)
 
 
-def count_letters(sieve: MessageFilter) -> int:
+def count_letters(criteria: MessageFilter) -> int:
     """Return how many letters a filter matches; 10,001 means more than 10,000."""
-    with patiently():
-        return _count(sieve)
+    with search_timeout():
+        return _count(criteria)
 
 
 def counted(n: int) -> str:
@@ -177,43 +177,43 @@ def counted(n: int) -> str:
     return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
 
 
-def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
+def _where_reasons_are(criteria: MessageFilter) -> MessageFilter | None:
     """Return the filter, limited to one DLQ if only this DLQ has letters parked for the filter's reasons.
 
     For a single DLQ, PostgreSQL can use an index. None: no letter is parked for these reasons.
     """
-    if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
-        return sieve
+    if not criteria.reasons or criteria.dlq is not None or criteria.states != ("parked",):
+        return criteria
     dlqs = {
         kind.dlq_id
         for kind in counters.counts_by_state()
         if kind.state == "parked"
-        and kind.reason in sieve.reasons
+        and kind.reason in criteria.reasons
         and kind.n > 0
-        and (sieve.dlqs is None or kind.dlq_id in sieve.dlqs)
+        and (criteria.dlqs is None or kind.dlq_id in criteria.dlqs)
     }
     if len(dlqs) > 1:
-        return sieve
-    return replace(sieve, dlq=dlqs.pop()) if dlqs else None
+        return criteria
+    return replace(criteria, dlq=dlqs.pop()) if dlqs else None
 
 
-def _of_bodies(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
+def _of_bodies(criteria: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
-    held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
-    return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
+    held = rows.column(int, _IDS.format(where=where_clause(criteria)), parameters_within_timeout(criteria))
+    return LetterPage(_newest(criteria, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
 
 def _newest(
-    sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
+    criteria: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
 ) -> list[ListedLetter]:
     place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = (patient_parameters(sieve) if among is None else plain_parameters(sieve)) | {
+    asked = (parameters_within_timeout(criteria) if among is None else plain_parameters(criteria)) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
-    meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
+    meant = where_clause(criteria) if among is None else "l.id = ANY(%(among)b::bigint[])"
     return rows.fetch(ListedLetter, _LIST.format(where=meant + place), asked)
 
 
-def _count(sieve: MessageFilter) -> int:
-    asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
-    return rows.value(int, COUNT.format(where=where_clause(sieve)), asked)
+def _count(criteria: MessageFilter) -> int:
+    asked = parameters_within_timeout(criteria) | {"limit": MAX_COUNT + 1}
+    return rows.value(int, COUNT.format(where=where_clause(criteria)), asked)

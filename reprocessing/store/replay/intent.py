@@ -12,9 +12,9 @@ from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.payloads import content
-from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
+from reprocessing.store.replay.settlement_effects import CLAIM_HAS_LAPSED, COPY_ENDS
 from reprocessing.store.safety import send_limits
-from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
+from reprocessing.store.safety.send_limits import ATTEMPTS_OF_WAVE, UNHEALTHY_TARGETS
 
 # The parts of the statement (CTEs), in order:
 # `mine`: lanes that the caller still leases, with enough time left.
@@ -22,7 +22,7 @@ from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 # `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size limits only
 # letters that were not sent in the run before. A half-open breaker allows one letter, the canary.
 # `claimed`: idempotency keys that these letters have reserved. A key of a finished letter is reserved only after a
-# person's release. `LAPSED` reads a claim as it was when the statement began.
+# person's release. `CLAIM_HAS_LAPSED` reads a claim as it was when the statement began.
 # With old statistics, the planner might use a wrong index. So the run is checked after the lanes are found, lanes are
 # found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
@@ -42,7 +42,7 @@ WITH mine AS (
                     WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.frees_lane
                     ORDER BY h.sequence, h.message_id LIMIT 1)
        AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
-       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
+       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNHEALTHY_TARGETS})
        AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint
      ORDER BY l.id FOR UPDATE OF l
 ), asked AS (
@@ -63,7 +63,7 @@ WITH mine AS (
                 SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL) END AS room
       FROM redrive_target t WHERE t.id IN (SELECT target_id FROM asked)
 ), waves AS MATERIALIZED (
-    SELECT w.id, w.size - (SELECT count(*) FROM ({OF_WAVE}) counted) AS room
+    SELECT w.id, w.size - (SELECT count(*) FROM ({ATTEMPTS_OF_WAVE}) counted) AS room
       FROM redrive_wave w WHERE w.size IS NOT NULL AND w.id IN (SELECT wave_id FROM asked)
 ), admitted AS (
     SELECT * FROM (
@@ -81,7 +81,7 @@ WITH mine AS (
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
      WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
-        OR ({LAPSED} AND c.until = (SELECT seen.until FROM redrive_claim seen
+        OR ({CLAIM_HAS_LAPSED} AND c.until = (SELECT seen.until FROM redrive_claim seen
                                      WHERE (seen.target_id, seen.key_space, seen.key_hash)
                                          = (c.target_id, c.key_space, c.key_hash)))
         OR (c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (

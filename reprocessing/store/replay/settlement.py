@@ -13,7 +13,7 @@ from reprocessing.store.replay.settlement_effects import (
     CLAIMS_AND_DELETABLE,
     COPY_UNTIL,
     COPY_WINDOW,
-    OUTLASTS,
+    HOLDS_LANE,
 )
 
 #: The reason that people see while a lane waits because `put_off_letters` has delayed its head.
@@ -111,7 +111,7 @@ _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
       FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
-     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {OUTLASTS}
+     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {HOLDS_LANE}
      GROUP BY u.letter_id
 )
 UPDATE redrive_letter l SET due_at = u.until
@@ -137,16 +137,17 @@ WITH fate AS (
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
-_ABSENT = f"""
+_DELIVER = f"""
 WITH closed AS (
-    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
+    UPDATE redrive_attempt a SET outcome = %(outcome)b, closed_at = redrive_now(), holds_lane = false,
            counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
        AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- hold after a restore: returns are unknown
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'delivered', presumed = true, frees_lane = false, finished_at = redrive_now(), blocked_reason = ''
+       SET state = 'delivered', presumed = %(presumed)b, frees_lane = false, finished_at = redrive_now(),
+           blocked_reason = ''
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'delivered' AS claim,
               NULL::timestamptz AS until
@@ -194,8 +195,8 @@ class LetterClosing:
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
 
-    Only letters for targets whose lanes wait for outcomes (`OUTLASTS`) are delayed. A delayed letter keeps its lane and
-    idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
+    Only letters for targets whose lanes wait for outcomes (`HOLDS_LANE`) are delayed. A delayed letter keeps its lane
+    and idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
     caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
@@ -216,4 +217,14 @@ def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
 
     Return the letters' copies to delete from DLQs. The caller has locked the lanes.
     """
-    return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})
+    known = {"outcome": AttemptOutcome.ABSENT, "presumed": True}
+    return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})
+
+
+def deliver_accepted(attempts: Sequence[int]) -> list[Deletable]:
+    """Close attempts that their targets accepted, where that is evidence enough; their letters are delivered.
+
+    Return the letters' copies to delete from DLQs. The caller has locked the lanes.
+    """
+    known = {"outcome": AttemptOutcome.ACCEPTED, "presumed": False}
+    return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})

@@ -72,26 +72,26 @@ left_behind AS (
 """
 
 #: True of a target t if a lane's next letter waits until a last attempt with unknown outcome can no longer come back.
-OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
+HOLDS_LANE: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
 # Decides whether letters whose attempts were closed are finished. Add it after a CTE `closed` with id, letter_id,
 # spent, was_open. It adds three columns. `until`: until when a copy of another attempt with unknown outcome may come
 # back; the key stays claimed until then. `ends`: no attempt is left, and no copy of another attempt holds the lane.
 # `reopens`: the letter was parked while its last attempt held the lane, and a copy of another attempt may come back.
 # Without LATERAL, a planner that has no statistics would read all attempts.
-JUDGED: Final[LiteralString] = f"""
+DECIDE_IF_FINISHED: Final[LiteralString] = f"""
 judged AS (
     SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends,
            c.was_open AND coalesce(u.outlasts, false) AS reopens
       FROM closed c CROSS JOIN LATERAL (
-            SELECT max({COPY_ENDS}) AS until, bool_or({OUTLASTS}) AS outlasts
+            SELECT max({COPY_ENDS}) AS until, bool_or({HOLDS_LANE}) AS outlasts
               FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
              WHERE a.letter_id = c.letter_id AND a.id NOT IN (SELECT id FROM closed)
                AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now()) u
 )
 """  # noqa: S608  # the inserted text is a constant
 
-_PASSED: Final[LiteralString] = """
+_RAISE_HIGHEST_SENT: Final[LiteralString] = """
 passed AS (
     UPDATE redrive_lane n SET highest_sent_sequence = f.sequence
       FROM (SELECT l.lane_id, max(l.sequence) AS sequence
@@ -103,13 +103,16 @@ passed AS (
 # Raises the highest sent sequence of lanes, so that an earlier letter that is captured later is stale. An attempt that
 # was reported was sent, even if its worker died before it recorded the send. Add it after a CTE `closed` with
 # letter_id, was_open; the lanes must be locked.
-PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
+RAISE_HIGHEST_SENT: Final[LiteralString] = _RAISE_HIGHEST_SENT.format(
+    went="(SELECT letter_id FROM closed WHERE was_open)"
+)
 
-#: Like `PASSED`, for letters whose attempts are not in the database; add it after a CTE `newest` with letter_id.
-PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
+#: Like `RAISE_HIGHEST_SENT`, for letters whose attempts are not in the database. Add it after a CTE `newest` with
+#: letter_id.
+RAISE_HIGHEST_SENT_NEWEST: Final[LiteralString] = _RAISE_HIGHEST_SENT.format(went="newest")
 
 #: True of a letter l and its `judged` row c if a person must decide about the letter, or has decided.
-STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
+PERSON_DECIDES: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
 #: True of an attempt a if its consumer reported a failure, while a was open or after a was closed with another outcome.
 REPORTED_FAILED: Final[LiteralString] = """
@@ -120,7 +123,7 @@ coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepte
 #: True of a claim c if another letter may claim its key. This needs three conditions: the time of c is over; the letter
 #: of c is not the head of its lane with this key, and has no open attempt; no copy of an attempt with unknown outcome
 #: can come back.
-LAPSED: Final[LiteralString] = f"""
+CLAIM_HAS_LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id
                  AND sha256(convert_to(coalesce(e.idempotency_key, ''), 'UTF8')) = c.key_hash THEN e.id END

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
-from reprocessing.store.safety.send_limits import MAY_GO
+from reprocessing.store.safety.send_limits import HEAD_MAY_BE_SENT
 
 # Counts lanes with a task hint, and leased lanes. `orphaned`: lanes that a killed worker leased, and that have no hint
 # yet.
@@ -22,7 +22,7 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
   FROM (SELECT phase, due_at, hinted_until, run_id FROM redrive_lane WHERE phase = 'leased' AND stopped_at IS NULL
         UNION ALL
         SELECT phase, due_at, hinted_until, run_id FROM redrive_lane
-         WHERE phase = 'ready' AND hinted_until IS NOT NULL AND stopped_at IS NULL AND {MAY_GO}) lane
+         WHERE phase = 'ready' AND hinted_until IS NOT NULL AND stopped_at IS NULL AND {HEAD_MAY_BE_SENT}) lane
  WHERE coalesce(run_id IN ({ANSWERED_RUNS}), false)
 """  # noqa: S608  # the inserted text is constant
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
-from reprocessing.store.safety.send_limits import UNWELL
+from reprocessing.store.safety.send_limits import UNHEALTHY_TARGETS
 
 #: Highest number of letters, or lanes, in one statement.
 GROUP = 500
@@ -120,11 +120,13 @@ SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)
 # Lanes with an open breaker or an unhealthy target are not leased, so changed rules would not decide about their heads.
 # This statement removes the breaker from such lanes: each can then be leased once, and rules decide about its head.
 _LOOK_AGAIN = f"""
-WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
+WITH blocked AS MATERIALIZED (
+    SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNHEALTHY_TARGETS})
+)
 UPDATE redrive_lane n SET breaker_id = NULL
   FROM (SELECT n.id FROM redrive_lane n
-         WHERE EXISTS (SELECT FROM shut)
-           AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM shut)
+         WHERE EXISTS (SELECT FROM blocked)
+           AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM blocked)
            AND (SELECT l.rulebook_version < %(version)b AND (%(rules)b::bool OR l.rulebook_version > 0)
                   FROM redrive_letter l
                  WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane

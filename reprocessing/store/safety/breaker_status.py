@@ -28,7 +28,7 @@ OF_TARGETS: Final[LiteralString] = """
  WHERE b.target_id = ANY(%(targets)b::bigint[]) AND (%(class)b::bigint IS NULL OR b.rate_class_id = %(class)b::bigint)
  ORDER BY b.target_id, c.name NULLS FIRST
 """
-_BEARINGS = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # noqa: S608  # the inserted texts are constants
+_STATUSES = f"SELECT {STATUS_COLUMNS} FROM redrive_breaker b {OF_TARGETS}"  # noqa: S608  # the inserted texts are constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +74,4 @@ def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None)
 
     `rate_class`: id of a rate class; only the breakers for its letters are returned. None: all breakers.
     """
-    return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})
+    return rows.fetch(BreakerStatus, _STATUSES, {"targets": sorted(set(targets)), "class": rate_class})

@@ -18,7 +18,7 @@ from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 #: True of a letter l in DLQ d if its further failures count: `spared` has reached `max_attempts`, and a person has
 #: resumed the run after it had paused itself, which says that its targets work. Without this rule, a run would retry
 #: for ever messages that no consumer can process.
-TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
+FURTHER_FAILURES_COUNT: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
@@ -27,14 +27,14 @@ TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 #: True of an attempt a whose message came back after the attempt had counted as a success. Such an attempt is not
 #: spared: canaries to such a target also seem to succeed, so the breaker cannot show whether the target is down or the
 #: message cannot be processed.
-SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
+WAS_SUCCESS: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
 #: True of an attempt a that failed, is not marked `spared` yet, and may have failed because of the target.
 _FAILED: Final[LiteralString] = f"""
 (NOT a.spared AND (a.counts_as_failure OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
-       AND NOT {SEEMED_WELL}
+       AND NOT {WAS_SUCCESS}
  AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
-              WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
+              WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {FURTHER_FAILURES_COUNT}))
 """  # the inserted text is a constant
 
 # Marks failed attempts after which no message succeeded. The newest success is searched once for each breaker and

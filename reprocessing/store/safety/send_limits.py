@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 #: Targets with a health check whose result is not healthy, or too old.
-UNWELL: Final[LiteralString] = """
+UNHEALTHY_TARGETS: Final[LiteralString] = """
 SELECT h.target_id FROM redrive_health_check h
  WHERE h.verdict <> 'healthy' OR h.checked_at IS NULL
     OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
@@ -17,43 +17,44 @@ SELECT h.target_id FROM redrive_health_check h
 
 #: Breakers that permit no send now: open breakers, half-open breakers that wait for the outcome of a canary, and
 #: breakers of unhealthy targets.
-SHUT: Final[LiteralString] = f"""
+BLOCKED_BREAKERS: Final[LiteralString] = f"""
 SELECT b.id FROM redrive_breaker b
  WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
-    OR b.target_id IN ({UNWELL})
+    OR b.target_id IN ({UNHEALTHY_TARGETS})
 """  # noqa: S608  # the inserted text is a constant
 
 #: The attempts of a wave w that has a size (at most 100). The columns are compared as a row, so that a planner
 #: with old statistics reads the attempts in the order of the index.
-OF_WAVE: Final[LiteralString] = """
+ATTEMPTS_OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
                 ORDER BY wave_id, id LIMIT 100) tried
  WHERE tried.wave_id = w.id
 """
 
 #: Runs whose wave is full. The last wave has no size, and is never full.
-FULL: Final[LiteralString] = f"""
+FULL_WAVE_RUNS: Final[LiteralString] = f"""
 SELECT w.run_id FROM redrive_wave w
- WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND w.size <= (SELECT count(*) FROM ({OF_WAVE}) counted)
+ WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND w.size <= (SELECT count(*) FROM ({ATTEMPTS_OF_WAVE}) counted)
 """  # noqa: S608  # the inserted text is a constant
 
 #: True of a closed attempt a that is neither a success nor a failure.
-SAYS_NOTHING: Final[LiteralString] = (
+IS_INCONCLUSIVE: Final[LiteralString] = (
     "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)"
 )
 
 #: Lanes from which letters are sent although the wave is full. The first attempt of the lane's letter had no result, so
 #: the wave waits for the letter's next attempt (see `waves`).
-UNTOLD: Final[LiteralString] = f"""
+EXEMPT_FROM_WAVE: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
- CROSS JOIN LATERAL ({OF_WAVE}) a
+ CROSS JOIN LATERAL ({ATTEMPTS_OF_WAVE}) a
  CROSS JOIN LATERAL (SELECT x.lane_id, x.state FROM redrive_letter x WHERE x.id = a.letter_id OFFSET 0) l
- WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {SAYS_NOTHING}
+ WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {IS_INCONCLUSIVE}
 """  # noqa: S608  # the inserted text is the constant above
 
 #: True of a due lane whose head may be sent. If the head's breaker is not known, the lane is leased once to find out.
-MAY_GO: Final[LiteralString] = f"""
-(breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
+HEAD_MAY_BE_SENT: Final[LiteralString] = f"""
+(breaker_id IS NULL OR breaker_id NOT IN ({BLOCKED_BREAKERS}))
+AND (run_id NOT IN ({FULL_WAVE_RUNS}) OR id IN ({EXEMPT_FROM_WAVE}))
 """  # the inserted text is constant
 
 # Locks breakers, waves and lanes before the intent to send (`replay.intent`), in a statement of its own. So only one
@@ -81,17 +82,17 @@ WITH breakers AS (
 SELECT count(*) AS n FROM ours
 """
 
-_SIGHT = f"""
+_LIMITS = f"""
 WITH target AS (
     SELECT t.id, t.proof, (SELECT h.detail FROM redrive_health_check h
-                            WHERE h.target_id = t.id AND h.target_id IN ({UNWELL})
-                            ORDER BY h.verdict = 'healthy', h.id LIMIT 1) AS unwell,
+                            WHERE h.target_id = t.id AND h.target_id IN ({UNHEALTHY_TARGETS})
+                            ORDER BY h.verdict = 'healthy', h.id LIMIT 1) AS why_unhealthy,
            CASE WHEN t.proof <> 'accepted' THEN (
                 SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL)
                 ELSE 0 END AS unsettled
       FROM redrive_target t WHERE t.id = ANY(%(targets)b::bigint[])
 )
-SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch, t.unwell, t.unsettled, b.ramp,
+SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch, t.why_unhealthy, t.unsettled, b.ramp,
        coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS rest,
        b.ramp_from < 1 AND b.ramp_at + make_interval(secs => b.ramp_every) <= redrive_now() AS step_due,
        c.rate AS class_rate, c.burst AS class_burst,
@@ -123,7 +124,7 @@ class SendLimit:
     rate_class_id: int | None
     state: str
     epoch: int
-    unwell: str | None  #: why the target is not healthy; None: it is healthy, or has no health check
+    why_unhealthy: str | None  #: why the target is not healthy; None: it is healthy, or has no health check
     unsettled: int  #: letters at the target without an outcome; 0 if the target's outcome is `accepted`
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
@@ -138,10 +139,10 @@ class SendLimit:
         return self.state != "closed"
 
     @property
-    def why_shut(self) -> str:
+    def why_blocked(self) -> str:
         """Return, as text for people, why no letter may be sent; empty: letters may be sent."""
-        if self.unwell is not None:
-            return f"its target is not healthy: {self.unwell or 'its health is unknown'}"
+        if self.why_unhealthy is not None:
+            return f"its target is not healthy: {self.why_unhealthy or 'its health is unknown'}"
         if self.on_trial and self.rest > 0:
             canary = "the circuit breaker is half open, and its canary has no outcome yet"
             return "the circuit breaker is open" if self.state == "open" else canary
@@ -150,7 +151,7 @@ class SendLimit:
 
 def read_limits(targets: Collection[int]) -> list[SendLimit]:
     """Return the limits that apply to these targets now, one for each of their breakers."""
-    return rows.fetch(SendLimit, _SIGHT, {"targets": list(targets)}) if targets else []
+    return rows.fetch(SendLimit, _LIMITS, {"targets": list(targets)}) if targets else []
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:

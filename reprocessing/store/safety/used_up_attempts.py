@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.safety.failure_cause import LastFailures
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
-from reprocessing.store.safety.outage_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
+from reprocessing.store.safety.outage_attempts import FURTHER_FAILURES_COUNT, WAS_SUCCESS
 
 # Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables. See `last_failures` for
 # the messages that are left out.
@@ -24,10 +24,10 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
           JOIN redrive_dlq d ON d.id = l.dlq_id
           JOIN redrive_run r ON r.id = l.run_id AND r.kind = 'standing'
           JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NOT DISTINCT FROM l.rate_class_id
-         WHERE l.id = m.id AND NOT {TARGET_IS_SAID_TO_BE_WELL} OFFSET 0) l
+         WHERE l.id = m.id AND NOT {FURTHER_FAILURES_COUNT} OFFSET 0) l
  CROSS JOIN LATERAL (
         SELECT min(a.id) AS first, max(a.id) AS last, max(coalesce(a.returned_at, a.closed_at)) AS failed_at,
-               bool_or({SEEMED_WELL}) AS seemed_well
+               bool_or({WAS_SUCCESS}) AS seemed_well
           FROM (SELECT * FROM redrive_attempt t
                  WHERE t.letter_id = l.letter_id AND NOT t.spared AND t.outcome <> 'not_sent'
                  ORDER BY t.no DESC LIMIT l.max_attempts) a OFFSET 0) used

@@ -27,7 +27,7 @@ from reprocessing.domain.safety.wave_progression import (
 from reprocessing.store import rows
 from reprocessing.store.safety import circuit_breakers
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
-from reprocessing.store.safety.send_limits import SAYS_NOTHING
+from reprocessing.store.safety.send_limits import IS_INCONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN a.returned_at IS NOT NULL OR a.counts_as_failure OR a.outcome IN ('returned', 'refused', 'failed')
             THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
-     WHEN NOT {SAYS_NOTHING} THEN 'well' END
+     WHEN NOT {IS_INCONCLUSIVE} THEN 'well' END
 """  # the inserted text is constant
 
 # True of a letter l that a person's release or a rule delays, so that its wave does not wait for it. But a wave waits

@@ -38,21 +38,21 @@ class DecidedMeanwhile:
     at: datetime
 
 
-def decided_since(sieve: MessageFilter, since: datetime) -> list[DecidedMeanwhile]:
+def decided_since(criteria: MessageFilter, since: datetime) -> list[DecidedMeanwhile]:
     """Return up to 3 people who changed letters that matched a filter, the last first; empty: not known.
 
     It is not known for filters that read bodies, and for changes before the newest 20,000 entries of the audit log.
     """
-    if sieve.reads_bodies:
+    if criteria.reads_bodies:
         return []
-    before = replace(sieve, states=(), reasons=(), assigned=None, finished_after=None, finished_before=None)
+    before = replace(criteria, states=(), reasons=(), assigned=None, finished_after=None, finished_before=None)
     acts = [AuditAct.RELEASED, AuditAct.DISCARDED, AuditAct.RESTORED, AuditAct.EDITED]
-    acts += [AuditAct.ASSIGNED] if sieve.assigned is not None else []
+    acts += [AuditAct.ASSIGNED] if criteria.assigned is not None else []
     try:
-        with filter_conditions.patiently():
-            asked = filter_conditions.patient_parameters(before) | {
-                "since": since, "acts": [act.value for act in acts], "was": list(sieve.states),
-                "why": list(sieve.reasons), "read": _READ, "most": _MOST,
+        with filter_conditions.search_timeout():
+            asked = filter_conditions.parameters_within_timeout(before) | {
+                "since": since, "acts": [act.value for act in acts], "was": list(criteria.states),
+                "why": list(criteria.reasons), "read": _READ, "most": _MOST,
             }  # fmt: skip
             return rows.fetch(DecidedMeanwhile, _DECIDED.format(where=filter_conditions.where_clause(before)), asked)
     except InvalidFilter:

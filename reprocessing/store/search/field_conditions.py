@@ -58,28 +58,28 @@ SELECT x.id FROM redrive_source o CROSS JOIN LATERAL (
 """
 
 
-def where_parts(sieve: MessageFilter) -> Iterator[LiteralString]:
+def where_parts(criteria: MessageFilter) -> Iterator[LiteralString]:
     """Yield, for each condition of the filter on a search field, the SQL condition on a letter `l`."""
-    for number, condition in zip(_NUMBERS, sieve.conditions, strict=False):
+    for number, condition in zip(_NUMBERS, criteria.conditions, strict=False):
         yield (_PREFIX if condition.is_prefix else _EQUAL).format(n=number)
 
 
-def parameters(sieve: MessageFilter) -> dict[str, Any]:
+def parameters(criteria: MessageFilter) -> dict[str, Any]:
     """Return the SQL parameters of `where_parts` and of `NAMED`. Values of encrypted DLQs are keyed hashes.
 
     Raises:
         InvalidFilter: values are encrypted, and their keys are not available.
     """
-    found: dict[str, Any] = {"reveals": sieve.reveals, "unmasked_dlqs": [], "any_names": [], "any_values": []}
-    if not sieve.fields and sieve.named is None:
+    found: dict[str, Any] = {"reveals": criteria.reveals, "unmasked_dlqs": [], "any_names": [], "any_values": []}
+    if not criteria.fields and criteria.named is None:
         return found
-    every = [one for one in search_settings.all_settings() if sieve.dlqs is None or one.id in sieve.dlqs]
+    every = [one for one in search_settings.all_settings() if criteria.dlqs is None or one.id in criteria.dlqs]
     keys = _keys(every)
     found["unmasked_dlqs"] = search_settings.unmasked_dlqs(every)
-    for number, condition in zip(_NUMBERS, sieve.conditions, strict=False):
+    for number, condition in zip(_NUMBERS, criteria.conditions, strict=False):
         found |= {f"{name}_{number}": value for name, value in _of_condition(condition, every, keys).items()}
-    if sieve.named is not None:
-        value, names = normal_value(sieve.named), sorted({field.name for one in every for field in one.fields})
+    if criteria.named is not None:
+        value, names = normal_value(criteria.named), sorted({field.name for one in every for field in one.fields})
         hashes = [text for name in names for text in _hashes(name, value, every, keys)]
         found |= {"any_names": names, "any_values": [value, *hashes]}
     return found

@@ -23,7 +23,7 @@ from reprocessing.store.payloads.content import IS_SEALED
 from reprocessing.store.search import field_conditions
 
 #: Milliseconds after which a query is stopped, because a person waits for its result.
-_PATIENCE: Final = 5_000
+_SEARCH_TIMEOUT_MS: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
@@ -89,109 +89,113 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 """
 
 
-def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
+def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralString:
     """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
     parts: list[LiteralString] = []
-    if sieve.states:
-        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
-    if sieve.presumed:
+    if criteria.states:
+        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
+    if criteria.presumed:
         parts.append("(l.state <> 'delivered' OR l.presumed)")
-    parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
-    if sieve.key is not None and not sieve.states and not whole:  # among letters of all states, an index is needed
+    parts += [said for name, said in _CONDITIONS.items() if getattr(criteria, name) not in {None, ()}]
+    if (
+        criteria.key is not None and not criteria.states and not whole
+    ):  # among letters of all states, an index is needed
         parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
-    if sieve.dlqs is not None:  # also if there are none: then nothing matches
+    if criteria.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
-    parts += field_conditions.where_parts(sieve)
-    if sieve.letters is not None:
+    parts += field_conditions.where_parts(criteria)
+    if criteria.letters is not None:
         parts.append("l.id = ANY(%(letters)b::bigint[])")
-    if sieve.selector is not None:
+    if criteria.selector is not None:
         parts.append("l.id = ANY(%(with_value)b::bigint[])")
     rest = " AND ".join(parts or ["true"])
-    if sieve.text is None:
+    if criteria.text is None:
         return rest
     if whole:
         return rest + " AND " + _HOLDS
-    return _IN_THE_NEWEST.format(rest=rest, order=newest_first(sieve))
+    return _IN_THE_NEWEST.format(rest=rest, order=newest_first(criteria))
 
 
-def where_clause_at(sieve: MessageFilter, at: LiteralString) -> LiteralString:
+def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
     """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched. `at`: SQL of a time.
 
     If the filter has a failure group, letters that were last grouped after this time do not match, and neither do
     letters of groups that were merged later. Discarded letters match, because they are not grouped again.
     """
-    where = where_clause(sieve, whole=True)
-    return where if sieve.group is None else where + _IN_GROUP_AT.format(at=at)
+    where = where_clause(criteria, whole=True)
+    return where if criteria.group is None else where + _IN_GROUP_AT.format(at=at)
 
 
-def newest_first(sieve: MessageFilter) -> LiteralString:
+def newest_first(criteria: MessageFilter) -> LiteralString:
     """Return the SQL order in which bodies are searched, the newest first. An index has this order."""
-    return "l.finished_at DESC, l.id DESC" if sieve.states else "l.id DESC"
+    return "l.finished_at DESC, l.id DESC" if criteria.states else "l.id DESC"
 
 
-def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
+def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
     """Return the parameters of `where_clause`; for this, read the field at `selector`, and search encrypted bodies.
 
     Raises:
         InvalidFilter: reading and searching took longer than `seconds` (None: there is no limit).
     """
-    found = plain_parameters(sieve)
-    searches_sealed = sieve.text is not None and payload_keys.has_keys()
-    if sieve.selector is None and not searches_sealed:
+    found = plain_parameters(criteria)
+    searches_sealed = criteria.text is not None and payload_keys.has_keys()
+    if criteria.selector is None and not searches_sealed:
         return found
-    where = where_clause(sieve.without_bodies())
-    among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(sieve)), found)
-    if sieve.selector is not None:
-        among = field_values.letters_with(read_field(sieve.selector), sieve.value, among, seconds=seconds)
+    where = where_clause(criteria.without_bodies())
+    among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(criteria)), found)
+    if criteria.selector is not None:
+        among = field_values.letters_with(read_field(criteria.selector), criteria.value, among, seconds=seconds)
         found["with_value"] = among
-    if sieve.text is not None and searches_sealed:
-        found["sealed_with_text"] = sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)
+    if criteria.text is not None and searches_sealed:
+        found["sealed_with_text"] = sealed_search.sealed_letters_with(criteria.text.encode(), among, seconds=seconds)
     return found
 
 
-def plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
+def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
     """Return the parameters of `where_clause` that need no search: no body is read, and no field at `selector`."""
-    every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS} | field_conditions.parameters(sieve)
+    every: dict[str, Any] = {name: getattr(criteria, name) for name in _CONDITIONS} | field_conditions.parameters(
+        criteria
+    )
     return every | {
-        "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
-        "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
-        "letters": None if sieve.letters is None else list(sieve.letters),
-        "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
+        "reasons": list(criteria.reasons), "public": _uuid(criteria.named),
+        "dlqs": None if criteria.dlqs is None else list(criteria.dlqs),
+        "letters": None if criteria.letters is None else list(criteria.letters),
+        "text": None if criteria.text is None else criteria.text.encode(), "newest": SEARCHED_LETTERS,
         "sealed_with_text": [], "with_value": [],
     }  # fmt: skip
 
 
-def is_exhaustive(sieve: MessageFilter) -> bool:
+def is_exhaustive(criteria: MessageFilter) -> bool:
     """Return whether a filter that reads bodies searches all letters that could match, not only the newest 20,000."""
-    if not sieve.reads_bodies:
+    if not criteria.reads_bodies:
         return True
-    asked = plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
-    without = where_clause(sieve.without_bodies())
-    with patiently():
+    asked = plain_parameters(criteria) | {"text": None, "limit": SEARCHED_LETTERS + 1}
+    without = where_clause(criteria.without_bodies())
+    with search_timeout():
         return rows.value(int, COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
-def require_exhaustive(sieve: MessageFilter) -> None:
+def require_exhaustive(criteria: MessageFilter) -> None:
     """Raise InvalidFilter if the filter may match letters that are not searched (see `is_exhaustive`)."""
-    if not is_exhaustive(sieve):
+    if not is_exhaustive(criteria):
         raise InvalidFilter(
             f"A text is searched for only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
             "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 
 
-def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
+def parameters_within_timeout(criteria: MessageFilter) -> dict[str, Any]:
     """Return the parameters of `where_clause`; if searching bodies takes over 5 s, raise InvalidFilter."""
-    return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
+    return sql_parameters(criteria, seconds=_SEARCH_TIMEOUT_MS / 1_000)
 
 
 @contextmanager
-def patiently(milliseconds: int | None = None) -> Iterator[None]:
+def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
     """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
 
     `milliseconds`: the timeout; None: 5 seconds.
     """
-    milliseconds = milliseconds or _PATIENCE
+    milliseconds = milliseconds or _SEARCH_TIMEOUT_MS
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})

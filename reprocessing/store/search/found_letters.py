@@ -84,7 +84,7 @@ class Scan:
     since: datetime | None
 
 
-def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> FoundPage:
+def find_letters(criteria: MessageFilter, *, below: int | None, limit: int) -> FoundPage:
     """Return a page of up to `limit` letters that a filter matches, the last captured first.
 
     `below`: only letters with lower ids, for the next page; None: the first page.
@@ -92,29 +92,29 @@ def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> Foun
     Raises:
         InvalidFilter: the search took longer than 5 seconds.
     """
-    with filter_conditions.patiently():
-        where, asked = filter_conditions.where_clause(sieve), filter_conditions.patient_parameters(sieve)
-        if sieve.text is not None:  # the bodies are scanned once, for the page and the counts
+    with filter_conditions.search_timeout():
+        where, asked = filter_conditions.where_clause(criteria), filter_conditions.parameters_within_timeout(criteria)
+        if criteria.text is not None:  # the bodies are scanned once, for the page and the counts
             where, asked = _AMONG, {"among": rows.column(int, _IDS.format(where=where), asked)}
         return _page(where, asked, below, limit)
 
 
-def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+def newest_ids(criteria: MessageFilter, *, limit: int) -> list[int]:
     """Return the ids of the newest letters that a filter matches, at most `limit`.
 
     Raises InvalidFilter if the search took longer than 5 seconds.
     """
-    with filter_conditions.patiently():
-        asked = filter_conditions.patient_parameters(sieve) | {"limit": limit}
-        return rows.column(int, _NEWEST.format(where=filter_conditions.where_clause(sieve)), asked)
+    with filter_conditions.search_timeout():
+        asked = filter_conditions.parameters_within_timeout(criteria) | {"limit": limit}
+        return rows.column(int, _NEWEST.format(where=filter_conditions.where_clause(criteria)), asked)
 
 
-def scanned(sieve: MessageFilter) -> Scan:
+def scanned(criteria: MessageFilter) -> Scan:
     """Return among how many letters a filter's text is searched: the newest that match its other conditions."""
-    rest = replace(sieve, text=None)
-    with filter_conditions.patiently():
+    rest = replace(criteria, text=None)
+    with filter_conditions.search_timeout():
         where, order = filter_conditions.where_clause(rest), filter_conditions.newest_first(rest)
-        asked = filter_conditions.patient_parameters(rest)
+        asked = filter_conditions.parameters_within_timeout(rest)
         return rows.fetch(Scan, _SCANNED.format(where=where, order=order), asked)[0]
 
 

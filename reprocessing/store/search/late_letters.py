@@ -32,11 +32,15 @@ class LateLetters:
     is_least: bool
 
 
-def count_late(action: int, sieve: MessageFilter, *, asked_at: datetime) -> LateLetters:
+def count_late(action: int, criteria: MessageFilter, *, asked_at: datetime) -> LateLetters:
     """Return how many letters match the filter but finished after `asked_at`, without letters that the action changed.
 
     A released letter that was parked again finished after `asked_at`, too. `action`: id of the bulk action.
     """
-    asked = filter_conditions.sql_parameters(sieve) | {"action": action, "asked_at": asked_at, "most": MAX_LATE_COUNT}
-    (found,) = rows.fetch(LateLetters, _LATER.format(where=filter_conditions.where_clause(sieve)), asked)
+    asked = filter_conditions.sql_parameters(criteria) | {
+        "action": action,
+        "asked_at": asked_at,
+        "most": MAX_LATE_COUNT,
+    }
+    (found,) = rows.fetch(LateLetters, _LATER.format(where=filter_conditions.where_clause(criteria)), asked)
     return found

@@ -24,16 +24,16 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
 """
 
 
-def open_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
+def open_page(criteria: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page of up to `limit` unfinished letters that a filter matches, the last sent first.
 
     `below`: when the last letter of the previous page was first sent, and its id; None: the first page. Raises
     InvalidFilter if the query takes longer than 5 seconds.
     """
     place = " AND (l.first_sent_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = filter_conditions.sql_parameters(sieve) | {
+    asked = filter_conditions.sql_parameters(criteria) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1],
     }  # fmt: skip
-    with filter_conditions.patiently():
-        found = rows.fetch(ListedLetter, _LIST.format(where=filter_conditions.where_clause(sieve) + place), asked)
-    return LetterPage(found, filtered_letters.count_letters(sieve))
+    with filter_conditions.search_timeout():
+        found = rows.fetch(ListedLetter, _LIST.format(where=filter_conditions.where_clause(criteria) + place), asked)
+    return LetterPage(found, filtered_letters.count_letters(criteria))

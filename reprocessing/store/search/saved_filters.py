@@ -28,7 +28,7 @@ class Saved:
     name: str
     team: str
     owner: int
-    sieve: MessageFilter
+    criteria: MessageFilter
 
 
 def teams_of(user: User) -> QuerySet[Group]:
@@ -47,7 +47,7 @@ def filters_seen_by(user: User) -> list[Saved]:
     return list(_readable(rows))
 
 
-def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | None) -> None:
+def save_filter(user: User, name: str, criteria: MessageFilter, *, team: Group | None) -> None:
     """Save a filter, for the person (`team` None) or for a team of the person.
 
     The person's limits (DLQs, masked values) are not stored: the limits of the person who opens the filter apply.
@@ -57,7 +57,7 @@ def save_filter(user: User, name: str, sieve: MessageFilter, *, team: Group | No
     """
     if rows_seen_by(user).count() >= MOST:
         raise InvalidFilter(f"There are {MOST} saved filters. Delete one that is not used.")
-    stored = stored_filters.stored_filter(replace(sieve, dlqs=None, reveals=False))
+    stored = stored_filters.stored_filter(replace(criteria, dlqs=None, reveals=False))
     try:
         with transaction.atomic():
             SavedFilter.objects.create(name=name, filter=stored, owner=user, team=team)
@@ -74,8 +74,8 @@ def may_delete(user: User, saved: Saved | SavedFilter) -> bool:
 def _readable(rows: QuerySet[SavedFilter]) -> Iterator[Saved]:
     for row in rows:
         try:
-            sieve = stored_filters.read_filter(row.filter)
+            criteria = stored_filters.read_filter(row.filter)
         except PayloadUnreadable as error:
             logger.warning("The saved filter %d cannot be read: %s", row.pk, error)
             continue
-        yield Saved(row.pk, row.name, row.team.name if row.team else "", row.owner_id, sieve)
+        yield Saved(row.pk, row.name, row.team.name if row.team else "", row.owner_id, criteria)

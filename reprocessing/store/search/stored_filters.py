@@ -13,9 +13,9 @@ from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store.payloads import content
 
 
-def stored_filter(sieve: MessageFilter) -> dict[str, Any]:
+def stored_filter(criteria: MessageFilter) -> dict[str, Any]:
     """Return a filter as a JSON object to store."""
-    return sealed(sieve.stored())
+    return sealed(criteria.stored())
 
 
 def read_filter(stored: Mapping[str, Any]) -> MessageFilter:

@@ -47,6 +47,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
         yield [running.enter_context(Worker(sqs=sqs, folder=folder, name=f"tiny-{pool}", pool=pool)) for pool in POOLS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fault",
     [pytest.param(fault, id=name, marks=() if name in QUICK else pytest.mark.soak) for name, fault in FAULTS.items()],

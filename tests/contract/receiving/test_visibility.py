@@ -16,6 +16,7 @@ def slow(make_queue: MakeQueue) -> Queue:
     return make_queue(VisibilityTimeout="1000")
 
 
+@pytest.mark.soak
 def test_a_received_message_is_hidden_until_its_timeout(slow: Queue, advance: Advance) -> None:
     sent = slow.send("m")
     slow.receive_one()

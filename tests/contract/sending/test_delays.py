@@ -8,6 +8,7 @@ from tests.contract.conftest import Advance, MakeQueue
 from tests.contract.queues import Counts, Queue, refused
 
 
+@pytest.mark.soak
 def test_a_delayed_message_appears_when_its_delay_has_passed(queue: Queue, advance: Advance) -> None:
     queue.send("m", DelaySeconds=900)
     hidden = queue.counts(), queue.bodies()

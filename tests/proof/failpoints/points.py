@@ -136,7 +136,7 @@ POINTS: Final = (
     ),
     Point(
         name="return committed, breaker not told",
-        where="reprocessing.pipeline.replay.after_settlement:look_at_outcomes", within=_TAKING_BACK,
+        where="reprocessing.pipeline.replay.after_settlement:update_breakers_and_waves", within=_TAKING_BACK,
     ),
     Point(
         name="inside the promotion's transaction", where="reprocessing.store.ordering.lane_state:advance",

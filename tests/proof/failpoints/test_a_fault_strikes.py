@@ -41,6 +41,7 @@ def test_whatever_strikes_a_worker_the_healthy_finish_every_letter(booth: Booth)
         assert booth.tries(cell, 0, hurry=True)["why"] == []
 
 
+@pytest.mark.long
 @pytest.mark.soak
 def test_a_booth_that_is_ended_takes_its_workers_along(booth: Booth) -> None:
     with ThreadPoolExecutor(1) as pool:

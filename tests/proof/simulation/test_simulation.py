@@ -30,7 +30,8 @@ from tests.proof.simulation.world import Ending, Theatre, again, last_words
 pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 LAYER, STREAMS = "simulation", 3
-SHORT = 5
+#: Seeds of worlds that are short, and have all kinds of faults.
+SHORT = (2, 3, 7, 8, 9, 10, 13)
 #: Seeds of small worlds, with several keys, whose consumers say nothing: without other faults, and with all of them.
 CALM, STRICKEN = 126, 553
 #: It takes half a minute.
@@ -45,11 +46,11 @@ def theatre(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> 
 
 def test_worlds_keep_every_promise_and_meet_faults(theatre: Theatre) -> None:
     struck: Counter[str] = Counter()
-    for seed in range(SHORT):
+    for seed in SHORT:
         ending = theatre.play(plot(seed))
         struck += ending.struck
         assert not ending.broken, last_words(ending)
-    assert sum(struck.values()) > SHORT
+    assert sum(struck.values()) > len(SHORT)
     assert {"crash", "freeze", "connection cut", "commit unheard"} <= set(struck)
 
 
@@ -79,6 +80,7 @@ def test_every_message_outlasts_an_outage_of_its_target(theatre: Theatre, kind: 
     assert (ending.broken, [state.split()[1] for state in ending.states]) == ((), ["delivered"] * ending.letters)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [CALM, STRICKEN])
 @pytest.mark.parametrize("kind", ["flapping", "half of the keys"])
 def test_worlds_outlast_what_is_no_outage_of_all(theatre: Theatre, kind: Kind, seed: int) -> None:
@@ -93,6 +95,7 @@ def test_worlds_outlast_an_outage_with_faults_of_every_sort_beside_it(theatre: T
     assert ending.struck
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [CALM, STRICKEN])
 def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: Theatre, seed: int) -> None:
     world = plot(seed, poison_heads=True)
@@ -104,6 +107,7 @@ def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: The
     }
 
 
+@pytest.mark.long
 def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is spared: an outage counts as in a manual run."""
     monkeypatch.setattr(circuit_breakers, "spare_epochs", lambda _: 0)

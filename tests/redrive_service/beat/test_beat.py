@@ -1,4 +1,4 @@
-"""The scheduler of beat, tick by tick, on a real PostgreSQL."""
+"""The scheduler of beat, check by check, on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -135,19 +135,19 @@ def test_the_next_leader_does_not_send_again_what_was_sent(scheduler: Scheduler,
     assert PeriodicTask.objects.get().total_run_count == 1
 
 
-def test_two_that_both_believe_they_lead_send_a_tick_once(
+def test_two_that_both_believe_they_lead_send_a_due_task_once(
     scheduler: Scheduler, other: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "is_held", lambda _: True)
     for each in (scheduler, other):
-        each._learn_schedule()
+        each._read_schedule()
     scheduler.work()
     other.work()
     assert scheduler.sent + other.sent == ["entry"]
     assert PeriodicTask.objects.get().total_run_count == 1
 
 
-def test_a_tick_that_could_not_be_sent_is_sent_once_the_broker_is_back(scheduler: Scheduler) -> None:
+def test_a_due_task_that_could_not_be_sent_is_sent_once_the_broker_is_back(scheduler: Scheduler) -> None:
     scheduler.broker_is_away = True
     assert scheduler.work() == []
     scheduler.broker_is_away = False
@@ -155,19 +155,21 @@ def test_a_tick_that_could_not_be_sent_is_sent_once_the_broker_is_back(scheduler
     assert scheduler.work() == ["entry"]
 
 
-def test_owed_ticks_give_way_to_the_next_ones_of_their_entries(scheduler: Scheduler) -> None:
+def test_unsent_tasks_give_way_to_the_next_ones_of_their_entries(scheduler: Scheduler) -> None:
     hourly = IntervalSchedule.objects.get()
     PeriodicTask.objects.create(name="second", task="any", interval=hourly, last_run_at=LONG_AGO)
     scheduler.broker_is_away = True
     assert scheduler.work() == []
     scheduler.broker_is_away = False
-    due_again()  # before the owed ones could go
+    due_again()  # before the unsent ones could go
     assert [sorted(scheduler.work()) for _ in range(2)] == [["entry", "second"]] * 2
     assert set(PeriodicTask.objects.values_list("total_run_count", flat=True)) == {2}
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["was not carried out", "was carried out"])
-def test_a_tick_is_sent_once_when_the_database_failed_at_its_claim_which(scheduler: Scheduler, *, done: bool) -> None:
+def test_a_due_task_is_sent_once_when_the_database_failed_at_its_claim_which(
+    scheduler: Scheduler, *, done: bool
+) -> None:
     failure = DatabaseThatFails(_is_claim, done=done)
     with connections["default"].execute_wrapper(failure):
         assert scheduler.work() == []
@@ -197,9 +199,9 @@ def test_an_outage_of_the_database_ends_for_beat_when_it_ends(scheduler: Schedul
     assert scheduler.work() == ["entry", "entry"]
 
 
-def test_a_tick_that_somebody_else_claimed_is_read_again_and_the_next_is_sent(scheduler: Scheduler) -> None:
+def test_a_due_task_that_somebody_else_claimed_is_read_again_and_the_next_is_sent(scheduler: Scheduler) -> None:
     scheduler._leadership.is_held()
-    scheduler._learn_schedule()
+    scheduler._read_schedule()
     PeriodicTask.objects.update(total_run_count=5)  # it leaves no word for beat
     assert scheduler.work() == []
     assert scheduler.work() == ["entry"]
@@ -217,11 +219,11 @@ def test_who_leads_again_reads_again_what_happened_meanwhile(
     PeriodicTask.objects.update(last_run_at=LONG_AGO, total_run_count=5)  # it leaves no word for beat
     other._leadership.release()
     assert eventually(lambda: len(scheduler.work()) == 2, within=5)
-    assert "tick_was_taken" not in caplog.text
+    assert "claim_failed" not in caplog.text
 
 
 @pytest.mark.usefixtures("schedule")
-def test_a_clock_that_was_set_back_delays_no_tick(
+def test_a_clock_that_was_set_back_delays_no_task(
     scheduler: Scheduler, clock: WallClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert scheduler.work() == ["entry"]
@@ -246,7 +248,7 @@ def test_the_next_leader_sends_at_once_what_a_clock_ahead_of_its_own_sent(
     assert PeriodicTask.objects.get().last_run_at == clock.time
 
 
-def test_a_clock_that_runs_on_or_was_set_forward_repeats_no_tick(scheduler: Scheduler, clock: WallClock) -> None:
+def test_a_clock_that_runs_on_or_was_set_forward_repeats_no_task(scheduler: Scheduler, clock: WallClock) -> None:
     scheduler.work()
     clock.set_back(minutes=-59)
     assert scheduler.work() == ["entry"]
@@ -263,7 +265,7 @@ def test_an_error_nobody_foresaw_is_logged_and_outlived(
     with monkeypatch.context() as broken:
         broken.setattr(scheduler, "reserve", fail)
         assert scheduler.tick() == 1.0
-    assert "redrive.beat.tick_failed" in caplog.messages
+    assert "redrive.beat.schedule_check_failed" in caplog.messages
     assert scheduler.work() == ["entry"]
 
 
@@ -276,7 +278,7 @@ def test_an_entry_that_cannot_be_understood_takes_no_other_with_it(scheduler: Sc
 
 def test_an_entry_that_was_disabled_meanwhile_is_not_sent(scheduler: Scheduler) -> None:
     scheduler._leadership.is_held()
-    scheduler._learn_schedule()
+    scheduler._read_schedule()
     PeriodicTask.objects.update(enabled=False)  # as an UPDATE by hand: it leaves no word for beat
     assert scheduler.work() == []
 

@@ -43,6 +43,7 @@ def test_the_compose_file_fits_the_compose_specification() -> None:
     jsonschema.validate(composed(), json.loads(schema.read_text()))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("version", ["1.30.0", "1.37.0"])
 def test_every_manifest_fits_the_strict_schema_of_kubernetes(version: str) -> None:
     for manifest in manifests():

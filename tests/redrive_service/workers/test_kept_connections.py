@@ -9,7 +9,7 @@ import pytest
 from celery.fixups.django import DjangoWorkerFixup  # type: ignore[attr-defined]  # the stubs leave it out
 from django.db import connection
 
-from redrive_service.celery import app, keep_connection
+from redrive_service.celery import app, close_old_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,5 +44,5 @@ def test_the_next_task_uses_the_connection_unless_it_is_old_or_broken(
     before = _server_process()
     happens()
     DjangoWorkerFixup(app).close_database()
-    keep_connection()
+    close_old_connection()
     assert (_server_process() == before) is kept

@@ -28,6 +28,7 @@ ctypes.CDLL(None).malloc_stats()
 """
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
 def test_eight_threads_of_a_worker_process_share_two_memory_pools() -> None:
     told = subprocess.run([sys.executable, "-c", THREADS], check=True, capture_output=True, text=True).stderr

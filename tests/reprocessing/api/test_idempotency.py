@@ -129,6 +129,7 @@ def test_answers_are_kept_for_a_day() -> None:
     assert list(ApiCall.objects.values_list("key", flat=True)) == ["k2"]
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_of_two_at_once_one_does_it() -> None:
     caller = program()

@@ -71,6 +71,7 @@ def test_messages_are_found_by_search_fields_but_not_by_masked_values() -> None:
     assert told(caller.get("/dlqs/orders"))["search_fields"] == ["order_id", "card"]
 
 
+@pytest.mark.soak
 def test_a_list_takes_the_filter_of_the_parking_lot() -> None:
     caller = program()
     mine, other = parked(dlq("orders"), key="k1", body=CARD), parked(dlq("mails"), key="k2")

@@ -44,6 +44,7 @@ def is_accepted(name: str, command: BaseCommand, *words: str) -> bool:
     return True
 
 
+@pytest.mark.soak
 def test_no_command_takes_an_abbreviation_for_confirm() -> None:
     confirmed = [
         (name, command, words) for name, command in COMMANDS.items() for words in lines_of(name, command)

@@ -21,7 +21,7 @@ def test_the_doctor_names_the_migrations_that_are_not_applied() -> None:
     recorder = MigrationRecorder(connection)
     for name in ("0001_tables", "0002_functions_and_triggers"):
         recorder.record_unapplied(OURS, name)
-    assert [(remark.what, remark.cure) for remark in database.remarks()] == [
+    assert [(finding.what, finding.cure) for finding in database.findings()] == [
         (f"Migrations are not applied: {OURS}.0001_tables, {OURS}.0002_functions_and_triggers.", "manage.py migrate")
     ]
 

@@ -90,7 +90,7 @@ def sandbox_calls(queue: str = "", since: int = 0) -> Iterator[dict[str, Any]]:
         since, end = page["next"], page["end"]
 
 
-def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
+def fake_time(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
     """A stand-in for `time`: the monotonic clock, and the one that goes on while the machine sleeps."""
     return SimpleNamespace(
         monotonic=monotonic, sleep=time.sleep, clock_gettime=lambda _: (since_boot or monotonic)()

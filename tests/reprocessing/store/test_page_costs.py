@@ -64,6 +64,7 @@ def _cost(read: Callable[[], object]) -> tuple[object, int]:
     return answer, max(one.buffers for one in found)
 
 
+@pytest.mark.soak
 def test_the_rate_of_a_dlq_is_measured_without_reading_letters(bench: Workbench) -> None:
     seed(bench, standing_run(bench), 1, LETTERS)
     with_statistics()
@@ -73,6 +74,7 @@ def test_the_rate_of_a_dlq_is_measured_without_reading_letters(bench: Workbench)
     assert buffers <= send_rates._MOST + MOST  # one for each attempt
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
 def test_the_last_day_is_read_without_the_months_before(bench: Workbench, *, known: bool) -> None:
     _write(_HOURS, bench.dlq.pk)
@@ -86,6 +88,7 @@ def test_the_last_day_is_read_without_the_months_before(bench: Workbench, *, kno
     assert max(buffers, more) <= MOST
 
 
+@pytest.mark.soak
 def test_visible_copies_are_counted_in_the_index(bench: Workbench) -> None:
     seed(bench, standing_run(bench), 1, LETTERS)
     asked_at = database_now() + timedelta(days=1)  # the copies are visible again then
@@ -98,6 +101,7 @@ def test_visible_copies_are_counted_in_the_index(bench: Workbench) -> None:
     assert buffers <= MOST // 3  # the copies have more pages
 
 
+@pytest.mark.soak
 def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench: Workbench) -> None:
     run = standing_run(bench)
     other = Run.objects.create(name="other", dlq=bench.dlq, asked_by="a test")
@@ -110,6 +114,7 @@ def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench
     assert buffers <= MOST
 
 
+@pytest.mark.soak
 def test_lanes_in_which_a_run_waits_behind_another_run_are_found_without_the_other_lanes(bench: Workbench) -> None:
     run = standing_run(bench)
     other = Run.objects.create(name="other", dlq=bench.dlq, asked_by="a test", state="finished")

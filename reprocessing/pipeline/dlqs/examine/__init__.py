@@ -32,15 +32,15 @@ __all__ = [
 _CHECKS = (
     queues.identity,
     queues.sources,
-    queues.ways_back,
+    queues.failures_come_back,
     queues.retention,
-    queues.custody,
+    queues.deletion_of_copies,
     queues.native_moves,
     queues.encryption,
     queues.parking,
     celery_workers.tasks,
     other_targets.unreachable_sources,
-    other_targets.circles,
+    other_targets.targets_are_not_watched,
     other_targets.evidence,
     other_targets.unnamed_failures,
     other_targets.published,
@@ -91,13 +91,13 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
         InvalidSelector: an option switches off a key that is always needed, such as the idempotency key.
     """
     wanted = policy_values.with_policy(wanted)
-    sight = observe(wanted)
-    proposal = propose(wanted, sight, held_copies_limit=conf.held_copies_limit)
-    case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
+    observed = observe(wanted)
+    proposal = propose(wanted, observed, held_copies_limit=conf.held_copies_limit)
+    case = Case(observed, proposal, policy(wanted, observed), mode(wanted, observed))
     found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
     found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
     passed = tuple(words.partition("\n")[0] for words, findings in found if not findings)
     return Examination(
-        sight, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed)),
+        observed, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed)),
         reasons.reasons(case, wanted),
     )  # fmt: skip

@@ -25,7 +25,7 @@ def unreachable_sources(case: Case) -> Iterator[Finding]:
         yield refuse(dead_end.why, dead_end.cure)
 
 
-def circles(case: Case) -> Iterator[Finding]:
+def targets_are_not_watched(case: Case) -> Iterator[Finding]:
     """No target is a watched DLQ.
 
     The admin shows this sentence if the check passes. Else, the check yields a refusal for each rule or source

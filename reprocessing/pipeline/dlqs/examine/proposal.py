@@ -16,29 +16,29 @@ from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
 from reprocessing.store.dlqs.dlq_proposal import DlqProposal
 
 
-def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqProposal:
+def propose(wanted: Wanted, observed: Observed, *, held_copies_limit: int) -> DlqProposal:
     """Return the values to store: those that a person gave, and defaults for a new DLQ and new targets.
 
     Raises:
         InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
     """
-    dlq = _facts_of_dlq(sight)
-    if sight.row is None:
-        dlq |= _new_dlq(wanted, sight) | {"held_copies_limit": held_copies_limit}
+    dlq = _facts_of_dlq(observed)
+    if observed.row is None:
+        dlq |= _new_dlq(wanted, observed) | {"held_copies_limit": held_copies_limit}
     dlq |= wanted.dlq
     for schedule, other in (("interval", "crontab"), ("crontab", "interval")):
         if dlq.get(schedule) is not None and other not in wanted.dlq:
             dlq[other] = None
-    keyed = policy(wanted, sight).ordering
+    keyed = policy(wanted, observed).ordering
     return DlqProposal(
         name=wanted.name,
         dlq=dlq,
-        ways=sight.targets_by_source,
+        ways=observed.targets_by_source,
         targets={
-            **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
-            **{arn: _other(wanted, sight, target) for arn, target in sight.other_targets.items()},
+            **{arn: _target(wanted, observed, seen, keyed) for arn, seen in observed.queues.items()},
+            **{arn: _other(wanted, observed, target) for arn, target in observed.other_targets.items()},
         },
-        default_source=wanted.default_source or _only(sight.named if wanted.names_default else []),
+        default_source=wanted.default_source or _only(observed.named if wanted.names_default else []),
         teams=wanted.teams,
     )
 
@@ -47,19 +47,19 @@ def _only(named: list[str]) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
-def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
+def policy(wanted: Wanted, observed: Observed) -> KeyPolicy:
     """Return from which parts of a letter its ordering key, sequence and idempotency key will be read.
 
     Raises:
         InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
     """
-    row = sight.row
+    row = observed.row
 
     def said(name: str) -> str:
         return str(wanted.dlq.get(name, getattr(row, name) if row else ""))
 
     return KeyPolicy.of(
-        fifo=sight.dlq.facts.fifo,
+        fifo=observed.dlq.facts.fifo,
         ordering=said("ordering_key"),
         sequence=said("sequence"),
         idempotency=said("idempotency_key"),
@@ -67,49 +67,49 @@ def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
     )
 
 
-def mode(wanted: Wanted, sight: Observed) -> Mode:
+def mode(wanted: Wanted, observed: Observed) -> Mode:
     """Return the mode that the DLQ will have after the change."""
-    return Mode(wanted.dlq.get("mode", sight.row.mode if sight.row else Mode.MANUAL))
+    return Mode(wanted.dlq.get("mode", observed.row.mode if observed.row else Mode.MANUAL))
 
 
-def watcher(sight: Observed, seen: DescribedQueue) -> str | None:
+def watcher(observed: Observed, seen: DescribedQueue) -> str | None:
     """Return the ARN of the DLQ that a queue's redrive policy names, if that DLQ is watched; else None."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
-    return behind if behind == sight.dlq.facts.arn or behind in sight.dlqs else None
+    return behind if behind == observed.dlq.facts.arn or behind in observed.dlqs else None
 
 
-def _facts_of_dlq(sight: Observed) -> dict[str, Any]:
-    facts = sight.dlq.facts
+def _facts_of_dlq(observed: Observed) -> dict[str, Any]:
+    facts = observed.dlq.facts
     return {
-        "url": sight.row.url if sight.row else sight.dlq.address.url,
+        "url": observed.row.url if observed.row else observed.dlq.address.url,
         "arn": facts.arn,
-        "region": sight.dlq.address.region,
+        "region": observed.dlq.address.region,
         "fifo": facts.fifo,
         "retention": int(facts.retention.total_seconds()),
     }
 
 
-def _new_dlq(wanted: Wanted, sight: Observed) -> dict[str, Any]:
-    keys = policy(wanted, sight)
+def _new_dlq(wanted: Wanted, observed: Observed) -> dict[str, Any]:
+    keys = policy(wanted, observed)
     return {
         "mode": Mode.MANUAL.value,
         "ordering_key": str(keys.ordering),
         "sequence": str(keys.sequence),
         "idempotency_key": str(keys.idempotency),
-        "delete_when": (DeleteWhen.CAPTURED if must_delete_at_capture(sight) else DeleteWhen.TERMINAL).value,
+        "delete_when": (DeleteWhen.CAPTURED if must_delete_at_capture(observed) else DeleteWhen.TERMINAL).value,
     }
 
 
-def must_delete_at_capture(sight: Observed) -> bool:
+def must_delete_at_capture(observed: Observed) -> bool:
     """Return whether copies cannot stay in the DLQ: they would block FIFO groups, or a redrive policy moves them."""
-    return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
+    return observed.dlq.facts.fifo or observed.dlq.facts.redrive is not None
 
 
-def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
+def _target(wanted: Wanted, observed: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
     """Return the values to store for a target queue, from SQS, its row and the given options; defaults if it is new."""
     facts = seen.facts
-    row = sight.targets.get(facts.arn)
-    watching = watcher(sight, seen)
+    row = observed.targets.get(facts.arn)
+    watching = watcher(observed, seen)
     values: dict[str, Any] = {
         "url": row.url if row else seen.address.url,
         "region": seen.address.region,
@@ -121,7 +121,7 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
         "watched_by": watching,
     }
     if row is None:
-        values |= {"rate": RATE, "burst": None, "proof": _proof(wanted, sight, watching).value}
+        values |= {"rate": RATE, "burst": None, "proof": _proof(wanted, observed, watching).value}
         values["advance"] = _advance(keyed, fifo=facts.fifo).value
     return {**values, **wanted.target, **wanted.targets.get(facts.arn, {})}
 
@@ -137,18 +137,18 @@ def _window(seen: DescribedQueue, row: Target | None) -> float:
     return row.window
 
 
-def _other(wanted: Wanted, sight: Observed, target: Target) -> dict[str, Any]:
+def _other(wanted: Wanted, observed: Observed, target: Target) -> dict[str, Any]:
     """Return the values to store for a target that is not a queue."""
-    if target.arn in sight.targets:
+    if target.arn in observed.targets:
         return {**wanted.target, **wanted.targets.get(target.arn, {})}
     names = default_fields(TargetKind(target.kind), target.arn)
     return {**{name: getattr(target, name) for name in names}, "role_arn": target.role_arn, **wanted.target}
 
 
-def _proof(wanted: Wanted, sight: Observed, watching: str | None) -> Proof:
+def _proof(wanted: Wanted, observed: Observed, watching: str | None) -> Proof:
     if watching is None:
         return Proof.ACCEPTED
-    its_mode = mode(wanted, sight) if watching == sight.dlq.facts.arn else sight.dlqs[watching].mode
+    its_mode = mode(wanted, observed) if watching == observed.dlq.facts.arn else observed.dlqs[watching].mode
     return Proof.ACCEPTED if its_mode == Mode.OBSERVE else Proof.ABSENCE
 
 

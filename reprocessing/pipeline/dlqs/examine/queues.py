@@ -80,7 +80,7 @@ def sources(case: Case) -> Iterator[Finding]:
             )
 
 
-def ways_back(case: Case) -> Iterator[Finding]:
+def failures_come_back(case: Case) -> Iterator[Finding]:
     """Target queues move messages that fail again to a watched DLQ.
 
     The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that
@@ -130,7 +130,7 @@ def retention(case: Case) -> Iterator[Finding]:
             )
 
 
-def custody(case: Case) -> Iterator[Finding]:
+def deletion_of_copies(case: Case) -> Iterator[Finding]:
     """Copies can be deleted from the DLQ at the time that --delete-when sets.
 
     The admin shows this sentence if the check passes. Else, the check yields a refusal if copies should stay in the

@@ -15,7 +15,7 @@ from reprocessing.domain.message.arn import ResourceKind, resource_name
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, Endpoint, UrlDenied
 from reprocessing.domain.targets.target_kind import QUEUE_KINDS, SYNCHRONOUS, TargetKind
-from reprocessing.gateways.aws_services.sns_subscribers import count_other_receivers
+from reprocessing.gateways.aws_services.sns_subscribers import count_receivers
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import Advance, Proof
@@ -262,7 +262,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 def _others(case: TargetCase) -> int | str:
     """Return how many receivers of a topic or bus would get a message again; or, as text, why this is unknown."""
     try:
-        return max(count_other_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
+        return max(count_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueUnreachable as error:
         return str(error)
 

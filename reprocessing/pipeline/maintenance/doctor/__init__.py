@@ -35,7 +35,7 @@ from reprocessing.store.maintenance.database_checks import statement_timeout
 
 __all__ = ["CheckContext", "CheckResult", "run_all_checks", "run_dlq_checks", "run_service_checks"]
 
-_PATIENCE: Final = 15.0  #: most seconds for one statement of PostgreSQL
+_STATEMENT_TIMEOUT: Final = 15.0  #: most seconds for one statement of PostgreSQL
 _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
@@ -60,10 +60,10 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check: its title, and at least one finding (`remarks`)."""
+    """The result of one check: its title, and at least one finding (`findings`)."""
 
     title: str
-    remarks: tuple[DoctorFinding, ...]
+    findings: tuple[DoctorFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,16 @@ def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
 
 
 def _of_service(of: CheckContext) -> Iterator[_Step]:
-    yield _Step("PostgreSQL", database.remarks)
-    yield _Step("Redis", partial(redis.remarks, of.rates), asks_postgres=False)
-    yield _Step("the service's own queues", partial(own_queues.remarks, of.conf.own_queues), asks_postgres=False)
-    yield _Step("clocks", partial(clocks.remarks, of.now, of.conf.own_queues), asks_postgres=False)
-    yield _Step(_ALIVE, partial(beat_and_workers.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
-    yield _Step("lanes", partial(stalled_lanes.remarks, of.names))
-    yield _Step("notifications", partial(notifications.remarks, of.conf))
-    yield _Step("configuration file", managed_objects.remarks)
-    yield _Step("payloads", partial(payloads.remarks, of.conf))
-    yield _Step("API tokens", partial(api_tokens.remarks, of.conf))
+    yield _Step("PostgreSQL", database.findings)
+    yield _Step("Redis", partial(redis.findings, of.rates), asks_postgres=False)
+    yield _Step("the service's own queues", partial(own_queues.findings, of.conf.own_queues), asks_postgres=False)
+    yield _Step("clocks", partial(clocks.findings, of.now, of.conf.own_queues), asks_postgres=False)
+    yield _Step(_ALIVE, partial(beat_and_workers.findings, of.control, hint_life=of.conf.hint_life.total_seconds()))
+    yield _Step("lanes", partial(stalled_lanes.findings, of.names))
+    yield _Step("notifications", partial(notifications.findings, of.conf))
+    yield _Step("configuration file", managed_objects.findings)
+    yield _Step("payloads", partial(payloads.findings, of.conf))
+    yield _Step("API tokens", partial(api_tokens.findings, of.conf))
 
 
 def _of_dlqs(of: CheckContext) -> Iterator[_Step]:
@@ -119,15 +119,15 @@ def _of_dlqs(of: CheckContext) -> Iterator[_Step]:
     except (DatabaseError, InterfaceError):
         return  # the check of PostgreSQL has reported it
     for row in rows:
-        yield _Step(row.name, partial(dlqs.remarks, row, of.conf))
+        yield _Step(row.name, partial(dlqs.findings, row, of.conf))
     if rows:
-        yield _Step(_CONSUMERS, partial(consumers.remarks, rows, of.now()))
+        yield _Step(_CONSUMERS, partial(consumers.findings, rows, of.now()))
 
 
 def _look(step: _Step) -> CheckResult:
     found: list[DoctorFinding] = []
     try:
-        with statement_timeout(_PATIENCE) if step.asks_postgres else nullcontext():
+        with statement_timeout(_STATEMENT_TIMEOUT) if step.asks_postgres else nullcontext():
             found.extend(step.look())
     except RedriveError as error:
         found.append(error_finding(step.title, str(error), "The service cannot use it.", ""))

@@ -17,7 +17,7 @@ _EARLIEST: Final = timedelta(days=7)
 _WHY: Final = "Programs with a refused token get the status 401."
 
 
-def remarks(conf: Conf) -> Iterator[DoctorFinding]:
+def findings(conf: Conf) -> Iterator[DoctorFinding]:
     """Yield a warning for each token that is refused, or soon will be, because its owner did not sign in.
 
     Raises:

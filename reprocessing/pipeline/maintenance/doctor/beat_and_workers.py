@@ -35,16 +35,16 @@ _NOT_KNOWN: Final = "Nothing is sent. Either beat sends no tasks, or no worker t
 _CHECK_BOTH: Final = f"Check that a beat leads (log: redrive.beat). If one leads: {_START_WORKER}"
 
 
-def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
+def findings(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     """Yield findings: does beat send ticks, and do workers take ticks and hints (tasks for due lanes)?
 
     `control`: the queue of the ticks. `hint_life`: seconds within which hints must be taken.
     """
     found = stalled_lanes.beat_status(control)
     clock = _clock(found)
-    if clock.grade is not FindingSeverity.WELL:
+    if clock.severity is not FindingSeverity.WELL:
         yield clock
-    if clock.grade is FindingSeverity.ERROR:
+    if clock.severity is FindingSeverity.ERROR:
         yield unknown_finding(_BEAT, "Whether it runs is unknown, because its clock is wrong.")
         yield _consumed(found, control, why=_NOT_KNOWN, cure=_CHECK_BOTH)
         return

@@ -20,7 +20,7 @@ _SQS: Final = "SQS's clock against this machine's"
 _SECOND: Final = timedelta(seconds=1)  #: the resolution of SQS's time
 
 
-def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[DoctorFinding]:
+def findings(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[DoctorFinding]:
     """Yield findings about the clocks of PostgreSQL and SQS, compared with this machine's clock (`now`).
 
     `urls`: queues; the first queue that answers shows SQS's time.

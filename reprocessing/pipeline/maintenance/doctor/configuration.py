@@ -25,7 +25,7 @@ _SELECTORS: Final = {
 }
 
 
-def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
+def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Yield findings about the selectors and the HTTP targets of a DLQ, and about the HTTP targets of its rules."""
     for field, option in _SELECTORS.items():
         yield from _selector(row, getattr(row, field), option)

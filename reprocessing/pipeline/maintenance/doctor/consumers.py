@@ -30,7 +30,7 @@ from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue, Target
 
 
-def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:
+def findings(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:
     """Yield findings about the consumers of these DLQs' source queues.
 
     If CloudWatch refuses or does not answer, a finding says that the state of the consumers is unknown.

@@ -22,7 +22,7 @@ _NAMED: Final = 5  #: most migrations or parts of the schema that a finding name
 _OWN: Final = timedelta(seconds=1)  #: largest difference between redrive_now() and the server's clock without a finding
 
 
-def remarks() -> Iterator[DoctorFinding]:
+def findings() -> Iterator[DoctorFinding]:
     """Yield findings about PostgreSQL: its version, migrations and clock, and whether sends are stopped.
 
     Raises:

@@ -57,18 +57,18 @@ _ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
 _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
-def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
+def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Yield the findings of all checks of a DLQ. If there are only notes, also yield a finding that all is correct."""
     found = [
-        *poll_history.remarks(row, conf),
-        *configuration.remarks(row, conf),
+        *poll_history.findings(row, conf),
+        *configuration.findings(row, conf),
         *_regions(row),
         *_rights(row),
         *_other_queues(row),
         *_examined(row, conf),
     ]
     yield from found
-    if all(remark.grade is FindingSeverity.NOTE for remark in found):
+    if all(finding.severity is FindingSeverity.NOTE for finding in found):
         yield ok_finding(row.name, "its queues, permissions, policies and schedule are correct.")
 
 

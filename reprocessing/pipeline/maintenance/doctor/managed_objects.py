@@ -14,7 +14,7 @@ _WHY: Final = "The next apply of the file would undo the change."
 _CURE: Final = "Apply the file again, or copy the change into the file from the output of: manage.py export_config"
 
 
-def remarks() -> Iterator[DoctorFinding]:
+def findings() -> Iterator[DoctorFinding]:
     """Yield a warning for each object of a configuration file that was changed by hand; if only unlocked, a note.
 
     Raises:

@@ -23,7 +23,7 @@ _WHERE: Final = "notifications"
 _READING: Final = 5.0  #: seconds that Apprise may take to parse a URL
 
 
-def remarks(conf: Conf) -> Iterator[DoctorFinding]:
+def findings(conf: Conf) -> Iterator[DoctorFinding]:
     """Yield findings about the destinations of notifications, and about events that no destination gets.
 
     Raises:

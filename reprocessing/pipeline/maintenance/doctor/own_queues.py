@@ -22,7 +22,7 @@ from reprocessing.pipeline.maintenance.doctor.sqs_permissions import missing_rig
 _MEND: Final = "manage.py provision_queues --own shows what is wrong; --confirm repairs it."
 
 
-def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
+def findings(urls: Sequence[str]) -> Iterator[DoctorFinding]:
     """Yield findings about each of the service's own queues: settings, permissions, failed tasks in its DLQ.
 
     `urls`: the URLs of these queues.

@@ -13,7 +13,7 @@ from reprocessing.store.payloads import payload_keys
 _NAME: Final = "payloads"
 
 
-def remarks(conf: Conf) -> Iterator[DoctorFinding]:
+def findings(conf: Conf) -> Iterator[DoctorFinding]:
     """Yield findings: is every key that is in use set, and can the first key encrypt and decrypt data keys?"""
     used = set(payload_keys.used_wrapping_keys())
     known = [entry.partition("=")[0] for entry in conf.payload_keys]

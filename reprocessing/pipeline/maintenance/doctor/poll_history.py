@@ -20,7 +20,7 @@ _LATE: Final = timedelta(minutes=5)  #: a poll may be late by this time without 
 _SOON, _VERY_SOON = timedelta(days=1), timedelta(hours=1)
 
 
-def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
+def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     """Yield findings about the DLQ's polls, captures, stop, redrive by AWS, and messages that SQS will soon delete."""
     now = lanes.database_now()
     yield from _schedule(row, now)

@@ -18,7 +18,7 @@ from reprocessing.gateways.redis.send_rate import Rates
 _NAME: Final = "Redis"
 
 
-def remarks(of: Rates) -> Iterator[DoctorFinding]:
+def findings(of: Rates) -> Iterator[DoctorFinding]:
     """Yield findings: does Redis answer, and does it evict keys when its memory is full?"""
     try:
         policy = of.eviction_policy()

@@ -14,7 +14,7 @@ _LONG: Final = 900.0  #: a lane is stalled if it is due for so many seconds, whi
 _LOST: Final = 60.0  #: a lane is stalled, too, so many seconds after its lease ended; workers lease it within 15 s
 
 
-def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
+def findings(names: Sequence[str]) -> Iterator[DoctorFinding]:
     """Yield findings about stalled lanes of the DLQs with these names; empty: of all DLQs."""
     dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
     found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)

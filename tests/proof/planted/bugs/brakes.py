@@ -94,14 +94,14 @@ poison-is-spared: test_a_failure_before_a_success_counts
 -AND coalesce(f.id > e.success, true)
 +AND true
 what-came-back-after-a-success-is-spared: test_a_message_that_comes_back_again_and_again_is_parked
-- AND NOT {SEEMED_WELL}
+- AND NOT {WAS_SUCCESS}
 +
 @tests/reprocessing/store/safety/test_outage_attempts.py
 a-manual-run-s-attempts-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
 -AND r.kind = 'standing' AND NOT
 +AND NOT
 a-person-s-word-spares-on: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
--r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
+-r.kind = 'standing' AND NOT {FURTHER_FAILURES_COUNT}))
 +r.kind = 'standing'))
 a-resumed-run-spares-nothing: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
 -(l.spared >= d.max_attempts AND (
@@ -206,8 +206,8 @@ an-intent-sees-its-lane-as-it-was: test_an_earlier_letter_that_returns_at_the_sa
 +SELECT count(*) AS n FROM ours
 @tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
 a-full-wave-holds-back-what-it-waits-for: test_a_wave_goes_on_with_a_released_silent_letter
-- AND l.state = 'waiting' AND {SAYS_NOTHING}
-+ AND l.state = 'waiting' AND {SAYS_NOTHING} AND a.outcome <> 'silent'
+- AND l.state = 'waiting' AND {IS_INCONCLUSIVE}
++ AND l.state = 'waiting' AND {IS_INCONCLUSIVE} AND a.outcome <> 'silent'
 @tests/reprocessing/store/safety/test_waves.py
 silence-is-a-success: test_a_letter_without_an_outcome_is_silent_when_it
 -(a.outcome IN ('not_sent', 'unknown', 'silent') AND

@@ -222,7 +222,7 @@ a-return-keeps-its-key: test_a_return_frees_the_key_of_its_letter
 -THEN 'discarded' ELSE 'free' END AS claim, c.until
 +THEN 'discarded' END AS claim, c.until
 a-return-overrules-a-person: test_a_return_changes_no_parked_or_discarded_letter
--           state = CASE WHEN {STAYS} THEN l.state WHEN
+-           state = CASE WHEN {PERSON_DECIDES} THEN l.state WHEN
 +           state = CASE WHEN false THEN l.state WHEN
 spent-before-it-was-released: test_a_letter_released_during_its_return_is_not_parked
 -(SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND
@@ -235,7 +235,7 @@ attempts-of-earlier-tools-come-back: test_a_redrive_id_with_an_attempt_of_earlie
 @tests/reprocessing/pipeline/maintenance/test_after_restore.py
 what-is-forgotten-has-not-passed:
     test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now
--), {PASSED_ONCE}
+-), {RAISE_HIGHEST_SENT_NEWEST}
 -UPDATE
 +)
 +UPDATE

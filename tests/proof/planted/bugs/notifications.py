@@ -41,7 +41,7 @@ an-error-of-an-old-name-stays-for-ever: test_an_error_of_a_part_that_there_is_no
 -        if of_dlq in checked and subject not in looked:
 +        if subject is None:
 what-the-doctor-cannot-see-is-well: test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone
--        elif FindingSeverity.UNKNOWN not in grades:
+-        elif FindingSeverity.UNKNOWN not in severities:
 +        else:
 
 @reprocessing/pipeline/notifications/conditions.py

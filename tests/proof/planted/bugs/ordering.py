@@ -33,7 +33,7 @@ others-move-a-leased-lane: test_only_the_owner_moves_a_leased_lane
 +CASE WHEN head.my_fence IS NULL THEN true
 @tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py
 a-key-is-held-behind-its-own-twin: test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back
--           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
+-           CASE WHEN {CLAIM_HAS_LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
 +           c.state AS claim_state, c.letter_id AS claim_letter,
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 lanes-wait-for-no-outcome: test_a_lane_sends_one_letter_at_a_time
@@ -65,8 +65,8 @@ what-earlier-tools-tried-is-never-stale: test_a_stale_letter_that_earlier_tools_
 
 @reprocessing/store/ordering/lanes.py
 @tests/race/safety/test_brakes.py
-lanes-behind-a-shut-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
-- WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
+lanes-behind-a-open-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
+- WHERE breaker_id > 0 AND breaker_id NOT IN ({BLOCKED_BREAKERS}){{but}}
 + WHERE breaker_id > 0{{but}}
 @tests/race/ordering/test_lanes.py
 lock-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
@@ -98,11 +98,11 @@ hints-without-a-stamp: test_a_lane_is_not_hinted_at_twice_within_the_lifetime
 -UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
 +UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)
 @tests/reprocessing/store/test_lanes_behind_an_open_breaker.py
-every-lane-behind-a-shut-breaker-is-read-to-lease-others: test_a_lease_does_not_read_the_lanes_behind_an_open_breaker
--    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
+every-lane-behind-a-open-breaker-is-read-to-lease-others: test_a_lease_does_not_read_the_lanes_behind_an_open_breaker
+-    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({BLOCKED_BREAKERS}){{but}}
 +    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0{{but}}
 -breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now())
-+breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now()) AND {MAY_GO}
++breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now()) AND {HEAD_MAY_BE_SENT}
 
 @reprocessing/store/ordering/orphaned_lanes.py
 @tests/reprocessing/pipeline/replay/test_last_attempts.py
@@ -110,10 +110,10 @@ a-dead-worker-s-letter-has-used-what-was-spared: test_a_spared_attempt_leaves_an
 -l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AS spent
 +l.attempts - l.attempts_before_release >= d.max_attempts AS spent
 a-dead-worker-s-lane-waits-for-what-was-spared: test_a_spared_attempt_leaves_another_one
--SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {OUTLASTS}
-+SELECT l.attempts - l.attempts_before_release >= d.max_attempts AND {OUTLASTS}
+-SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {HOLDS_LANE}
++SELECT l.attempts - l.attempts_before_release >= d.max_attempts AND {HOLDS_LANE}
 a-dead-worker-s-last-attempt-holds-nothing: test_the_next_letter_waits_while_the_copy_may_come_back
-->= d.max_attempts AND {OUTLASTS} AS lasts
+->= d.max_attempts AND {HOLDS_LANE} AS lasts
 +>= d.max_attempts AND false AS lasts
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 an-epoch-after-a-lost-worker: test_a_fifo_target_drops_the_repeat_of_a_killed_worker

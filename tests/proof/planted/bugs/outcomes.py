@@ -30,16 +30,16 @@ a-lane-waits-for-ever-for-a-last-attempt: test_the_next_letter_waits_while_the_c
 @reprocessing/store/outcomes/evidence.py
 @tests/reprocessing/pipeline/outcomes/test_empty_target.py
 one-look-is-enough: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
--PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
-+PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"
+-COUNT_PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
++COUNT_PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"
 the-pause-begins-with-the-first-question: test_the_pause_begins_when_the_first_look_was_answered
--               AND {FROM} + {PAUSE} <= again.seen_at
-+               AND s.seen_at + {PAUSE} <= again.seen_at
+-               AND {PAUSE_BEGINS} + {COUNT_PAUSE} <= again.seen_at
++               AND s.seen_at + {COUNT_PAUSE} <= again.seen_at
 empty-before-sqs-counts: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
 -a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at
 +a.taken_at <= quiet.seen_at
 a-capture-before-the-second-look-is-enough: test_the_capture_begins_after_the_second_look_was_answered
--AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
+-AND s.seen_at <= d.drained_through AND {LOOK_ANSWERED_AT} <= d.drained_through
 +AND d.drained_through IS NOT NULL
 looks-in-between-do-not-matter: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
 - WHERE q.empty OR latest.empty
@@ -57,7 +57,7 @@ a-look-of-before-messages-were-found: test_a_look_before_messages_were_found_doe
 -s.idle_since >= again.idle_since
 +s.idle_since IS NOT NULL
 a-later-look-takes-a-proof-back: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
--s.target_id = t.id AND s.idle_since + {PAUSE} <= s.seen_at
+-s.target_id = t.id AND s.idle_since + {COUNT_PAUSE} <= s.seen_at
 +s.target_id = t.id
 a-first-look-that-finds-messages: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
 -s.empty AND s.seen_at <= again.seen_at
@@ -70,23 +70,23 @@ promoted-without-a-drained-dlq: test_a_letter_is_not_presumed_delivered_before_i
 -AND a.deadline <= seen.drained_through
 +AND a.deadline <= redrive_now()
 promoted-without-a-capture-after-the-sighting: test_the_evidence_of_absence
--AND s.seen_at <= again.seen_at - {GAP}
--               AND {FROM} + {GAP} <= again.seen_at
-+AND {FROM} <= again.seen_at
+-AND s.seen_at <= again.seen_at - {WINDOW_PAUSE}
+-               AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= again.seen_at
++AND {PAUSE_BEGINS} <= again.seen_at
 promoted-though-it-is-not-counted-as-visible-yet: test_looks_are_at_least_a_visibility_timeout_and_a_count_lag_apart
 -greatest(t.window, t.visibility + %(count_lag)b::float8)
 +greatest(t.window, 0 * %(count_lag)b::float8)
 a-look-is-over-with-its-question: test_a_look_may_be_as_late_as_its_answer
--TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-+TOLD: Final[LiteralString] = "s.seen_at"
+-LOOK_ANSWERED_AT: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
++LOOK_ANSWERED_AT: Final[LiteralString] = "s.seen_at"
 promoted-by-a-capture-before-the-second-sighting: test_a_letter_that_fails_after_the_capture_is_not_presumed_delivered
 -s.empty AND s.seen_at <= d.drained_through
--                            AND {TOLD} <= d.drained_through
+-                            AND {LOOK_ANSWERED_AT} <= d.drained_through
 +s.empty
 promoted-on-one-sighting: test_a_letter_that_is_visible_in_its_target_is_not_presumed_delivered
--AND s.seen_at <= again.seen_at - {GAP}
--               AND {FROM} + {GAP} <= again.seen_at
-+AND {FROM} + {GAP} <= d.drained_through
+-AND s.seen_at <= again.seen_at - {WINDOW_PAUSE}
+-               AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= again.seen_at
++AND {PAUSE_BEGINS} + {WINDOW_PAUSE} <= d.drained_through
 promoted-before-sqs-counts: test_the_evidence_of_absence
 -   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
 -) by_window

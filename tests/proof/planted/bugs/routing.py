@@ -33,7 +33,7 @@ an-older-book-is-written: test_decisions_of_an_old_book_are_not_written
 +       AND %(version)b IS NOT NULL
 +     ORDER BY l.id FOR UPDATE OF l
 a-rule-that-is-lifted-keeps-what-waits-for-an-unwell-target: test_a_letter_diverted_to_an_unhealthy_target_returns
-- OR target_id IN ({UNWELL})
+- OR target_id IN ({UNHEALTHY_TARGETS})
 +
 earlier-tools-have-had-the-delay: test_a_letter_that_only_earlier_tools_tried_is_delayed
 -l.attempts + l.not_sent > l.earlier, false) AS had

@@ -23,6 +23,7 @@ def made(client: Client, **given: object) -> str:
     return post(client, ADD, **{"name": "deploy", "scopes": ["dlqs:read"], "reason": "a pipeline", **given})
 
 
+@pytest.mark.soak
 def test_the_secret_is_shown_once() -> None:
     client = person("ann", *MAKES)
     page = made(client)

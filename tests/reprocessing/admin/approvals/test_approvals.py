@@ -67,6 +67,7 @@ def test_the_page_offers_a_request_and_a_post_requests_it() -> None:
     assert "ann, approved by bob" in ann.get(f"/admin/reprocessing/letter/{letters[0].pk}/change/").content.decode()
 
 
+@pytest.mark.soak
 def test_one_person_cannot_discard_5000_messages_page_by_page_or_by_a_bulk_action() -> None:
     letters, ann = limited(4, letters=6), somebody("ann")
     for letter in letters:
@@ -131,6 +132,7 @@ def test_the_requester_withdraws_and_an_expired_request_stays_undone() -> None:
     assert states(letters) == {"parked"}
 
 
+@pytest.mark.soak
 def test_a_team_sees_and_decides_only_requests_about_its_dlqs() -> None:
     ours, theirs = limited(name="ours"), limited(name="theirs")
     root = Client()

@@ -67,6 +67,7 @@ def test_a_locked_object_of_another_team_is_not_found_like_one_that_does_not_exi
     assert [ann.get(address).status_code for address in (page, missing)] == [404, 404]
 
 
+@pytest.mark.soak
 def test_an_object_that_was_unlocked_with_a_reason_can_be_changed_until_it_is_locked_again(
     ann: Client, pages: dict[str, str]
 ) -> None:

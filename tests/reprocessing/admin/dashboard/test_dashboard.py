@@ -212,6 +212,7 @@ def _run(source: Source, state: str, **values: object) -> Run:
     return Run.objects.create(name=name, dlq=source.dlq, state=state, asked_by="ann", **stopped, **values)
 
 
+@pytest.mark.soak
 def test_queued_messages_of_an_aborted_run_need_review(ann: Client, shop: Source) -> None:
     """A run that is planned without a new message takes the queued messages."""
     run = _run(shop, "running")

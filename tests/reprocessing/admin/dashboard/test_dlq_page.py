@@ -51,6 +51,7 @@ def _count(page: str, what: str) -> tuple[int, str]:
     return int(found[2].replace(",", "")), html.unescape(found[1])
 
 
+@pytest.mark.soak
 def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
     for number in range(3):
         parked(shop, key=f"k{number}")

@@ -117,6 +117,7 @@ def test_invalid_dlq_is_refused(asked: str) -> None:
     assert person("ann", *SEES).get("/admin/hours", {"dlq": asked}).status_code == 400
 
 
+@pytest.mark.soak
 def test_navigation_has_the_lists_of_the_permissions() -> None:
     def ways(name: str, *rights: str) -> list[str]:
         page = person(name, *rights).get("/admin/rights")

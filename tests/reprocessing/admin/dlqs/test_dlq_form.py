@@ -88,6 +88,7 @@ def test_invalid_values_are_marked_at_their_field(field: str, value: str, why: s
     assert "Correct the marked fields below" in page
 
 
+@pytest.mark.soak
 def test_unreachable_queue_is_explained(ann: Client) -> None:
     page = post(ann, ADD, **sheet(ann, ADD) | {"name": "orders", "url": "http://127.0.0.1:9/000000000000/nowhere"})
     assert "Nothing was saved." in page

@@ -66,14 +66,14 @@ def test_the_html_of_a_tree_and_of_a_text_has_a_limit() -> None:
     texts = sum(len(escape(row.get("text", "") + row["name"]).encode()) for row in found.rows if row["kind"] != "close")
     assert texts < TREE_BYTES + 2 * 300 * 14
     for body in (b'"' * 262_144, b"\x01" * 262_144, "é".encode() * 131_072, b"\xff" * 262_144):
-        text = raw(body, body_format.recognise(body).dialect).shown
+        text = raw(body, body_format.recognise(body).body_format).shown
         assert (BODY_BYTES * 0.8 < len(escape(text.text).encode()) <= BODY_BYTES, text.cut) == (True, True)
 
 
 @pytest.mark.parametrize("body", PAGES, ids=range(len(PAGES)))
 def test_large_bodies_of_every_form_are_shown(body: bytes) -> None:
     tree(body)
-    assert len(escape(raw(body, body_format.recognise(body).dialect).shown.text).encode()) <= BODY_BYTES
+    assert len(escape(raw(body, body_format.recognise(body).body_format).shown.text).encode()) <= BODY_BYTES
 
 
 @given(st.text(), st.integers(1, 400))
@@ -92,5 +92,5 @@ def test_a_cut_text_begins_as_the_text_does(text: str, most: int) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_only_a_text_that_is_the_body_can_be_copied(body: bytes, exact: bool) -> None:
-    found = raw(body, body_format.recognise(body).dialect)
+    found = raw(body, body_format.recognise(body).body_format)
     assert (found.is_exact, not exact or found.shown.text == body.decode()) == (exact, True)

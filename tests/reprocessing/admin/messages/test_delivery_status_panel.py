@@ -48,6 +48,7 @@ def test_decision_after_a_restore_is_shown(word: RestoreDecision, told: str) -> 
     assert said in page(ann, letter).partition("<details")[0]
 
 
+@pytest.mark.soak
 def test_consumer_reports_take_the_permission_to_see_payloads() -> None:
     letter = parked(dlq())
     reported(b"1", message_id=letter.message_id, type="KeyError", message=f"c-canary{SCRIPT}", fingerprint="f-canary")

@@ -92,6 +92,7 @@ def test_edit_has_a_preview_and_keeps_the_original(client: Client) -> None:
     assert "canary" not in str(AuditEntry.objects.values_list("before", "after"))
 
 
+@pytest.mark.soak
 def test_edited_message_is_released(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()), then="replay")
@@ -252,6 +253,7 @@ def test_comparison_with_the_captured_message_is_recorded(client: Client, letter
         assert "There is no such edit." in told
 
 
+@pytest.mark.soak
 def test_shown_payload_is_the_edited_one(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
     there = f"/admin/reprocessing/letter/{letter.pk}"

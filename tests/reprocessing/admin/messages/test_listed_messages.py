@@ -82,7 +82,7 @@ def test_a_search_that_takes_too_long_has_no_links(monkeypatch: pytest.MonkeyPat
     source = dlq()
     parked(source)
     letter = parked(source)
-    monkeypatch.setattr(listed_messages, "_PATIENCE", 1)
+    monkeypatch.setattr(listed_messages, "_SEARCH_TIMEOUT_MS", 1)
     monkeypatch.setattr(
         "reprocessing.store.parking_lot.filtered_letters._AFTER",
         "SELECT l.id FROM redrive_letter l, pg_sleep(5) WHERE {where}",

@@ -95,8 +95,8 @@ def test_the_page_of_an_attempt_has_no_text_that_may_quote_the_payload(letter: L
 
 def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(letter: Letter) -> None:
     """The person who started the bulk action may reveal masked values; the text may be one."""
-    sieve = MessageFilter(dlq=letter.dlq_id, text=CANARY)
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ben", reason="a test")
+    criteria = MessageFilter(dlq=letter.dlq_id, text=CANARY)
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ben", reason="a test")
     at = f"/admin/reprocessing/bulkaction/{BulkAction.objects.get().pk}/change/"
     ann, ben = person("ann", *SEES, "view_bulkaction"), person("ben", *REVEALS, "view_bulkaction")
     assert [CANARY in one.get(at).content.decode() for one in (ann, ben)] == [False, True]
@@ -104,6 +104,7 @@ def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(le
     assert CANARY in ann.get(at).content.decode()
 
 
+@pytest.mark.soak
 def test_a_reason_reveals_them_and_is_recorded(letter: Letter) -> None:
     client = person("ben", *REVEALS)
     at = f"/admin/reprocessing/letter/{letter.pk}/reveal"

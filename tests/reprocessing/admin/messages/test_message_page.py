@@ -116,6 +116,7 @@ def test_a_title_shows_nothing_that_is_masked() -> None:
     assert titled(person("ann", *LOOKS, "view_payload", "reveal_payload"), letter) == {"paid"}
 
 
+@pytest.mark.soak
 def test_a_key_with_html_is_text_everywhere() -> None:
     letter = parked(dlq(), key=SCRIPT, body=SCRIPT.encode())
     Letter.objects.update(single=False, key_hash=b"key")
@@ -189,9 +190,8 @@ def test_the_history_has_all_events_newest_first() -> None:
 
 
 def test_the_history_names_the_source_queue_only_if_sqs_named_it() -> None:
-    letter = parked(dlq())
+    letter = parked(dlq(), system={"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:0:orders"})
     ann, address = person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/"
-    Payload.objects.update(system={"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:0:orders"})
     assert "<strong>Sent to orders, where it failed</strong>" in opens(ann, address)
     Payload.objects.all().delete()
     assert "<strong>Sent</strong>" in opens(ann, address)

@@ -125,6 +125,7 @@ def test_it_takes_the_permission_to_see_payloads(monkeypatch: pytest.MonkeyPatch
     assert client.post(f"/admin/reprocessing/letter/{letter.pk}/s3", given).status_code == 403
 
 
+@pytest.mark.soak
 def test_a_message_with_its_own_body_is_not_asked_about(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(read_s3_body, "read_object")
     letter = parked(dlq(), body=b"{}")

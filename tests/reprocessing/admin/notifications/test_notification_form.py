@@ -31,6 +31,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a test")]
 
 
+@pytest.mark.soak
 def test_destination_is_changed_and_removed() -> None:
     ann = person("ann", *CONFIGURES)
     saved(ann, ADD, destination="ops")

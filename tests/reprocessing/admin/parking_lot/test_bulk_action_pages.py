@@ -174,9 +174,9 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bulk_action_and_abort_are_recorded() -> None:
     parked(dlq())
-    token, sieve = uuid4(), MessageFilter(states=("parked",), text="secret")
+    token, criteria = uuid4(), MessageFilter(states=("parked",), text="secret")
     for _ in range(2):
-        bulk_actions.create(token, BulkActionKind.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
+        bulk_actions.create(token, BulkActionKind.ASSIGN, criteria, {"to": "zoe"}, by="ann", reason="hers")
     operation = BulkAction.objects.get()
     assert [bulk_actions.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
     told = (
@@ -196,6 +196,7 @@ def test_bulk_action_and_abort_are_recorded() -> None:
     assert page.count(f'bulk action <a href="/admin/reprocessing/bulkaction/{operation.pk}/change/">') == 2
 
 
+@pytest.mark.soak
 def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     parked(dlq())
     operation = _asked()
@@ -261,8 +262,8 @@ def test_body_text_of_a_dlq_with_masks_takes_the_permission_to_reveal_masked_val
     source = dlq()
     parked(source, body=b'{"card": "4111-canary"}')
     DeadLetterQueue.objects.update(masked_fields=["card"])
-    sieve = MessageFilter(text="4111-canary", dlq=source.dlq_id)
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="why")
+    criteria = MessageFilter(text="4111-canary", dlq=source.dlq_id)
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="why")
     address = f"{DESK}{BulkAction.objects.get().pk}/change/"
     assert "4111-canary" not in person("ben", *MAY, "view_payload").get(address).content.decode()
     sees = person("cid", *MAY, "view_payload", "reveal_payload")

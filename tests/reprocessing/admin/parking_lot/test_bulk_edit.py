@@ -95,6 +95,7 @@ def test_nothing_is_edited_if_somebody_changed_a_message_after_the_preview(ann: 
     assert (_run().asked, Revision.objects.count()) == (1, 1)
 
 
+@pytest.mark.soak
 def test_nothing_is_edited_if_more_messages_match_than_the_preview_showed(ann: Client) -> None:
     source = dlq()
     shown, other = (parked(source, body=BODY) for _ in range(2))
@@ -108,6 +109,7 @@ def test_nothing_is_edited_if_more_messages_match_than_the_preview_showed(ann: C
     assert (_run().asked, Revision.objects.count()) == (2, 2)
 
 
+@pytest.mark.soak
 def test_only_selected_messages_are_edited(ann: Client) -> None:
     source = dlq()
     one, two, _ = (parked(source, body=BODY) for _ in range(3))

@@ -168,6 +168,7 @@ def test_body_text_is_found_in_captured_and_edited_bodies(text: str) -> None:
     assert [one["message_id"] for one in found] == [letter.message_id]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("query", ["dlq=999999", "group=999999", "dlq=9223372036854775807"])
 def test_filter_of_a_removed_row_is_explained(query: str) -> None:
     parked(dlq())
@@ -183,6 +184,7 @@ def test_filter_of_a_removed_row_is_explained(query: str) -> None:
     assert [len(others), AuditEntry.objects.filter(act="exported").count()] == [4, 0]
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_group_removed_during_export_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     source = dlq()

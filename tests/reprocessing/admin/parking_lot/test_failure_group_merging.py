@@ -71,6 +71,7 @@ def test_merged_groups_are_one_row_with_the_messages_of_all_and_a_record_of_who_
     assert [(row.title, row.n) for row in failure_group_review.largest_groups(5)] == [("c", 3)]
 
 
+@pytest.mark.soak
 def test_numbers_of_a_group_with_more_parts_than_its_page_names_lead_to_the_messages_of_all_parts(
     ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_message_is_shown_with_the_name_of_the_group_that_its_group_is_merged_
     assert [(one.group_id, one.cause) for one in found] == [(root.pk, "Orders")]
 
 
+@pytest.mark.soak
 def test_a_group_is_split_again_as_it_was(ann: Client, shop: Source) -> None:
     a, b, c = (group(shop, title) for title in "abc")
     for one in (a, b, b, c):

@@ -237,6 +237,7 @@ def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
     assert ann.get(everything[1]).context["cl"].result_count == 7
 
 
+@pytest.mark.soak
 def test_messages_queued_behind_are_counted_to_a_limit(
     monkeypatch: pytest.MonkeyPatch, ann: Client, shop: Source
 ) -> None:
@@ -311,6 +312,7 @@ def test_unchanged_status_is_refused() -> None:
     assert not AuditEntry.objects.exists()
 
 
+@pytest.mark.soak
 def test_second_decision_names_the_first_and_can_be_repeated() -> None:
     ann, ben, ours = person("ann", *SETTLES), person("ben", *SETTLES), group(dlq())
     bens = seen(ben, ours)

@@ -170,15 +170,15 @@ def test_messages_of_another_team_are_not_counted() -> None:
 
 def test_a_bulk_action_on_a_value_changes_exactly_its_messages(encrypted: Rings) -> None:
     _mixed()
-    sieve = MessageFilter(selector="body:c", value="FR")
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="a note")
+    criteria = MessageFilter(selector="body:c", value="FR")
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="a note")
     operation = BulkAction.objects.get()
     assert "FR" not in str(operation.filter)
-    assert stored_filters.read_filter(operation.filter) == sieve
+    assert stored_filters.read_filter(operation.filter) == criteria
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     operation.refresh_from_db()
     assert (operation.asked, operation.done) == (3, 3)
-    assert filtered_letters.count_letters(sieve) == 3
+    assert filtered_letters.count_letters(criteria) == 3
 
 
 def test_a_value_without_a_field_is_no_filter(ann: Client) -> None:

@@ -103,6 +103,7 @@ def test_every_filter_of_the_page_narrows_the_list() -> None:
     assert "failure group: KeyError" in client.get(LOT, {"group": group.pk}).content.decode()
 
 
+@pytest.mark.soak
 def test_invalid_filter_lists_nothing() -> None:
     parked(dlq())
     client = person("ann", *LOOKS)
@@ -191,6 +192,7 @@ def test_second_assignment_names_the_first() -> None:
     assert [one.by for one in AuditEntry.objects.order_by("id")] == ["ann", "ann"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("whole", [False, True])
 def test_release_warns_of_stops(whole: bool) -> None:
     letter = parked(dlq())
@@ -236,6 +238,7 @@ def test_empty_selection_does_nothing() -> None:
     assert states(letter) == ["parked"]
 
 
+@pytest.mark.soak
 def test_all_that_match_become_one_bulk_action() -> None:
     here, there = dlq("here"), dlq("there")
     meant, other = [parked(here), parked(here, reason="stale")], parked(there)
@@ -283,7 +286,7 @@ def test_body_search_is_limited_and_acts_only_if_complete(monkeypatch: pytest.Mo
 
 def test_slow_search_is_ended_and_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
-    monkeypatch.setattr(filter_conditions, "_PATIENCE", 20)
+    monkeypatch.setattr(filter_conditions, "_SEARCH_TIMEOUT_MS", 20)
     monkeypatch.setitem(filter_conditions._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
     answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
     assert (answer.status_code, "Narrow the filter by DLQ, group or dates." in answer.content.decode()) == (200, True)

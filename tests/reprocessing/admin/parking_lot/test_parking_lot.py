@@ -133,6 +133,7 @@ def test_decisions_are_recorded_with_user_and_reason(deed: str, act: AuditAct, s
     assert messages(done)[0].startswith("2 ")
 
 
+@pytest.mark.soak
 def test_decision_takes_a_reason() -> None:
     letter = parked(dlq())
     client = person("ann", *DECIDES)
@@ -145,6 +146,7 @@ def test_decision_takes_a_reason() -> None:
     assert [states(letter), reviews()] == [[LetterState.PARKED], []]
 
 
+@pytest.mark.soak
 def test_second_decision_is_skipped_and_explained() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *DECIDES), person("ben", *DECIDES)

@@ -196,6 +196,7 @@ def test_an_example_and_fields_of_a_message_are_added_to_rows(ann: Client) -> No
     assert of(pressed(ann, there, page, example="0"))[-1] == "tenant equals acme"
 
 
+@pytest.mark.soak
 def test_a_rule_with_more_than_32_rows_is_refused_with_a_sentence(ann: Client) -> None:
     sent = {"shown_as": "rows", "name": "mine", "action": "hold", "do": "look", "position": "1"}
     for number in range(300):
@@ -345,6 +346,7 @@ def test_a_person_of_a_team_is_offered_fields_of_the_own_dlqs_only(ann: Client) 
     assert AuditEntry.objects.count() == 0
 
 
+@pytest.mark.soak
 def test_html_in_names_and_values_is_escaped_and_300_fields_stay_a_small_page(ann: Client) -> None:
     source = dlq("shop")
     body = {
@@ -366,6 +368,7 @@ def test_html_in_names_and_values_is_escaped_and_300_fields_stay_a_small_page(an
     assert "<img src=x" not in page.content.decode()
 
 
+@pytest.mark.soak
 def test_the_page_reads_no_more_for_more_messages(ann: Client) -> None:
     source, counts = dlq("shop"), []
     for _ in range(2):

@@ -81,6 +81,7 @@ def test_preview_of_payload_values_takes_the_permission(condition: str, is_shown
     assert Rule.objects.get().conditions == [condition]
 
 
+@pytest.mark.soak
 def test_preview_is_saved_with_user_and_reason() -> None:
     source, ann = dlq(), person("ann", *MAKES)
     given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": source.dlq_id, "enabled": "on"}
@@ -93,6 +94,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     assert list(AuditEntry.objects.values_list("act", "by", "reason", "rule")) == [("added", "ann", "a test", row.pk)]
 
 
+@pytest.mark.soak
 def test_a_rule_that_is_not_enabled_says_so_before_and_after_it_is_saved() -> None:
     ann, loud = person("ann", *MAKES), "decides nothing until you enable it."
     given = {"name": "bad", "conditions": BAD, "action": "hold", "position": 0}
@@ -196,6 +198,7 @@ def test_taken_name_is_refused(ann: Client) -> None:
     assert "A rule named &quot;bad&quot; exists already." in page
 
 
+@pytest.mark.soak
 def test_removal_takes_a_reason_and_unchanged_rules(row: Rule, ann: Client) -> None:
     there = f"/admin/reprocessing/rule/{row.pk}/remove"
     seen = ann.get(there).context["form"]["seen"].value()

@@ -86,6 +86,7 @@ def test_columns_have_time_end_load_expiry_requests_and_cost(source: Source, ann
     assert found["Without waiting for outcomes"]["Peak load on the consumer"] == "2 messages/s"
 
 
+@pytest.mark.soak
 def test_a_choice_is_stored_recorded_and_told_before_the_start(source: Source, ann: Client) -> None:
     run = _planned(source)
     page = _choose(ann, run, choice="5|early|no")
@@ -212,6 +213,7 @@ def test_a_large_plan_says_when_its_messages_were_counted(
     assert list(_columns(page)) == ["As configured", "Half the rate", "All at once", "Without waiting for outcomes"]
 
 
+@pytest.mark.soak
 def test_an_aborted_plan_is_not_changed(source: Source, ann: Client) -> None:
     run = _planned(source)
     confirm(ann, _address(run, "abort/now"))

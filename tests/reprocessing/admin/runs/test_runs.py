@@ -307,6 +307,7 @@ def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, sou
     assert run.state == "running"
 
 
+@pytest.mark.soak
 def test_start_after_a_stop_is_refused(source: Source, ann: Client) -> None:
     _captured(source)
     run = _plan(source)
@@ -440,6 +441,7 @@ def test_pending_wave_shows_when_it_is_known(source: Source, ann: Client) -> Non
     assert re.sub(r"\d+ s", "N s", ends) == f"{depends}known in about N seconds at the earliest"
 
 
+@pytest.mark.soak
 def test_the_waves_of_a_run_are_told(source: Source, ann: Client) -> None:
     _captured(source)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", in_waves=True))
@@ -468,6 +470,7 @@ def test_counts_link_to_their_messages() -> None:
     assert listed == [int(n) for _, n, _ in counts]
 
 
+@pytest.mark.soak
 def test_ended_run_can_be_planned_again() -> None:
     source, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
     wish = Selection(limit=1, source="shop-dlq-source", key="k", message_ids=("a", "b"))
@@ -501,6 +504,7 @@ def test_large_run_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "<strong>at least 30 %</strong> of 10 messages finished" in page
 
 
+@pytest.mark.soak
 def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, source: Source, ann: Client) -> None:
     monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 2)
     _captured(source)

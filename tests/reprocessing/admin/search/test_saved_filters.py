@@ -61,6 +61,7 @@ def test_a_saved_filter_is_a_link_above_the_list_for_its_owner_alone() -> None:
     assert _shown(bob) == {}
 
 
+@pytest.mark.soak
 def test_a_saved_filter_of_a_team_is_seen_by_the_team_only() -> None:
     shop, billing = _team("shop"), _team("billing")
     ann, bob, eve = _member("ann", shop), _member("bob", shop), _member("eve", billing)
@@ -138,5 +139,5 @@ def test_readable_filters_are_sealed_when_payloads_are_encrypted(rings: Rings) -
     assert SavedFilter.objects.get().filter["fields"] == "order_id:4711"
     rings(OLD)
     assert installation_texts.seal_texts() == 1
-    sieve = stored_filters.read_filter(SavedFilter.objects.get().filter)
-    assert sieve == MessageFilter(fields=("order_id:4711",))
+    criteria = stored_filters.read_filter(SavedFilter.objects.get().filter)
+    assert criteria == MessageFilter(fields=("order_id:4711",))

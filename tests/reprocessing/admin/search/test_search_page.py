@@ -215,6 +215,7 @@ def test_masked_values_are_found_only_by_who_may_reveal_them(ann: Client) -> Non
     assert _opened(person("eve", *REVEALS), "order_id:4711") == f"{LOT}{letter.pk}/change/"
 
 
+@pytest.mark.soak
 def test_a_filter_with_masked_values_shows_them_only_to_who_may_reveal_them(ann: Client) -> None:
     _order(_shop("orders", masked_fields=["id"]), 4711)
     _indexed()
@@ -310,6 +311,7 @@ def test_a_state_link_shows_only_that_state(ann: Client) -> None:
     assert found == [letter.message_id for letter in reversed(letters[:2])]
 
 
+@pytest.mark.soak
 def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
     ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_a_rule_needs_an_own_dlq_and_names_no_target_of_another_team(
     assert "This field is required." in page
 
 
+@pytest.mark.soak
 def test_a_member_changes_no_teams_and_a_person_who_sees_all_dlqs_does(
     client: Client, ours: Source, admin_client: Client
 ) -> None:
@@ -117,6 +118,7 @@ ROLE = "arn:aws:iam::111122223333:role/of-another-team"
 REFUSAL = "only people who see the DLQs of all teams may change it. Ask one of them."
 
 
+@pytest.mark.soak
 def test_a_person_of_a_team_cannot_change_the_role_of_a_dlq(
     client: Client, ours: Source, admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_person_of_a_team_cannot_change_the_role_of_a_dlq(
     assert asked == [None, ROLE]
 
 
+@pytest.mark.soak
 def test_a_person_of_a_team_cannot_change_the_role_of_a_target(client: Client, ours: Source) -> None:
     Target.objects.filter(pk=ours.target_id).update(role_arn=ROLE.replace("another", "our"))
     form = f"{HERE}/target/{ours.target_id}/edit"
@@ -145,6 +148,7 @@ def test_a_person_of_a_team_cannot_change_the_role_of_a_target(client: Client, o
     assert REFUSAL not in post(client, form, **sheet(client, form) | {"rate": "7", "do": "look"})
 
 
+@pytest.mark.soak
 def test_the_page_of_a_team_lists_its_dlqs(client: Client, ours: Source, theirs: Source, admin_client: Client) -> None:
     page = said(admin_client, f"/admin/auth/group/{Group.objects.get().pk}/change/")
     assert f'<a href="{HERE}/deadletterqueue/{ours.dlq_id}/change/">ours</a>' in page
@@ -152,6 +156,7 @@ def test_the_page_of_a_team_lists_its_dlqs(client: Client, ours: Source, theirs:
     assert "You see the DLQs of your groups: ours." in said(client, "/admin/rights")
 
 
+@pytest.mark.soak
 def test_counts_are_of_the_own_dlqs_and_cost_the_same_for_one_dlq_and_for_many(
     client: Client, ours: Source, theirs: Source
 ) -> None:

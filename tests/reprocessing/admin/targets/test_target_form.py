@@ -32,6 +32,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a test")]
 
 
+@pytest.mark.soak
 def test_only_changed_fields_are_saved() -> None:
     row, ann = _function(), person("ann", *CONFIGURES)
     assert "Nothing would change" in post(ann, _edit(row), **sheet(ann, _edit(row)), do="look")

@@ -139,11 +139,13 @@ def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it
     assert (of_breakers, told) == (rings, set(rings.values()))
 
 
+@pytest.mark.soak
 def test_a_named_dlq_has_its_own_alarms_alone(put: AskJson, cloudwatch: CloudWatch) -> None:
     one, _ = Workbench(), Workbench()
     assert {each["dlq"] for each in put(one.name)["alarms"]} == {one.name}
 
 
+@pytest.mark.soak
 def test_without_a_namespace_only_sqs_s_own_metrics_have_alarms(
     put: AskJson, ask: Ask, cloudwatch: CloudWatch, settings: Settings
 ) -> None:

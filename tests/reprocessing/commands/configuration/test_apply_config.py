@@ -141,6 +141,7 @@ def test_a_changed_policy_changes_all_that_inherit_it_also_outside_the_file(appl
     assert (dlq.max_attempts, dlq.backoff_base, dlq.backoff_cap) == (7, 45, 21_600)
 
 
+@pytest.mark.soak
 def test_a_setting_that_is_left_out_has_its_default_again(apply: Apply, shop: Shop) -> None:
     file = f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    ordering_key: attribute:customer\n    mode: observe\n"
     apply(f"{file}targets:\n  {shop.source.arn}:\n    rate: 3\n    outcome: accepted\n")
@@ -235,6 +236,7 @@ def test_a_file_with_a_section_without_objects_has_no_changes(apply: Apply) -> N
     assert apply("rules:\n") == "No changes.\n"
 
 
+@pytest.mark.soak
 def test_a_renamed_dlq_is_refused_because_its_queue_has_a_name(apply: Apply, write: Write, shop: Shop) -> None:
     apply(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n")
     path = write(f"dlqs:\n  shop:\n    url: {shop.dlq.url}\n")
@@ -258,6 +260,7 @@ def test_what_is_missing_stays_until_prune_and_its_audit_entries_stay_for_ever(a
     assert AuditEntry.objects.filter(by="mia").count() == AuditEntry.objects.count() - added
 
 
+@pytest.mark.soak
 def test_a_policy_in_use_and_a_dlq_with_unfinished_messages_are_not_pruned(
     apply: Apply, write: Write, shop: Shop
 ) -> None:
@@ -274,6 +277,7 @@ def test_a_policy_in_use_and_a_dlq_with_unfinished_messages_are_not_pruned(
     assert DeadLetterQueue.objects.exists()
 
 
+@pytest.mark.soak
 def test_an_apply_that_waited_for_another_plans_anew(apply: Apply, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     apply(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n")
 
@@ -339,6 +343,7 @@ def test_values_of_the_wrong_shape_are_refused_where_they_are(write: Write) -> N
     ]
 
 
+@pytest.mark.soak
 def test_messages_of_a_new_dlq_go_to_a_new_endpoint_and_checks_that_are_not_listed_any_more_are_removed(
     apply: Apply, shop: Shop
 ) -> None:

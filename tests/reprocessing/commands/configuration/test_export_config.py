@@ -101,6 +101,7 @@ def errors(schema: dict[str, Any], value: Any, path: str = "") -> Any:  # noqa: 
         yield path
 
 
+@pytest.mark.soak
 def test_the_example_of_the_docs_is_applied_and_exported_as_it_stands(
     ask: Ask, apply: Apply, make_queue: MakeQueue
 ) -> None:
@@ -115,6 +116,7 @@ def test_the_example_of_the_docs_is_applied_and_exported_as_it_stands(
     assert apply(text) == "No changes.\n"
 
 
+@pytest.mark.soak
 def test_a_queue_with_a_redrive_policy_of_its_own_keeps_that_its_copies_are_deleted_at_once(
     ask: Ask, apply: Apply, make_queue: MakeQueue
 ) -> None:

@@ -27,6 +27,7 @@ def orders(apply: Apply, shop: Shop) -> DeadLetterQueue:
     return found
 
 
+@pytest.mark.soak
 def test_an_apply_leaves_the_teams_of_a_dlq_and_the_export_as_they_are(
     orders: DeadLetterQueue, apply: Apply, ask: Ask, shop: Shop
 ) -> None:

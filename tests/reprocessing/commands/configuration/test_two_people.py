@@ -38,6 +38,7 @@ def stored() -> tuple[int | None, str, float | None, list[bool]]:
     return dlq.approval_above, dlq.ordering_key, RateClass.objects.get().rate, enabled
 
 
+@pytest.mark.soak
 def test_the_request_has_every_change_of_the_plan_and_nothing_is_applied(requested: Approval) -> None:
     assert stored() == (0, "none", 5, [False, False])
     assert requested.preview == [
@@ -50,6 +51,7 @@ def test_the_request_has_every_change_of_the_plan_and_nothing_is_applied(request
     ]
 
 
+@pytest.mark.soak
 def test_one_approval_applies_the_whole_file_with_both_names(
     requested: Approval, ask: Ask, apply: Apply, shop: Shop
 ) -> None:
@@ -64,17 +66,20 @@ def test_one_approval_applies_the_whole_file_with_both_names(
     assert "decided before" in refusal("approve", str(requested.pk), *BOB)
 
 
+@pytest.mark.soak
 def test_the_same_file_is_requested_once(requested: Approval, write: Write, shop: Shop) -> None:
     refusal("apply_config", write(guarded(shop)), "--source", "4f1c2ab", "--by", "ann", "--confirm")
     assert Approval.objects.get() == requested
 
 
+@pytest.mark.soak
 def test_the_request_is_void_if_any_setting_has_changed_since(requested: Approval) -> None:
     RateClass.objects.update(rate=6)
     assert "the request is void. Somebody changed the settings" in refusal("approve", str(requested.pk), *BOB)
     assert stored() == (0, "none", 6, [False, False])
 
 
+@pytest.mark.soak
 def test_the_request_is_void_if_the_queues_have_changed_since(requested: Approval, shop: Shop) -> None:
     shop.source.set(RedrivePolicy="")
     said = refusal("approve", str(requested.pk), *BOB)
@@ -82,6 +87,7 @@ def test_the_request_is_void_if_the_queues_have_changed_since(requested: Approva
     assert stored() == (0, "none", 5, [False, False])
 
 
+@pytest.mark.soak
 def test_an_apply_without_a_second_person_is_as_before(requested: Approval, ask: Ask, shop: Shop) -> None:
     assert ask("break_glass", str(requested.pk), *BOB) == "The configuration is applied.\n"
     assert stored() == (None, "body:id", 9, [True, True])

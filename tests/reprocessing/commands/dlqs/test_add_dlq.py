@@ -226,6 +226,7 @@ def test_a_ramp_that_has_climbed_is_not_put_back(ask: Ask, shop: Shop, ramp: flo
     assert Breaker.objects.get().ramp == becomes
 
 
+@pytest.mark.soak
 def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
     row = add(ask, shop.dlq, "--max-attempts", "5", "--rate", "2", "--every", "7")
     DeadLetterQueue.objects.update(next_poll_at=database_now())

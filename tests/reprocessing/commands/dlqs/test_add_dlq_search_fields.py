@@ -30,6 +30,7 @@ def _declared() -> list[str]:
     return DeadLetterQueue.objects.get().search_fields
 
 
+@pytest.mark.soak
 def test_search_fields_are_set_replaced_and_taken(ask: Ask, queue: Queue) -> None:
     add = ("add_dlq", "orders", "--reason", "why", "--confirm")
     ask(*add, "--url", queue.url, "--search-field", ORDER, "--search-field", CUSTOMER)
@@ -60,6 +61,7 @@ def test_search_fields_that_are_not_valid_are_refused(fields: list[str], why: st
     assert why in refusal("add_dlq", "orders", "--url", "http://127.0.0.1:9/0/none", *options)
 
 
+@pytest.mark.soak
 def test_a_file_declares_search_fields_also_for_all_dlqs_of_a_policy(apply: Apply, shop: Shop, ask: Ask) -> None:
     of_policy = f"""\
     policies:

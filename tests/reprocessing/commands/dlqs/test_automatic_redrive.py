@@ -16,7 +16,7 @@ from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
-BY_THEMSELVES = "Beat and a worker redrive it automatically, from the next poll on (as soon as beat ticks)."
+BY_THEMSELVES = "Beat and a worker redrive it automatically, from the next poll on (as soon as beat sends a tick)."
 WATCH = "manage.py redrive_status orders --watch shows it."
 START = "Start one: celery -A redrive_service {} (with the environment of this command)."
 NO_BEAT = f"No beat was seen in this database yet: nothing is polled. {START.format('beat')}"

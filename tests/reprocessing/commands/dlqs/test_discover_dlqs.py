@@ -351,6 +351,7 @@ def test_a_dlq_in_another_account_is_listed_with_the_way_to_read_it(
     assert dlq.visible is None
 
 
+@pytest.mark.long
 @pytest.mark.soak
 def test_a_discovery_killed_in_the_middle_is_completed_by_the_next_command(
     ask_json: AskJson, shop: Shop, make_queue: MakeQueue, sandbox: Sandbox

@@ -101,6 +101,7 @@ def test_a_queue_that_a_rule_of_eventbridge_names_may_be_of_another_type(
     assert Target.objects.get().fifo
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("listening", [("lambda", SHIP, "lambda"), ("https", URL, "http"), ("sqs", "", "sqs")])
 def test_a_subscription_leads_to_whom_it_delivers(
     ask: Ask, dlq: Queue, make_queue: MakeQueue, listeners: Listeners, listening: tuple[str, str, str]
@@ -195,6 +196,7 @@ def _bury(dlq: Queue, event: bytes) -> None:
     dlq.send(event.decode(), MessageAttributes=attributes)
 
 
+@pytest.mark.soak
 def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", SHIP), ("lambda", BILL))
     ask("add_target", topic, "--refire", "1", "--confirm")
@@ -283,6 +285,7 @@ def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: Ma
 # Other accounts.
 
 
+@pytest.mark.soak
 def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
     ask: Ask, dlq: Queue, make_queue: MakeQueue, listeners: Listeners
 ) -> None:
@@ -295,6 +298,7 @@ def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
     assert dict(Target.objects.values_list("arn", "role_arn")) == {queue.arn: role, SHIP: ""}
 
 
+@pytest.mark.soak
 def test_who_is_to_answer_for_a_function_has_a_time_to_answer_in(ask: Ask, dlq: Queue) -> None:
     asked = ("--url", dlq.url, "--source", SHIP, "--outcome", "acknowledged")
     why = "The consumer of ship must report the outcome of each message, but no time limit for it is set."

@@ -19,7 +19,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.gateways import aws
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue, DlqCopy, Heartbeat, Lane, Rule, Run, Target, TaskHints
-from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
+from reprocessing.pipeline.maintenance.doctor.redis import findings as look_at_rates
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering.lanes import database_now as clock_of_postgres
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
@@ -42,19 +42,19 @@ def doctor(*names: str) -> tuple[list[Told], bool]:
     try:
         call_command("redrive_doctor", *names, "--json", stdout=out)
     except CommandError:
-        return list(json.loads(out.getvalue())["remarks"]), True
-    return list(json.loads(out.getvalue())["remarks"]), False
+        return list(json.loads(out.getvalue())["findings"]), True
+    return list(json.loads(out.getvalue())["findings"]), False
 
 
-def found(grade: str, *names: str) -> list[tuple[str, str]]:
-    return [(one["where"], one["what"]) for one in doctor(*names)[0] if one["grade"] == grade]
+def found(severity: str, *names: str) -> list[tuple[str, str]]:
+    return [(one["where"], one["what"]) for one in doctor(*names)[0] if one["severity"] == severity]
 
 
-def the(grade: str, part: str) -> Told:
-    """The one remark of this grade that says so; every one of them has a cure."""
-    remarks, failed = doctor()
-    assert failed == any(one["grade"] == "error" for one in remarks)
-    (one,) = [one for one in remarks if one["grade"] == grade and part in one["what"]]
+def the(severity: str, part: str) -> Told:
+    """The one finding of this severity that says so; every one of them has a cure."""
+    findings, failed = doctor()
+    assert failed == any(one["severity"] == "error" for one in findings)
+    (one,) = [one for one in findings if one["severity"] == severity and part in one["what"]]
     assert one["cure"]
     return dict(one)
 
@@ -113,8 +113,8 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
     shop.dlq.send()
     before = (DeadLetterQueue.objects.values().get(), Target.objects.values().get())
     control(sandbox.url, "DELETE", "calls")
-    remarks, failed = doctor()
-    warned = [one["what"] for one in remarks if one["grade"] in {"error", "warn"}]
+    findings, failed = doctor()
+    warned = [one["what"] for one in findings if one["severity"] in {"error", "warn"}]
     assert (warned, failed) == (["No destination gets notifications."], False)
     calls = control(sandbox.url, "GET", "calls?since=0")["calls"]
     assert [one for one in calls if one["sent"] or one["received"] or one["deleted"]] == []
@@ -155,7 +155,7 @@ def nobody_needs_beat(_: Shop) -> None:
 
 
 COUNTS = "SQS counts from the first send,"
-#: What is done to a sound set-up; what is said of it: the grade, a part, where, and a part of the cure.
+#: What is done to a sound set-up; what is said of it: the severity, a part, where, and a part of the cure.
 ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     "a retention shorter than the source's": (
         lambda shop: shop.dlq.set(MessageRetentionPeriod="86400"), "warn", COUNTS, "orders",
@@ -212,10 +212,10 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
 
 @pytest.mark.parametrize("illness", ILLNESSES)
 def test_what_is_ill_is_found_and_its_cure_is_told(shop: Shop, illness: str) -> None:
-    change, grade, what, where, cure = ILLNESSES[illness]
+    change, severity, what, where, cure = ILLNESSES[illness]
     names = {name: getattr(shop, name).name for name in ("dlq", "source", "own", "spent")}
     change(shop)
-    said = the(grade, what.format(**names))
+    said = the(severity, what.format(**names))
     assert (said["where"], cure.format(**names) in said["cure"]) == (where.format(**names), True)
 
 
@@ -233,11 +233,13 @@ def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **v
 
 
 def told_of(queue: Queue) -> list[tuple[str, str]]:
-    """What is said of the queue: the grade, and what is the matter as far as SQS names it."""
-    remarks, failed = doctor()
-    its = [one for one in remarks if one["where"] == queue.name]
-    assert failed == any(one["grade"] == "error" for one in its)
-    said = ((one["grade"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its)
+    """What is said of the queue: the severity, and what is the matter as far as SQS names it."""
+    findings, failed = doctor()
+    its = [one for one in findings if one["where"] == queue.name]
+    assert failed == any(one["severity"] == "error" for one in its)
+    said = (
+        (one["severity"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its
+    )
     return list(said)
 
 
@@ -298,15 +300,15 @@ def test_a_parking_queue_that_nobody_may_look_at_is_not_known_to_be_there(
     lot = make_queue()
     parked_in(shop, lot)
     sandbox.plan(refusing("GetQueueAttributes", lot))
-    ((grade, what),) = told_of(lot)
-    assert (grade, "GetQueueAttributes failed: AccessDenied" in what) == ("unknown", True)
+    ((severity, what),) = told_of(lot)
+    assert (severity, "GetQueueAttributes failed: AccessDenied" in what) == ("unknown", True)
 
 
 def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, sandbox: Sandbox) -> None:
     sandbox.plan(refusing("GetQueueAttributes", shop.dlq))
     said = the("error", "GetQueueAttributes failed: AccessDenied")
     assert (said["where"], "Allow sqs:GetQueueAttributes" in said["what"]) == ("orders", True)
-    assert ("beat", "well") in {(one["where"], one["grade"]) for one in doctor()[0]}
+    assert ("beat", "well") in {(one["where"], one["severity"]) for one in doctor()[0]}
 
 
 def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
@@ -319,10 +321,10 @@ def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue
 
 
 def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
-    before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"error", "warn"}}
+    before = {(one["where"], one["what"]) for one in doctor()[0] if one["severity"] in {"error", "warn"}}
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
-    remarks, failed = doctor()
-    after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"error", "warn"}}
+    findings, failed = doctor()
+    after = {(one["where"], one["what"]) for one in findings if one["severity"] in {"error", "warn"}}
     assert after - before == {("orders", f"Messages of {other.arn} fail into it, but that source is not stored.")}
     assert not failed
 
@@ -342,9 +344,9 @@ def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Sh
 @pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
 def test_a_beat_whose_clock_is_a_little_ahead_is_alive(shop: Shop, ahead: float, warned: list[str]) -> None:
     PeriodicTask.objects.update(last_run_at=ago(seconds=-ahead))
-    told = [one for one in doctor()[0] if one["look"] == "beat and workers"]
-    assert [one["where"] for one in told if one["grade"] == "warn"] == warned
-    assert [one["where"] for one in told if one["grade"] == "well"] == ["beat", "workers"]
+    told = [one for one in doctor()[0] if one["check"] == "beat and workers"]
+    assert [one["where"] for one in told if one["severity"] == "warn"] == warned
+    assert [one["where"] for one in told if one["severity"] == "well"] == ["beat", "workers"]
 
 
 CLOCK = ("error", "the clock of beat's host against PostgreSQL's")
@@ -352,7 +354,7 @@ CLOCK = ("error", "the clock of beat's host against PostgreSQL's")
 
 def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(hours=-1))
-    told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
+    told = [(one["severity"], one["where"]) for one in doctor()[0] if one["check"] == "beat and workers"]
     assert told == [CLOCK, ("unknown", "beat"), ("well", "workers")]
 
 
@@ -369,7 +371,7 @@ def test_a_tick_of_the_far_future_hides_no_silence(shop: Shop) -> None:
 def test_a_beat_whose_clock_is_behind_is_not_said_to_be_dead_while_workers_take_its_ticks(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(minutes=20))
     assert ("error", the("error", " s behind.")["where"]) == CLOCK
-    told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
+    told = [(one["severity"], one["where"]) for one in doctor()[0] if one["check"] == "beat and workers"]
     assert told == [CLOCK, ("unknown", "beat"), ("well", "workers")]
 
 
@@ -409,15 +411,15 @@ def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
     assert "after_restore report" in the("warn", 'Everything is held by bob since a restore: "a disk died".')["cure"]
 
 
-@pytest.mark.parametrize(("left", "grade"), [(timedelta(minutes=30), "error"), (timedelta(hours=5), "warn")])
-def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta, grade: str) -> None:
+@pytest.mark.parametrize(("left", "severity"), [(timedelta(minutes=30), "error"), (timedelta(hours=5), "warn")])
+def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta, severity: str) -> None:
     (source,) = shop.row.sources.all()
     at = clock_of_postgres() + left + timedelta(seconds=5)
     letter = add_letter(source, LetterState.CAPTURED, expires_at=at)
     DlqCopy.objects.create(
         dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
     )
-    said = the(grade, "SQS deletes its first copy of an unfinished message in")
+    said = the(severity, "SQS deletes its first copy of an unfinished message in")
     assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
 
 
@@ -436,7 +438,7 @@ def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Sho
     DeadLetterQueue.objects.update(mode="manual")
     move_by_aws(shop)
     ask("native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm")
-    (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"error", "warn"}]
+    (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["severity"] in {"error", "warn"}]
     assert said["what"].startswith("A redrive by AWS has run since ")
     assert said["cure"].endswith("manage.py native_redrive cancel orders --reason WHY --confirm")
 
@@ -449,14 +451,14 @@ class Saying(Rates):
         return self.policy
 
 
-@pytest.mark.parametrize(("policy", "grade"), [("", "well"), ("allkeys-lru", "warn"), (None, "unknown")])
-def test_a_redis_that_drops_what_it_was_given_is_told(policy: str | None, grade: str) -> None:
-    assert [one.grade.value for one in look_at_rates(Saying(policy))] == [grade]
+@pytest.mark.parametrize(("policy", "severity"), [("", "well"), ("allkeys-lru", "warn"), (None, "unknown")])
+def test_a_redis_that_drops_what_it_was_given_is_told(policy: str | None, severity: str) -> None:
+    assert [one.severity.value for one in look_at_rates(Saying(policy))] == [severity]
 
 
 def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> None:
-    remarks = [one for one in doctor()[0] if one["look"] == "consumers"]
-    assert [(one["grade"], one["where"]) for one in remarks] == [("unknown", shop.source.name)]
+    findings = [one for one in doctor()[0] if one["check"] == "consumers"]
+    assert [(one["severity"], one["where"]) for one in findings] == [("unknown", shop.source.name)]
 
 
 @pytest.mark.soak
@@ -495,10 +497,15 @@ def no_postgres() -> Iterator[Callable[[], None]]:
 
 def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Callable[[], None]) -> None:
     no_postgres()
-    remarks, failed = doctor("orders")
-    grades = {one["where"]: one["grade"] for one in remarks}
-    assert (failed, grades["PostgreSQL"], grades["Redis"], grades[shop.own.name]) == (True, "error", "well", "well")
-    assert {grades["beat and workers"], grades["lanes"]} == {"unknown"}
+    findings, failed = doctor("orders")
+    severities = {one["where"]: one["severity"] for one in findings}
+    assert (failed, severities["PostgreSQL"], severities["Redis"], severities[shop.own.name]) == (
+        True,
+        "error",
+        "well",
+        "well",
+    )
+    assert {severities["beat and workers"], severities["lanes"]} == {"unknown"}
 
 
 def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) -> None:
@@ -507,11 +514,11 @@ def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) 
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     shared_clients.send_rates.cache_clear()
     try:
-        remarks, failed = doctor()
+        findings, failed = doctor()
     finally:
         shared_clients.send_rates.cache_clear()
-    grades = {one["where"]: one["grade"] for one in remarks}
-    assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "error", "well", "well")
+    severities = {one["where"]: one["severity"] for one in findings}
+    assert (failed, severities["Redis"], severities["beat"], severities["orders"]) == (True, "error", "well", "well")
 
 
 def test_a_name_that_no_dlq_has_is_refused_in_a_sentence(shop: Shop) -> None:
@@ -529,20 +536,22 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     monkeypatch.setenv(variable, value)
     aws.forget_clients()
     try:
-        remarks, failed = doctor()
+        findings, failed = doctor()
     finally:
         monkeypatch.undo()
         aws.forget_clients()
     told = {
-        one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]
+        one["check"]
+        for one in findings
+        if one["severity"] == "error" and "No client of AWS can be made: " in one["what"]
     }
     assert (failed, told) == (True, {"the service's own queues", "orders"})
-    assert [one["what"] for one in remarks if "The check itself failed" in one["what"]] == []
+    assert [one["what"] for one in findings if "The check itself failed" in one["what"]] == []
 
 
 def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object, **__: object) -> Iterator[object]:
         raise LookupError
 
-    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
+    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.findings", failing)
     assert the("error", "The check itself failed: LookupError.")["where"] == "lanes"

@@ -100,9 +100,9 @@ def test_a_destination_without_a_url_is_told_by_the_commands_and_the_doctor(hook
     )
     assert lacks in run("set_notification", "team-a", confirm=True)
     assert lacks in run("list_notifications")
-    (remark,) = notifications.remarks(read_settings({}))
-    assert (remark.grade, remark.where) == (FindingSeverity.ERROR, "team-a")
-    assert remark.cure == "Set REDRIVE_NOTIFY_TEAM_A for workers and commands."
+    (finding,) = notifications.findings(read_settings({}))
+    assert (finding.severity, finding.where) == (FindingSeverity.ERROR, "team-a")
+    assert finding.cure == "Set REDRIVE_NOTIFY_TEAM_A for workers and commands."
     with pytest.raises(CommandError, match="Nothing was sent"):
         run("test_notification", "team-a")
 
@@ -148,20 +148,20 @@ def test_a_test_says_why_a_destination_was_not_told(hooks: Server, name: str, wh
 @pytest.mark.soak
 def test_a_url_that_apprise_cannot_read_is_told_by_the_doctor(settings: Settings) -> None:
     NotificationRoute.objects.create(destination="chat")
-    (remark,) = notifications.remarks(read_settings({"DESTINATIONS": {"chat": "slack://hunter2"}}))
-    assert (remark.grade, remark.what) == (FindingSeverity.ERROR, "Apprise cannot read its URL.")
+    (finding,) = notifications.findings(read_settings({"DESTINATIONS": {"chat": "slack://hunter2"}}))
+    assert (finding.severity, finding.what) == (FindingSeverity.ERROR, "Apprise cannot read its URL.")
 
 
 def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody() -> None:
-    (nobody,) = notifications.remarks(read_settings({}))
+    (nobody,) = notifications.findings(read_settings({}))
     assert nobody.what == "No destination gets notifications."
     NotificationRoute.objects.create(
         destination="topic", failures=2, trouble="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
     )
-    failing, unheard = notifications.remarks(
+    failing, unheard = notifications.findings(
         read_settings({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}})
     )
-    assert (failing.grade, failing.what) == (
+    assert (failing.severity, failing.what) == (
         FindingSeverity.WARN,
         "Failed attempts in a row: 2. Reason: SNS did not answer.",
     )

@@ -88,7 +88,7 @@ def test_a_useless_condition_is_refused(ask: Ask, where: str) -> None:
 
 def test_the_doctor_says_whether_payloads_are_encrypted(letter: Letter, rings: Rings, ask: Ask) -> None:
     def told() -> list[str]:
-        return [one.what for one in payloads.remarks(conf.current())]
+        return [one.what for one in payloads.findings(conf.current())]
 
     rings()
     assert told() == ["stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set (docs/payloads.md)."]

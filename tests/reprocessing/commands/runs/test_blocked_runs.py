@@ -18,6 +18,7 @@ from tests.reprocessing.pipeline.blocked_runs import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("runs", "state", "helps"),
     [

@@ -240,6 +240,7 @@ def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: List
     assert (row.kind, row.confirmed_fanout, row.size_limit, row.region) == ("bus", 1, 262_143, "us-east-1")
 
 
+@pytest.mark.soak
 def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
     ask_json: AskJson, listeners: Listeners
 ) -> None:

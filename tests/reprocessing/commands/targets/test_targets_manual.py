@@ -63,6 +63,7 @@ def test_a_function(ask: Ask, make_queue: MakeQueue) -> None:
     assert (target.arn, target.timeout, target.rate) == (function("ship"), 120, 25)
 
 
+@pytest.mark.soak
 def test_a_subscriber(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     _, [subscription] = listeners.topic(("lambda", function("ship")))
     run(ask, "A subscriber of a topic", URL=make_queue().url, SUBSCRIPTION=subscription)
@@ -94,6 +95,7 @@ def test_another_queue(ask: Ask, make_queue: MakeQueue) -> None:
     assert Target.objects.filter(arn=other.arn).exists()
 
 
+@pytest.mark.soak
 def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     topic, [subscription, *_] = listeners.topic(*(("lambda", function(name)) for name in ("a", "b", "c")))
     section = "A topic or an event bus"

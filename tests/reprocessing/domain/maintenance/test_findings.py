@@ -12,7 +12,7 @@ from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSever
 
 
 @pytest.mark.parametrize(
-    ("ahead", "within", "grade"),
+    ("ahead", "within", "severity"),
     [
         (0, 0, "well"),
         (5, 0, "well"),
@@ -23,10 +23,10 @@ from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSever
         (31, 2, "warn"),
     ],
 )
-def test_a_clock_is_judged_by_how_far_it_is_off_at_least(ahead: float, within: float, grade: str) -> None:
+def test_a_clock_is_judged_by_how_far_it_is_off_at_least(ahead: float, within: float, severity: str) -> None:
     said = clock_finding("PostgreSQL against this machine", timedelta(seconds=ahead), timedelta(seconds=within))
-    assert said.grade == FindingSeverity(grade)
-    assert bool(said.cure) == (grade != "well")
+    assert said.severity == FindingSeverity(severity)
+    assert bool(said.cure) == (severity != "well")
 
 
 def test_a_clock_that_is_off_is_told_with_its_cure() -> None:
@@ -44,7 +44,7 @@ def test_a_clock_that_is_off_is_told_with_its_cure() -> None:
 def test_a_finding_of_each_severity() -> None:
     told = DoctorFinding(FindingSeverity.ERROR, "a", "b", "c", "d")
     assert findings.error_finding("a", "b", "c", "d") == told
-    assert findings.warning_finding("a", "b", "c", "d") == replace(told, grade=FindingSeverity.WARN)
-    assert findings.unknown_finding("a", "b", "c", "d") == replace(told, grade=FindingSeverity.UNKNOWN)
-    assert findings.note_finding("a", "b", "d") == replace(told, grade=FindingSeverity.NOTE, why="")
+    assert findings.warning_finding("a", "b", "c", "d") == replace(told, severity=FindingSeverity.WARN)
+    assert findings.unknown_finding("a", "b", "c", "d") == replace(told, severity=FindingSeverity.UNKNOWN)
+    assert findings.note_finding("a", "b", "d") == replace(told, severity=FindingSeverity.NOTE, why="")
     assert findings.ok_finding("a", "b") == DoctorFinding(FindingSeverity.WELL, "a", "b")

@@ -58,6 +58,7 @@ def test_the_rest_of_an_object_counts_repeated_names() -> None:
     assert told(text)[-1] == f"end {MEMBERS + 3}-3"
 
 
+@pytest.mark.soak
 @given(JSON)
 def test_every_value_of_a_small_document_is_in_the_tree(value: object) -> None:
     steps = list(walk(json.dumps(value)))

@@ -31,6 +31,7 @@ def test_equal_texts_have_no_difference(lines: list[str]) -> None:
     assert text_diff.text_diff("\n".join(lines), "\n".join(lines)) == Diff(())
 
 
+@pytest.mark.soak
 @given(LINES, LINES, LINES)
 def test_shown_lines_are_in_their_text_in_order(a: list[str], b: list[str], c: list[str]) -> None:
     before, after = "\n".join([*a, *b]), "\n".join([*a, *c])

@@ -59,6 +59,7 @@ def test_texts_are_sorted_after_numbers(number: str, one: str, other: str) -> No
     assert (key(one) < key(other)) == (one.encode() < other.encode())
 
 
+@pytest.mark.soak
 @given(numbers)
 def test_a_numbers_key_is_read_back_as_that_number(number: str) -> None:
     read = read_sort_key(key(number).decode())

@@ -28,7 +28,7 @@ FIELDS: list[dict[str, Any]] = [
 
 
 @st.composite
-def sieves(draw: st.DrawFn) -> MessageFilter:
+def filters(draw: st.DrawFn) -> MessageFilter:
     """Draw any filter that an address can express."""
     states, reasons = draw(STATES), draw(REASONS)
     died, finished = sorted(filter(None, [draw(TIMES), draw(TIMES)])), sorted(filter(None, [draw(TIMES)]))
@@ -46,14 +46,14 @@ def sieves(draw: st.DrawFn) -> MessageFilter:
 
 
 @pytest.mark.soak
-@given(sieves())
+@given(filters())
 @settings(max_examples=60)
-def test_a_filter_is_read_back_from_its_stored_form_and_its_address(sieve: MessageFilter) -> None:
+def test_a_filter_is_read_back_from_its_stored_form_and_its_address(criteria: MessageFilter) -> None:
     query: dict[str, list[str]] = {}
-    for name, value in sieve.to_query():
+    for name, value in criteria.to_query():
         query.setdefault(name, []).append(value)
-    assert MessageFilter.read(json.loads(json.dumps(sieve.stored()))) == sieve
-    assert MessageFilter.from_query(query) == sieve
+    assert MessageFilter.read(json.loads(json.dumps(criteria.stored()))) == criteria
+    assert MessageFilter.from_query(query) == criteria
 
 
 @given(st.dictionaries(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=2), max_size=3))
@@ -119,15 +119,15 @@ def test_every_condition_is_told_in_words() -> None:
 def test_the_value_of_a_field_is_told_unless_values_are_covered() -> None:
     absent = MessageFilter(selector="body:sum")
     given_ = MessageFilter(selector="body:sum", value="12")
-    told = [sieve.sentence(covered=covered) for sieve in (absent, given_) for covered in (False, True)]
+    told = [criteria.sentence(covered=covered) for criteria in (absent, given_) for covered in (False, True)]
     assert [text.removeprefix("parked messages whose body:sum ") for text in told] == [
         "has no value", "has no value", 'is "12"', "has a given value",
     ]  # fmt: skip
 
 
 def test_without_conditions_that_read_bodies_the_others_stay() -> None:
-    sieve = MessageFilter(dlq=7, key="a", text="x", selector="body:sum", value="12")
-    assert sieve.without_bodies() == MessageFilter(dlq=7, key="a")
+    criteria = MessageFilter(dlq=7, key="a", text="x", selector="body:sum", value="12")
+    assert criteria.without_bodies() == MessageFilter(dlq=7, key="a")
 
 
 @pytest.mark.parametrize(

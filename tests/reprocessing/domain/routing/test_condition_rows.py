@@ -19,6 +19,7 @@ from reprocessing.domain.routing.conditions import Condition, Operator
 from tests.reprocessing.domain.routing.test_conditions import _CONDITION
 
 
+@pytest.mark.soak
 @given(_CONDITION)
 @example(Condition(Field(FieldKind.BODY, "a[?b == 'x in y']"), Operator.IN, ("z", "in")))
 @example(Condition(Field(FieldKind.TENANT), Operator.IN, ("a,b", ' "c" ', "")))

@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, 23, 0, tzinfo=UTC)
         (None, 0.0, None, None),
         (0.0, 0.0, None, None),
     ],
-    ids=["forecast", "slower", "slower_and_ordered", "allowed", "unlimited", "unknown", "shut"],
+    ids=["forecast", "slower", "slower_and_ordered", "allowed", "unlimited", "unknown", "not_closed"],
 )
 def test_the_end_has_a_basis(
     allowed: float | None, measured: float, forecast: float | None, end: ExpectedEnd | None

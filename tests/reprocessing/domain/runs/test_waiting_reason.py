@@ -10,8 +10,8 @@ import pytest
 
 from reprocessing.domain.runs.waiting_reason import (
     LaneGroup,
+    NotClosedBreaker,
     RunFacts,
-    ShutBreaker,
     Waiting,
     WaitsFor,
     waiting_reason,
@@ -41,9 +41,9 @@ PLANNED = RunFacts(state="planned")
         (replace(PLANNED, missing=("No beat was seen.",)), WaitsFor.PERSON, "Waits for a person to start it."),
         (replace(PLANNED, approval=7), WaitsFor.APPROVAL, "Waits for a second person: approval 7 is requested."),
         (replace(PLANNED, approval=7, stop=STOP), WaitsFor.STOP, f"{STOP} Until then the run cannot be started."),
-        (RunFacts(state="paused", told="It was paused by ann."), WaitsFor.PERSON,
+        (RunFacts(state="paused", state_text="It was paused by ann."), WaitsFor.PERSON,
          "It was paused by ann. It sends nothing until it is resumed."),
-        (RunFacts(state="aborted", told="It was aborted by ann."), WaitsFor.NOTHING, "It was aborted by ann."),
+        (RunFacts(state="aborted", state_text="It was aborted by ann."), WaitsFor.NOTHING, "It was aborted by ann."),
         (RunFacts(state="finished"), WaitsFor.NOTHING, ""),
         (replace(RUNNING, stop=STOP, aws="AWS moves.", lanes=(BARRED,)), WaitsFor.STOP, STOP),
         (replace(RUNNING, aws="AWS moves.", lanes=(BARRED,)), WaitsFor.AWS, "AWS moves."),
@@ -58,14 +58,16 @@ PLANNED = RunFacts(state="planned")
         (replace(RUNNING, lanes=(LaneGroup(2, "due", moves=True), BARRED), measured=9.0, allowed=10.0), WaitsFor.RATE,
          "Sends as fast as the rate limit permits, 10 messages/s now."),
         (replace(RUNNING, captured=9), WaitsFor.PROCESS, "Waits for a worker to queue 9 messages."),
-        (replace(RUNNING, lanes=(BARRED,), breakers=(ShutBreaker("shop", is_open=True, until=SOON),)), WaitsFor.BREAKER,
+        (replace(RUNNING, lanes=(BARRED,), breakers=(NotClosedBreaker("shop", is_open=True, until=SOON),)),
+         WaitsFor.BREAKER,
          "Waits for the circuit breaker of shop: it is open until 08:00:30 UTC."),
-        (replace(RUNNING, lanes=(BARRED,), breakers=(ShutBreaker("shop", is_open=True, until=NOW),)), WaitsFor.BREAKER,
+        (replace(RUNNING, lanes=(BARRED,), breakers=(NotClosedBreaker("shop", is_open=True, until=NOW),)),
+         WaitsFor.BREAKER,
          "Waits for the circuit breaker of shop: one message is sent next, as a test."),
-        (replace(RUNNING, lanes=(BARRED,), breakers=(ShutBreaker("shop", is_open=False, until=None),)),
+        (replace(RUNNING, lanes=(BARRED,), breakers=(NotClosedBreaker("shop", is_open=False, until=None),)),
          WaitsFor.BREAKER, "Waits for the circuit breaker of shop: the outcome of its canary is not known yet."),
         (replace(RUNNING, lanes=(LaneGroup(3, "the target is not known to be healthy", is_barred=True),),
-                 sick=("shop: 503",)), WaitsFor.HEALTH, "Waits for a health check: shop: 503."),
+                 failing_checks=("shop: 503",)), WaitsFor.HEALTH, "Waits for a health check: shop: 503."),
         (replace(RUNNING, wave=10, lanes=(LaneGroup(3, "the outcome of the run's wave is not known yet",
                                                     is_barred=True),)), WaitsFor.WAVE,
          "Waits for its wave of 10: the outcome of the run's wave is not known yet."),
@@ -102,5 +104,5 @@ def test_the_most_general_reason_is_told(facts: RunFacts, kind: WaitsFor, text: 
 
 
 def test_an_approval_is_told_while_a_run_is_paused() -> None:
-    asked: dict[str, Any] = {"state": "paused", "told": "It was paused by ann.", "approval": 3}
+    asked: dict[str, Any] = {"state": "paused", "state_text": "It was paused by ann.", "approval": 3}
     assert waiting_reason(RunFacts(**asked), NOW).text == "Waits for a second person: approval 3 is requested."

@@ -18,6 +18,7 @@ def test_the_life_of_tokens_is_taken_off_the_burst(rate: float, burst: float | N
     assert capacity(rate, burst) == most
 
 
+@pytest.mark.soak
 @given(
     st.lists(st.tuples(st.integers(0, SECOND // 2), st.integers(0, 500)), min_size=1, max_size=60),
     st.sampled_from([0.2, 7.0, 100.0]),

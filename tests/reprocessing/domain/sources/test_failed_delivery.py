@@ -183,6 +183,7 @@ somebodys = st.dictionaries(
 )
 
 
+@pytest.mark.soak
 @given(st.binary(max_size=200) | st.lists(pieces | st.binary(max_size=5)).map(b"".join), somebodys)
 def test_no_letter_makes_recognition_raise(body: bytes, attributes: dict[str, Attribute]) -> None:
     recognise(body, attributes, {})

@@ -142,6 +142,7 @@ def test_an_answer_is_read_as_botocore_reads_it_and_no_request_is_sent_again(ans
     assert found[0] == found[1]
 
 
+@pytest.mark.soak
 def test_an_error_has_the_code_of_the_query_protocol() -> None:
     sqs = Sqs([PLAIN, ANSWERS["an error"][0]])
     with serving(sqs.script) as server:
@@ -227,6 +228,7 @@ def queues(endpoint: Endpoint, queue: Queue) -> Iterator[list[Any]]:
         client.close()
 
 
+@pytest.mark.soak
 def test_both_get_the_same_answers_from_the_local_sqs(queues: list[Any], queue: Queue) -> None:
     found = []
     for client in queues:
@@ -257,6 +259,7 @@ def without_ids(answer: Any) -> Any:  # noqa: ANN401 - JSON
     return [without_ids(each) for each in answer] if isinstance(answer, list) else answer
 
 
+@pytest.mark.soak
 def test_threads_share_a_client_and_each_gets_its_own_answer(queues: list[Any], queue: Queue) -> None:
     _, client = queues
     together = threading.Barrier(8)

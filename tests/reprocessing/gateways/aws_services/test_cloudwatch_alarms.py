@@ -57,6 +57,7 @@ def counted(cloudwatch: Any, monkeypatch: pytest.MonkeyPatch) -> Counted:  # noq
     return ours
 
 
+@pytest.mark.soak
 def test_only_an_alarm_in_ok_is_well(cloudwatch: Any) -> None:  # noqa: ANN401
     for name, state in {"fine": "OK", "rings": "ALARM", "mute": "INSUFFICIENT_DATA"}.items():
         put_alarm(cloudwatch, name, state)

@@ -86,6 +86,7 @@ def test_a_function_that_was_deleted_meanwhile_is_left_out_and_a_refusal_names_t
         function_destinations(REGION, "", "", pace)
 
 
+@pytest.mark.soak
 def test_a_subscription_s_dlq_is_found(aws: Aws, pace: RequestPace) -> None:
     dlq, topic = aws.queue(), aws.topic()
     subscription = aws.subscribe(topic, aws.queue())
@@ -98,6 +99,7 @@ def test_a_subscription_s_dlq_is_found(aws: Aws, pace: RequestPace) -> None:
     assert found == [FailureSource(dlq, subscription, SourceKind.SUBSCRIPTION)]
 
 
+@pytest.mark.soak
 def test_a_rule_s_target_with_a_dlq_is_found_with_its_rule(aws: Aws, pace: RequestPace) -> None:
     dlq, target = aws.queue(), aws.queue()
     rule = aws.rule(aws.bus(), {"source": ["shop"]}, {"Arn": target, "DeadLetterConfig": {"Arn": dlq}})

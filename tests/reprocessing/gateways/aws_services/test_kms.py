@@ -23,11 +23,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[KmsKey]:
     forget_clients()
 
 
+@pytest.mark.soak
 def test_a_data_key_is_unwrapped_as_it_was_wrapped(key: KmsKey) -> None:
     wrapped = key.wrap(b"s" * 32, "redrive dlq 1 2026-03-01")
     assert (key.unwrap(wrapped, "redrive dlq 1 2026-03-01"), b"s" * 32 in wrapped) == (b"s" * 32, False)
 
 
+@pytest.mark.soak
 def test_a_key_of_another_row_is_refused_without_a_word_of_it(key: KmsKey) -> None:
     wrapped = key.wrap(b"canary-" * 4 + b"1234", "redrive dlq 1 2026-03-01")
     with pytest.raises(PayloadKeyUnavailable, match=r"AWS KMS: Decrypt with arn:aws:kms:.* failed") as found:

@@ -22,6 +22,7 @@ def bucket(aws: Aws) -> str:
     return name
 
 
+@pytest.mark.soak
 def test_what_is_not_there_is_gone_and_nothing_else(aws: Aws, bucket: str) -> None:
     aws.s3.put_object(Bucket=bucket, Key="a/ü", Body=b"large")
     kept, lost, nowhere = PointerToS3(bucket, "a/ü"), PointerToS3(bucket, "b"), PointerToS3(f"{bucket}-none", "a")

@@ -21,15 +21,15 @@ def test_a_subscription_or_a_bus_that_is_gone_is_out_of_reach(aws: Aws) -> None:
     with pytest.raises(QueueUnreachable, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
         sns_subscribers.subscription(arn)
     with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
-        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
+        sns_subscribers.count_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
 
 
 def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws) -> None:
     topic = aws.topic()
     for _ in range(3):
         aws.subscribe(topic, aws.queue())
-    assert sns_subscribers.count_other_receivers(topic) == 3
-    assert sns_subscribers.count_other_receivers(aws.topic()) == 0
+    assert sns_subscribers.count_receivers(topic) == 3
+    assert sns_subscribers.count_receivers(aws.topic()) == 0
 
 
 def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,12 +42,13 @@ def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("reprocessing.gateways.aws_services.sns_subscribers.sns_client", lambda *_: Pages())
     topic = "arn:aws:sns:us-east-1:123456789012:t"
-    assert sns_subscribers.count_other_receivers(topic) == 2
+    assert sns_subscribers.count_receivers(topic) == 2
 
 
+@pytest.mark.soak
 def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> None:
     bus, queue, other = aws.bus(), aws.queue(), aws.queue()
     aws.rule(bus, {"source": ["a"]}, {"Arn": queue}, {"Arn": other})
     aws.rule(bus, {"source": ["b"]}, {"Arn": queue}, state="DISABLED")
     aws.rule(bus, {"source": ["c"]})
-    assert sns_subscribers.count_other_receivers(bus) == 2
+    assert sns_subscribers.count_receivers(bus) == 2

@@ -194,10 +194,10 @@ def test_one_changed_message_makes_the_request_void(change: object) -> None:
 
 def test_a_message_that_appears_or_vanishes_makes_a_bulk_request_void() -> None:
     letters = limited(letters=2)
-    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id)
+    criteria = MessageFilter(states=("parked",), dlq=letters[0].dlq_id)
 
     def discard() -> None:
-        bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, **ANN)
+        bulk_actions.create(uuid4(), BulkActionKind.DISCARD, criteria, {}, **ANN)
 
     row = asked(discard)
     assert letters[0].source
@@ -250,8 +250,8 @@ def test_the_audit_log_of_a_dlq_counts_no_message_of_another_dlq() -> None:
 
 def test_an_approved_bulk_action_discards_exactly_the_previewed_messages() -> None:
     letters = limited(letters=3)
-    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id)
-    row = asked(lambda: bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, **ANN))
+    criteria = MessageFilter(states=("parked",), dlq=letters[0].dlq_id)
+    row = asked(lambda: bulk_actions.create(uuid4(), BulkActionKind.DISCARD, criteria, {}, **ANN))
     assert isinstance(approved(row), Done)
     assert letters[0].source
     late = parked(letters[0].source)
@@ -262,15 +262,15 @@ def test_an_approved_bulk_action_discards_exactly_the_previewed_messages() -> No
     assert (states(letters[:2]), states([late, letters[2]])) == ({"discarded"}, {"parked"})
 
 
-def _bulk(sieve: MessageFilter) -> None:
-    bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, **ANN)
+def _bulk(criteria: MessageFilter) -> None:
+    bulk_actions.create(uuid4(), BulkActionKind.DISCARD, criteria, {}, **ANN)
 
 
 def test_messages_that_are_assigned_after_the_request_are_not_discarded_with_the_assigned_ones() -> None:
     letters = limited(1, letters=4)
     act_on_parked.assign(_ids(letters[:1]), to="ann", **ANN)
-    sieve = MessageFilter(states=("parked",), assigned="ann")
-    _bulk(sieve)  # one message: within the limit
+    criteria = MessageFilter(states=("parked",), assigned="ann")
+    _bulk(criteria)  # one message: within the limit
     act_on_parked.assign(_ids(letters), to="ann", by="ann", reason="more")
     run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
     assert states(letters[1:]) == {"parked"}
@@ -289,13 +289,13 @@ def test_a_bulk_action_changes_no_more_messages_than_matched_when_it_was_confirm
 def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted: Rings) -> None:
     letters = limited(letters=2)
     body = bytes(Payload.objects.get(letter=letters[0]).body)
-    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text=body.decode())
-    row = asked(lambda: _bulk(sieve))
+    criteria = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text=body.decode())
+    row = asked(lambda: _bulk(criteria))
     row.refresh_from_db()
     assert row.arguments["filter"]["text"].startswith("\x1a")
-    assert requests.deed_of(row).arguments["filter"]["text"] == sieve.text
+    assert requests.deed_of(row).arguments["filter"]["text"] == criteria.text
     assert isinstance(approved(row), Done)
-    assert stored_filters.read_filter(BulkAction.objects.get().filter) == sieve
+    assert stored_filters.read_filter(BulkAction.objects.get().filter) == criteria
 
 
 def _two_runs() -> tuple[list[Letter], Run, Run]:

@@ -35,6 +35,7 @@ def _replay(bench: Workbench, *bodies: str) -> None:
         bench.replay()
 
 
+@pytest.mark.soak
 def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) -> None:
     _replay(bench, "good", "better", "bad")
     expected = {"captured": 3.0, "delivered": 2.0, "failed": 1.0, "parked": 1.0}

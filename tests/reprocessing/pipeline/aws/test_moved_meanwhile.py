@@ -135,6 +135,7 @@ def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
 
 
+@pytest.mark.soak
 def test_what_was_on_its_way_meanwhile_is_not_sent_once_more_when_it_fails(clock: Clock) -> None:
     bench = _running(clock, "a")
     bench.judge_by_absence(window=1_000)

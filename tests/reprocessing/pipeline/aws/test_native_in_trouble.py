@@ -54,7 +54,9 @@ def in_trouble(bench: Workbench) -> float:
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.ERROR]
+    return [
+        finding.what for finding in poll_history.findings(row, bench.conf) if finding.severity is FindingSeverity.ERROR
+    ]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
@@ -71,6 +73,7 @@ def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
     assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
 
 
+@pytest.mark.soak
 def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     bench.bury("left")

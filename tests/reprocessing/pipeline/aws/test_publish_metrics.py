@@ -96,6 +96,7 @@ def _one_more(bench: Workbench, body: str) -> None:
     bench.redrive(body)
 
 
+@pytest.mark.soak
 def test_counters_are_published_from_the_first_time_on(stand_in: StandIn, caplog: pytest.LogCaptureFixture) -> None:
     """Months of counts in one minute would trip the alarms."""
     bench = drained("good", "better")
@@ -136,6 +137,7 @@ def test_counts_that_cloudwatch_did_not_take_are_published_once_it_does_however_
     assert stand_in.told("RedriveSuccess") == [2.0]
 
 
+@pytest.mark.soak
 def test_values_are_sent_five_hundred_at_a_time_and_the_number_taken_is_returned(
     cloudwatch: Any,  # noqa: ANN401
     monkeypatch: pytest.MonkeyPatch,

@@ -71,6 +71,7 @@ def _with_a_hidden_return() -> tuple[Workbench, dict[str, str]]:
     return bench, _hidden_by_another_reader(bench)
 
 
+@pytest.mark.soak
 def test_no_absence_while_another_reader_hides_a_return() -> None:
     bench, reader = _with_a_hidden_return()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
@@ -82,6 +83,7 @@ def test_no_absence_while_another_reader_hides_a_return() -> None:
     assert bench.history() == [(1, "returned", 0)]
 
 
+@pytest.mark.soak
 def test_visible_copies_do_not_weaken_the_evidence() -> None:
     bench, _ = _sent_and_captured()
     bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
@@ -90,6 +92,7 @@ def test_visible_copies_do_not_weaken_the_evidence() -> None:
     assert bench.promote() == 1
 
 
+@pytest.mark.soak
 def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
     bench, _ = _sent_and_captured()
     _time_is_over(bench, "sent")
@@ -98,6 +101,7 @@ def test_a_copy_hidden_for_longer_than_noted_is_ours_when_sqs_says_so() -> None:
     assert bench.promote() == 1
 
 
+@pytest.mark.soak
 def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
     bench, _ = _with_a_hidden_return()
     bench.sqs.delete_message(**_time_is_over(bench, "sent"))
@@ -106,6 +110,7 @@ def test_a_copy_deleted_by_somebody_else_hides_no_return() -> None:
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
+@pytest.mark.soak
 def test_a_copy_visible_again_after_a_freeze_hides_no_return(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _with_a_hidden_return()
     DlqCopy.objects.update(visible_until=lanes.database_now() + timedelta(hours=1))
@@ -137,6 +142,7 @@ def _whenever_sqs_counts(
     monkeypatch.setattr(feed_run, "depth", counted)
 
 
+@pytest.mark.soak
 def test_copies_hidden_after_the_count_hide_no_return(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _with_a_hidden_return()
 
@@ -153,6 +159,7 @@ def test_copies_hidden_after_the_count_hide_no_return(monkeypatch: pytest.Monkey
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
+@pytest.mark.soak
 def test_no_absence_when_a_reader_comes_during_the_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, message = _sent_and_captured()
     bench.come_back(message)
@@ -179,6 +186,7 @@ def test_no_absence_when_a_reader_leaves_during_the_capture() -> None:
     assert (captured.drained, bench.promote(), bench.states()["sent"]) == (True, 0, "awaiting")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("end", [2, 3])
 def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
     end: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -27,7 +27,7 @@ from reprocessing.store.capture import capture_lease, received_copies
 from reprocessing.store.capture.received_copies import KnownCopy
 from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
-from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, redriven, ticking
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued, fake_time, redriven
 from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -397,7 +397,7 @@ def test_a_copy_written_late_is_hidden_from_when_it_was_received(clock: Clock, m
 
     with monkeypatch.context() as patch:
         patch.setattr(receivers, "receive", received)
-        patch.setattr(lease_keeper, "time", ticking(lambda: time.monotonic() + late[0]))
+        patch.setattr(lease_keeper, "time", fake_time(lambda: time.monotonic() + late[0]))
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
     held = DlqCopy.objects.filter(state="held")

@@ -38,6 +38,7 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receivers, "receive", named)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("same_dlq", [False, True])
 def test_a_message_that_failed_in_another_queue_is_a_new_letter(
     monkeypatch: pytest.MonkeyPatch, same_dlq: bool

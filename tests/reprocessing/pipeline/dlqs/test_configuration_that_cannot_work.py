@@ -36,7 +36,7 @@ def lead_to(dlq: DeadLetterQueue, **target: str) -> None:
 
 def test_of_what_can_work_nothing_is_said(dlq: DeadLetterQueue) -> None:
     lead_to(dlq, secret="shop")
-    assert list(configuration.remarks(dlq, conf("shop.example.com", shop="s" * 32))) == []
+    assert list(configuration.findings(dlq, conf("shop.example.com", shop="s" * 32))) == []
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ def test_a_selector_that_cannot_be_read_is_ill_and_its_option_told(
     dlq: DeadLetterQueue, field: str, option: str
 ) -> None:
     setattr(dlq, field, "nonsense:x")
-    (remark,) = configuration.remarks(dlq, conf())
-    assert remark.what.startswith(f'The value of {option} is invalid: "nonsense:x" is not a selector.')
-    assert remark.cure == f"manage.py add_dlq orders {option} SELECTOR --confirm"
+    (finding,) = configuration.findings(dlq, conf())
+    assert finding.what.startswith(f'The value of {option} is invalid: "nonsense:x" is not a selector.')
+    assert finding.cure == f"manage.py add_dlq orders {option} SELECTOR --confirm"
 
 
 def test_an_endpoint_whose_host_is_not_listed_is_ill_with_the_line_to_set(dlq: DeadLetterQueue) -> None:
     lead_to(dlq)
-    (remark,) = configuration.remarks(dlq, conf("status.example.com"))
-    assert remark.what == "Nothing may be sent there: shop.example.com is not listed in REDRIVE_OUTBOUND_HOSTS."
-    assert "REDRIVE_OUTBOUND_HOSTS=status.example.com,shop.example.com " in remark.cure
+    (finding,) = configuration.findings(dlq, conf("status.example.com"))
+    assert finding.what == "Nothing may be sent there: shop.example.com is not listed in REDRIVE_OUTBOUND_HOSTS."
+    assert "REDRIVE_OUTBOUND_HOSTS=status.example.com,shop.example.com " in finding.cure
 
 
 def test_an_endpoint_whose_secret_is_not_set_is_ill(dlq: DeadLetterQueue) -> None:
     lead_to(dlq, secret="shop")
-    (remark,) = configuration.remarks(dlq, conf("shop.example.com"))
-    assert remark.what == 'The secret "shop" that signs its messages is not set.'
+    (finding,) = configuration.findings(dlq, conf("shop.example.com"))
+    assert finding.what == 'The secret "shop" that signs its messages is not set.'

@@ -19,7 +19,7 @@ def warnings(bench: Workbench, *, asks: bool = True) -> list[DoctorFinding]:
     if asks:
         feed_run.record_depth(row)
         row.refresh_from_db()
-    return [remark for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.WARN]
+    return [finding for finding in poll_history.findings(row, bench.conf) if finding.severity is FindingSeverity.WARN]
 
 
 @pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it failed")])

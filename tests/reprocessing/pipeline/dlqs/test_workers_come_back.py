@@ -126,6 +126,7 @@ def test_where_no_copy_is_in_sight_aws_is_not_asked_and_lanes_are_leased(
     assert (len(bench.delivered()), asked) == (2, [])
 
 
+@pytest.mark.soak
 def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
     bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
     assert (presume_delivered([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
+@pytest.mark.soak
 def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
     bench = enqueued("letter", conf=SHORT)
     sent_and_forgotten(bench)

@@ -39,7 +39,7 @@ def test_tokens_that_are_refused_or_soon_will_be_are_warned_of_by_name_and_owner
     tokens.make_token(
         TokenRequest("local", (Scope.DLQS_READ,), User.objects.create_user("ben")), by="ann", reason="a test"
     )
-    found = [(row.where, row.what.partition(" 20")[0], row.cure) for row in api_tokens.remarks(conf.current())]
+    found = [(row.where, row.what.partition(" 20")[0], row.cure) for row in api_tokens.findings(conf.current())]
     cure = (
         "Ask owner-of-{0} to sign in to the admin by the OpenID provider. Or revoke the token: "
         'manage.py revoke_api_token {0} --reason "its owner left" --confirm'
@@ -55,4 +55,4 @@ def test_a_short_limit_warns_later_and_no_limit_never(setting: int, warned: list
     settings.REDRIVE = {**settings.REDRIVE, "TOKEN_RECHECK": setting * 86_400}
     _token("fresh", days=2.9)
     _token("late", days=3.1)
-    assert [row.where for row in api_tokens.remarks(conf.current())] == warned
+    assert [row.where for row in api_tokens.findings(conf.current())] == warned

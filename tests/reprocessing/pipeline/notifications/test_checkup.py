@@ -39,7 +39,7 @@ def now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251  # a door, as in the command
 
 
-def patient(*own_queues: str) -> CheckContext:
+def check_context(*own_queues: str) -> CheckContext:
     conf = replace(BRISK, own_queues=own_queues)
     return CheckContext(names=(), control="redrive-control", conf=conf, rates=Rates.at(settings.REDIS_URL), now=now)
 
@@ -50,7 +50,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[DoctorFinding]]:
     parts: dict[str, list[DoctorFinding]] = {}
 
     def service(_: CheckContext) -> Iterator[CheckResult]:
-        yield from (CheckResult(title, tuple(remarks)) for title, remarks in parts.items())
+        yield from (CheckResult(title, tuple(findings)) for title, findings in parts.items())
 
     monkeypatch.setattr(doctor, "run_service_checks", service)
     monkeypatch.setattr(doctor, "run_dlq_checks", lambda _: ())
@@ -58,7 +58,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[DoctorFinding]]:
 
 
 def check() -> None:
-    checkup.checkup(patient())
+    checkup.checkup(check_context())
 
 
 def test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone(
@@ -143,7 +143,7 @@ def test_a_real_look_tells_of_a_queue_that_is_gone_and_calls_aws_a_bounded_numbe
 
     monkeypatch.setattr(BaseClient, "_make_api_call", counting)
     gone = f"{bench.source_url}-is-gone"
-    checkup.checkup(patient(gone))
+    checkup.checkup(check_context(gone))
     own = "doctor:the service's own queues"
     (dlq,) = is_open("doctor_worse").keys() - {own}  # no queue names it as its dead-letter queue
     assert dlq == f"doctor:{bench.dlq.name}"
@@ -153,6 +153,6 @@ def test_a_real_look_tells_of_a_queue_that_is_gone_and_calls_aws_a_bounded_numbe
     attributes = {"VisibilityTimeout": str(OWN_VISIBILITY), "RedrivePolicy": json.dumps(policy)}
     bench.sqs.set_queue_attributes(QueueUrl=bench.queue(name), Attributes=attributes)
     calls.clear()
-    checkup.checkup(patient(gone))
+    checkup.checkup(check_context(gone))
     assert len(calls) <= 20, calls  # of one queue of the service, and one DLQ with one source queue
     assert is_open("doctor_worse").keys() == {dlq}

@@ -268,6 +268,7 @@ def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: 
     assert is_open("run_stalled") == {}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("state", ["paused", "aborted"])
 def test_a_run_whose_messages_wait_behind_a_run_that_sends_nothing_is_told_of(
     stands: Stock, clock: Clock, state: str

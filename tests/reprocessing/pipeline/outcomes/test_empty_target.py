@@ -27,7 +27,7 @@ NOTHING = Depth(0, 0, 0)
 @pytest.fixture(autouse=True)
 def _two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two looks are enough here: their times are what is tested."""
-    monkeypatch.setattr(evidence, "LOOKS", 2)
+    monkeypatch.setattr(evidence, "MIN_LOOKS", 2)
 
 
 @dataclass
@@ -120,7 +120,7 @@ def test_four_looks_in_a_row_must_find_the_target_empty(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, *, more: tuple[float, ...], known: bool
 ) -> None:
     monkeypatch.undo()
-    assert evidence.LOOKS == 4
+    assert evidence.MIN_LOOKS == 4
     for seconds in (FIRST, *more, SECOND):
         trial.look(seconds)
     assert trial.is_known(drained=SECOND + 1) is known

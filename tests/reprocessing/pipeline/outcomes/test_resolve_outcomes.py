@@ -12,6 +12,7 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.outcomes.delivery_status import OutcomeSource
 from reprocessing.gateways.aws import request_threads
 from reprocessing.gateways.sqs import Depth, QueueAddress
 from reprocessing.gateways.sqs import depth as depth_of
@@ -21,6 +22,7 @@ from reprocessing.pipeline.outcomes import resolve_outcomes
 from reprocessing.store.aws import metrics
 from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.outcomes import evidence
+from reprocessing.store.outcomes.delivery_status import status_of
 from reprocessing.store.outcomes.evidence import TargetLook
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -62,6 +64,17 @@ def test_what_the_target_accepted_is_delivered_as_soon_as_acceptance_is_enough()
     assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
     Target.objects.filter(pk=bench.target.pk).update(proof="accepted")
     assert (bench.promote(), bench.states()) == (1, {"letter": "delivered"})
+    assert (bench.letter().presumed, bench.history()) == (False, [(1, "accepted", 0)])
+    assert status_of(bench.letter()).how is OutcomeSource.ACCEPTED
+
+
+def test_where_acceptance_is_enough_no_delivery_is_presumed() -> None:
+    """It was seen empty twice, too, but what is known is more than what may be presumed."""
+    bench, taken = _awaiting()
+    _see(bench, taken, 60, 160)
+    _drain(bench, taken, 160)
+    Target.objects.filter(pk=bench.target.pk).update(proof="accepted")
+    assert (bench.promote(), bench.letter().presumed) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +286,7 @@ def test_targets_out_of_reach_do_not_delay_promotion(monkeypatch: pytest.MonkeyP
     assert asked == [first.target.url]
 
 
+@pytest.mark.soak
 def test_one_worker_looks_at_a_time_and_the_others_promote(clock: Clock) -> None:
     bench, taken = _awaiting()
     assert metrics.is_due("look", every=30.0)  # somebody else's

@@ -210,6 +210,7 @@ def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discar
     assert Claim.objects.values_list("letter", "state").get() == (first, "delivered")
 
 
+@pytest.mark.soak
 def test_a_letter_released_at_a_time_waits_for_it(bench: Workbench, clock: Clock) -> None:
     due = lanes.database_now() + timedelta(minutes=10)
     act_on_parked.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)

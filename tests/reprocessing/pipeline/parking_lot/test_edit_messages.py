@@ -57,16 +57,16 @@ def _wanted(patch: str = PATCH, **options: bool) -> BulkEdit:
     return BulkEdit(JsonPatch.parse(patch), **options)
 
 
-def _asked(wanted: BulkEdit | None = None, sieve: MessageFilter | None = None) -> BulkAction:
+def _asked(wanted: BulkEdit | None = None, criteria: MessageFilter | None = None) -> BulkAction:
     arguments = (wanted or _wanted()).arguments()
     assert bulk_actions.create(
-        uuid4(), BulkActionKind.EDIT, sieve or MessageFilter(), arguments, by="ann", reason="wrong country"
+        uuid4(), BulkActionKind.EDIT, criteria or MessageFilter(), arguments, by="ann", reason="wrong country"
     )
     return BulkAction.objects.latest("id")
 
 
-def _done(wanted: BulkEdit | None = None, sieve: MessageFilter | None = None) -> BulkAction:
-    operation = _asked(wanted, sieve)
+def _done(wanted: BulkEdit | None = None, criteria: MessageFilter | None = None) -> BulkAction:
+    operation = _asked(wanted, criteria)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     operation.refresh_from_db()
     return operation

@@ -30,16 +30,16 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _asked(
-    act: BulkActionKind = BulkActionKind.DISCARD, sieve: MessageFilter | None = None, **arguments: object
+    act: BulkActionKind = BulkActionKind.DISCARD, criteria: MessageFilter | None = None, **arguments: object
 ) -> BulkAction:
-    assert bulk_actions.create(uuid4(), act, sieve or MessageFilter(), arguments, by="ann", reason="test data")
+    assert bulk_actions.create(uuid4(), act, criteria or MessageFilter(), arguments, by="ann", reason="test data")
     return BulkAction.objects.latest("id")
 
 
 def _done(
-    act: BulkActionKind = BulkActionKind.DISCARD, sieve: MessageFilter | None = None, **arguments: object
+    act: BulkActionKind = BulkActionKind.DISCARD, criteria: MessageFilter | None = None, **arguments: object
 ) -> BulkAction:
-    operation = _asked(act, sieve, **arguments)
+    operation = _asked(act, criteria, **arguments)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     return operation
 
@@ -63,7 +63,7 @@ def _reviewed(operation: BulkAction) -> Counter[int | None]:
 def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> None:
     source, other = dlq(), dlq("other")
     meant, left = [parked(source) for _ in range(5)], parked(other)
-    operation = _asked(sieve=MessageFilter(dlq=source.dlq_id))
+    operation = _asked(criteria=MessageFilter(dlq=source.dlq_id))
     assert run_bulk_actions.run_bulk_action(operation.pk, seconds=9) is False
     assert _told(operation) == ("done", 5, 5, 0)
     assert _reviewed(operation) == dict.fromkeys([one.pk for one in meant], 1)
@@ -243,7 +243,7 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         parked(source, reason=reason, key=key, body=f"{reason} of {key}".encode())
     Letter.objects.filter(ordering_key="b").update(assigned_to="ben")
     letter = Letter.objects.earliest("id")
-    for sieve in (
+    for criteria in (
         MessageFilter(), MessageFilter(dlq=there.dlq_id), MessageFilter(reasons=("stale",)), MessageFilter(key="a"),
         MessageFilter(named="a"),
         MessageFilter(text="of a"), MessageFilter(named=letter.message_id), MessageFilter(named=str(letter.public_id)),
@@ -254,12 +254,12 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         MessageFilter(text="of a", reasons=("stale",)),
         MessageFilter(states=("parked", "discarded"), dlq=here.dlq_id),
     ):  # fmt: skip
-        listed = {one.id for one in filtered_letters.newest_letters(sieve, limit=50)}
-        operation = _done(BulkActionKind.NOTE, sieve)
-        assert set(_reviewed(operation)) == listed, sieve
+        listed = {one.id for one in filtered_letters.newest_letters(criteria, limit=50)}
+        operation = _done(BulkActionKind.NOTE, criteria)
+        assert set(_reviewed(operation)) == listed, criteria
         counted = (
-            filtered_letters.count_letters(sieve),
-            sum(kind.n for kind in filtered_letters.counts_by_reason(sieve)),
+            filtered_letters.count_letters(criteria),
+            sum(kind.n for kind in filtered_letters.counts_by_reason(criteria)),
             operation.asked,
         )
         assert set(counted) == {len(listed)}
@@ -285,7 +285,7 @@ def test_a_bulk_action_changes_no_message_of_a_group_merged_after_it_began() -> 
     group, earlier, later = (failure_group(source, title) for title in ("a", "b", "c"))
     joined, part, own = (_grouped(source, one, 2) for one in (later, earlier, group))
     _merge(earlier, group)
-    operation = _asked(sieve=MessageFilter(group=group.pk))
+    operation = _asked(criteria=MessageFilter(group=group.pk))
     _merge(later, group)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert (_told(operation), _states(part + own), _states(joined)) == (("done", 4, 4, 0), {"discarded"}, {"parked"})
@@ -311,7 +311,7 @@ def test_a_bulk_action_changes_no_message_that_was_put_into_its_group_after_it_b
     source = dlq()
     group = failure_group(source)
     joined, own = [parked(source)], _grouped(source, group, 1)
-    operation = _asked(sieve=MessageFilter(group=group.pk))
+    operation = _asked(criteria=MessageFilter(group=group.pk))
     at = None if is_unsure else lanes.database_now()
     Letter.objects.filter(pk=joined[0].pk).update(group=group, grouped_at=at)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
@@ -322,7 +322,7 @@ def test_discarded_messages_of_a_group_are_restored_also_if_their_group_was_to_b
     source = dlq()
     group = failure_group(source)
     letters = _grouped(source, group, 2)
-    _done(sieve=MessageFilter(group=group.pk))
+    _done(criteria=MessageFilter(group=group.pk))
     Letter.objects.update(grouped_at=None)
     _done(BulkActionKind.RESTORE, MessageFilter(states=("discarded",), group=group.pk))
     assert _states(letters) == {"parked"}

@@ -116,9 +116,9 @@ def test_a_text_is_found_in_sealed_bodies_captured_or_edited() -> None:
     bench = Workbench()
     letter, _ = _parked(bench), bench.enqueue("another")
     for text, found in ((CANARY, [letter.pk]), ("nobody", [])):
-        sieve = MessageFilter(text=text)
-        page = filtered_letters.letter_page(sieve, below=None, limit=10)
-        assert ([one.id for one in page.letters], page.n, filtered_letters.count_letters(sieve)) == (
+        criteria = MessageFilter(text=text)
+        page = filtered_letters.letter_page(criteria, below=None, limit=10)
+        assert ([one.id for one in page.letters], page.n, filtered_letters.count_letters(criteria)) == (
             found,
             len(found),
             len(found),

@@ -63,8 +63,8 @@ def _bench() -> Workbench:
     return bench
 
 
-def _erase(sieve: MessageFilter | None = None) -> erase.Erased:
-    chosen = sieve or MessageFilter(states=(), key=PERSON)
+def _erase(criteria: MessageFilter | None = None) -> erase.Erased:
+    chosen = criteria or MessageFilter(states=(), key=PERSON)
     return erase.erase(chosen, by="eva", reason="request 17", on_progress=lambda _: None)
 
 
@@ -118,6 +118,7 @@ def test_messages_in_progress_are_left_and_a_second_call_finishes() -> None:
     assert (second.busy, second.erasure, second.counts["messages"], _everywhere(PERSON)) == (0, first.erasure, 3, [])
 
 
+@pytest.mark.soak
 def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
     _bench()
     told = mock.Mock(side_effect=[None, Killed])
@@ -131,11 +132,12 @@ def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
 
 def test_a_text_in_bodies_selects_messages() -> None:
     bench = _bench()
-    assert erase.look(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk)).letters == 1
+    assert erase.count_erasable(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk)).letters == 1
     _erase(MessageFilter(states=(), text=PERSON, dlq=bench.dlq.pk))
     assert Payload.objects.count() == 3
 
 
+@pytest.mark.soak
 def test_a_key_queue_is_used_again_by_new_messages_of_the_key() -> None:
     bench = _bench()
     _erase()
@@ -147,18 +149,18 @@ def test_a_key_queue_is_used_again_by_new_messages_of_the_key() -> None:
 def test_an_erasure_without_confirmation_changes_nothing() -> None:
     _bench()
     before = _everywhere(PERSON)
-    found = erase.look(MessageFilter(states=(), key=PERSON))
+    found = erase.count_erasable(MessageFilter(states=(), key=PERSON))
     assert (found.letters, found.busy, set(found.history) >= {"audit_entry", "failure_group", "run"}) == (3, 0, True)
     assert _everywhere(PERSON) == before
 
 
 @pytest.mark.parametrize(
-    "sieve", [MessageFilter(states=()), MessageFilter(key="a"), MessageFilter(key="abcd", text="efgh")],
+    "criteria", [MessageFilter(states=()), MessageFilter(key="a"), MessageFilter(key="abcd", text="efgh")],
     ids=["none", "short", "two"],
 )  # fmt: skip
-def test_an_erasure_is_about_one_value_of_some_length(sieve: MessageFilter) -> None:
+def test_an_erasure_is_about_one_value_of_some_length(criteria: MessageFilter) -> None:
     with pytest.raises(InvalidFilter):
-        erase.value_of(sieve)
+        erase.value_of(criteria)
 
 
 def test_history_stays_as_it_is_outside_an_erasure() -> None:
@@ -189,10 +191,10 @@ def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_
     another = Letter.objects.exclude(ordering_key=PERSON).get()
     stopped = {"stopped_at": lanes.database_now(), "stopped_by": "ann", "stop_reason": f"{PERSON} called"}
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(approval_above=0, **stopped)
-    sieve = MessageFilter(states=("parked",), key=PERSON)
+    criteria = MessageFilter(states=("parked",), key=PERSON)
     discard = BulkActionKind.DISCARD
     with pytest.raises(ApprovalNeeded) as needed:
-        bulk_actions.create(uuid4(), discard, sieve, {}, by="ann", reason=f"{PERSON} asked for it")
+        bulk_actions.create(uuid4(), discard, criteria, {}, by="ann", reason=f"{PERSON} asked for it")
     row = request.request(needed.value, by="ann", reason=f"{PERSON} asked for it", lasts=timedelta(days=1))
     decide.decline(row.pk, by="bob", reason=f"I called {PERSON}")
     Revision.objects.create(
@@ -216,7 +218,7 @@ def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_
 @pytest.mark.soak
 def test_a_text_that_people_searched_for_is_erased_from_encrypted_filters(encrypted: Rings) -> None:
     bench = _bench()
-    sieve = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="looked at")
+    criteria = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="looked at")
     _erase()
     assert stored_filters.read_filter(BulkAction.objects.get().filter).text == "mail: [erased]"

@@ -119,18 +119,18 @@ def test_a_report_that_is_erased_while_texts_are_sealed_stays_erased(rings: Ring
 def test_texts_of_filters_are_sealed_also_in_requests_for_approval(rings: Rings) -> None:
     rings()
     letters = limited(letters=1)
-    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text="{}")
+    criteria = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text="{}")
 
     def discard() -> None:
-        bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, by="ann", reason="obsolete")
+        bulk_actions.create(uuid4(), BulkActionKind.DISCARD, criteria, {}, by="ann", reason="obsolete")
 
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="looked at")
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="looked at")
     row = asked(discard)
     rings(OLD)
     assert rotate.seal_readable(TODAY, lambda _: None).texts == 2
     row.refresh_from_db()
     stored = [row.arguments["filter"], BulkAction.objects.get().filter]
-    assert [stored_filters.read_filter(one) for one in stored] == [sieve, sieve]
+    assert [stored_filters.read_filter(one) for one in stored] == [criteria, criteria]
     assert [one["text"][0] for one in stored] == ["\x1a", "\x1a"]
 
 

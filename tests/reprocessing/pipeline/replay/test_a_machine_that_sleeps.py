@@ -15,7 +15,7 @@ from reprocessing.pipeline.replay import lease_keeper, replay_slice
 from reprocessing.store.aws import aws_redrive_handover
 from reprocessing.store.capture import capture_lease
 from tests.race.native import is_aws_s, mine, start, tasks
-from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+from tests.reprocessing.pipeline.bench import Clock, Workbench, fake_time
 from tests.reprocessing.pipeline.interposed import happens_after, happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ class _Sleep:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slept = 0.0
-        monkeypatch.setattr(lease_keeper, "time", ticking(time.monotonic, lambda: time.monotonic() + self.slept))
+        monkeypatch.setattr(lease_keeper, "time", fake_time(time.monotonic, lambda: time.monotonic() + self.slept))
 
 
 @pytest.mark.parametrize(("rate", "asleep"), [(None, LEASE), (100.0, TOKEN + 10)], ids=["its lease", "its token"])

@@ -113,6 +113,7 @@ def test_if_one_of_two_unknown_attempts_fails_the_next_letter_waits(clock: Clock
     assert (_first(bench), bench.delivered_bodies()) == ("parked attempts_spent", ["2"])
 
 
+@pytest.mark.soak
 def test_if_both_copies_come_back_nothing_is_waited_for(clock: Clock) -> None:
     bench = _unheard(clock)
     bench.replay()
@@ -163,6 +164,7 @@ def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, b
     assert bench.delivered_bodies() == ["2"]
 
 
+@pytest.mark.soak
 def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
     Lane.objects.update(stopped_at=lanes.database_now(), stopped_by="ann", stop_reason="a test")
@@ -184,6 +186,7 @@ EACH_WAY = pytest.mark.parametrize(
 )  # fmt: skip
 
 
+@pytest.mark.soak
 @EACH_WAY
 def test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields=KEYED)

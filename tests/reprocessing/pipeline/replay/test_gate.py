@@ -23,11 +23,11 @@ HEAD = LaneState(
     claim_letter=None, claim_same_body=None,
 )  # fmt: skip
 OPEN_ROAD = SendLimit(
-    epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
-    step_due=False, class_rate=None, class_burst=None, rules=0,
+    epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", why_unhealthy=None, unsettled=0, ramp=1,
+    rest=0, step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
 UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with the same idempotency key is being sent")
-ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
+ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,18 @@ def test_a_head_with_as_many_attempts_as_its_limit_is_sent_for_spared_attempts(
 @pytest.mark.parametrize(
     ("brake", "canary_out", "verdict"),
     [
-        ({"state": "open", "rest": 9.0}, False, Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")),
+        ({"state": "open", "rest": 9.0}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")),
         ({"state": "open", "rest": 0.0}, False, Go()),
         ({"state": "open", "rest": 0.0}, True, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
         ({"state": "half_open", "rest": 0.0}, False, Go()),
         ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"unwell": "rain"}, False, Wait(gate.UNTIL_BREAKER_OPENS, "its target is not healthy: rain")),
-        ({"unwell": ""}, False, Wait(gate.UNTIL_BREAKER_OPENS, "its target is not healthy: its health is unknown")),
+        ({"why_unhealthy": "rain"}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: rain")),
+        (
+            {"why_unhealthy": ""},
+            False,
+            Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: its health is unknown"),
+        ),
         ({}, True, Go()),
     ],
 )
@@ -128,10 +132,10 @@ def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) ->
     assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
-def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> None:
+def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_permits_nothing() -> None:
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
-    shut = gate.judge_head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
-    assert shut == Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")
+    waits = gate.judge_head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
+    assert waits == Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")
     assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "the circuit breaker was not found")
 
 

@@ -331,6 +331,7 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(letter=bench.letter(payload__body=b"1")).state
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("why", _CLOSED)
 def test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back(clock: Clock, why: str) -> None:
     closes, ends, key = _CLOSED[why]
@@ -359,6 +360,7 @@ def test_a_letter_that_is_to_end_ends_when_its_copy_is_back(clock: Clock, why: s
     assert bench.delivered_bodies() == ["2"]
 
 
+@pytest.mark.soak
 def test_a_held_letter_that_is_quarantined_keeps_its_lane(clock: Clock) -> None:
     bench, _ = _to_be_closed(clock, _hold)
     assert bench.lane().phase == "held"

@@ -16,7 +16,7 @@ from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, LeaseKeeper
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend, intend
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, ticking
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, enqueued, fake_time
 from tests.reprocessing.pipeline.interposed import happens_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +74,7 @@ def test_a_turn_that_froze_after_its_intent_sends_nothing(monkeypatch: pytest.Mo
         frozen += LEASE
 
     for module in (lease_keeper, replay_slice, send):
-        monkeypatch.setattr(module, "time", ticking(monotonic))
+        monkeypatch.setattr(module, "time", fake_time(monotonic))
     happens_after(monkeypatch, replay_slice, "intend", freezes)
     bench.replay(seconds=1)
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])

@@ -217,6 +217,7 @@ def test_a_lane_sends_one_letter_at_a_time() -> None:
     assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("advance", "sent"), [("accepted", ["1", "2", "3", "1"]), ("settled", ["1", "1"])], ids=["accepted", "settled"]
 )

@@ -102,6 +102,7 @@ LEAVES: dict[str, Leave] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("window", [WINDOW, OF_NO_WINDOW])
 @pytest.mark.parametrize("leaves", LEAVES)
 def test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target(clock: Clock, leaves: str, window: float) -> None:
@@ -143,6 +144,7 @@ def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock, 
     assert (_first(bench).state, _twin_again(bench).attempts) == ("discarded", 1)
 
 
+@pytest.mark.soak
 def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
@@ -178,6 +180,7 @@ def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 
+@pytest.mark.soak
 def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
     """A backup knew only the first attempt; the copy of the third came back."""
     bench = _bench()

@@ -103,6 +103,7 @@ def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> 
     assert _enlist(bench).letters == 3
 
 
+@pytest.mark.soak
 def test_an_earlier_letter_that_is_captured_meanwhile_keeps_the_later_ones_of_its_lane_back(bench: Workbench) -> None:
     assert _enlist(bench, _at_turn(1, lambda: _capture(bench, "a0"))).letters == 2
     assert _enlisted(bench) == {"b1", "b2"}

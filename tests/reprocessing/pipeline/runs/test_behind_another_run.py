@@ -74,7 +74,7 @@ def test_lanes_that_begin_with_a_message_of_an_ended_run_are_stalled(runs: Calla
     assert stalled_lanes.find_stalled([bench.dlq.pk], long=900, lost=60) == []
     clock.advance(901)
     assert [(one.how, one.n) for one in stalled_lanes.find_stalled(None, long=900, lost=60)] == [("blocked", 1)]
-    assert [remark.what[:56] for remark in doctor.remarks([])] == [
+    assert [finding.what[:56] for finding in doctor.findings([])] == [
         "Key queues begin with a message of a run that has ended,"
     ]
     assert stalled_lanes.find_stalled([bench.dlq.pk + 1], long=900, lost=60) == []

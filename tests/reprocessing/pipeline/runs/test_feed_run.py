@@ -49,6 +49,7 @@ def test_an_empty_automatic_dlq_costs_one_attribute_call() -> None:
     assert asked(bench.dlq_url)[before:] == ["GetQueueAttributes"]
 
 
+@pytest.mark.soak
 def test_an_empty_dlq_is_received_from_while_letters_await_what_that_proves() -> None:
     bench = Workbench(fields=AUTOMATIC)
     bench.judge_by_absence(window=0)

@@ -55,6 +55,7 @@ def test_a_large_plan_is_started_at_once_and_none_of_it_enlisted(bench: Workbenc
     assert progress.finish_runs() == 0
 
 
+@pytest.mark.soak
 def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(bench: Workbench) -> None:
     run, turns = _started(bench), 0
     while enlistment_batches.unenlisted_runs(limit=5):

@@ -51,6 +51,7 @@ def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.Monke
     assert set(Letter.objects.values_list("run", flat=True)) == {None}
 
 
+@pytest.mark.soak
 def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
     keyed, keyless = Workbench(fields={**KEYED, "new_key_delay": 30}), Workbench(fields={"new_key_delay": 30})
     bury_keyed(keyed, "a1")
@@ -64,6 +65,7 @@ def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
     assert keyed.states() == {"a1": "waiting"}
 
 
+@pytest.mark.soak
 def test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once(bench: Workbench) -> None:
     _redrive(bench, "a2")
     _redrive(bench, "a1", "a3")
@@ -103,6 +105,7 @@ def test_what_perhaps_went_out_makes_an_earlier_letter_stale(bench: Workbench, c
     assert bench.states() == {"a1": "parked", "a2": "delivered"}
 
 
+@pytest.mark.soak
 def test_a_letter_that_comes_back_goes_before_the_later_ones_that_wait(bench: Workbench) -> None:
     _redrive(bench, "a1")
     (sent,) = bench.delivered()

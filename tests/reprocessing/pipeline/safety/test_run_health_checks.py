@@ -1,4 +1,4 @@
-"""Due health checks run at the same time; without a finding the gate stays shut."""
+"""Due health checks run at the same time; without a finding nothing is sent."""
 
 from __future__ import annotations
 

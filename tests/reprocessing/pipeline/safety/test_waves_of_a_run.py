@@ -43,6 +43,7 @@ def test_a_dlq_without_waves_ends_the_waves_of_its_run() -> None:
     assert bench.replay().taken == 13
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("sent", [True, False])
 def test_a_wave_of_a_killed_worker_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
     bench = Workbench(fields={**WAVES, "backoff_base": 0})

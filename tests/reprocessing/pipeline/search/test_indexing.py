@@ -47,8 +47,8 @@ def _captured(*numbers: int, **fields: Any) -> Workbench:  # noqa: ANN401  as ab
 
 
 def _found(*fields: str, reveals: bool = False, named: str | None = None) -> int:
-    sieve = MessageFilter(states=(), fields=fields, named=named, reveals=reveals)
-    return filtered_letters.count_letters(sieve)
+    criteria = MessageFilter(states=(), fields=fields, named=named, reveals=reveals)
+    return filtered_letters.count_letters(criteria)
 
 
 def _entries() -> set[tuple[str, str]]:

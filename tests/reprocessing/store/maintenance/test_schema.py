@@ -20,6 +20,7 @@ def run(statement: str) -> None:
         cursor.execute(statement)
 
 
+@pytest.mark.soak
 def test_nothing_is_missing_in_a_complete_schema() -> None:
     assert schema.missing_objects() == []
 
@@ -47,8 +48,8 @@ def test_dropped_and_disabled_parts_are_named(statement: str, missing: list[str]
 
 def test_the_doctor_reports_a_dropped_table_as_its_only_finding() -> None:
     run("DROP TABLE redrive_parking_queue_message")
-    (remark,) = database.remarks()
-    assert (remark.grade, remark.what) == (
+    (finding,) = database.findings()
+    assert (finding.severity, finding.what) == (
         FindingSeverity.ERROR,
         "Migrations are recorded as applied, but these objects are missing: table redrive_parking_queue_message.",
     )

@@ -183,6 +183,7 @@ def test_the_largest_groups_are_open_ones_with_the_most_letters_at_rest() -> Non
     assert [(group.title, group.n) for group in failure_group_review.largest_groups(5)] == [("b", 2)]
 
 
+@pytest.mark.soak
 def test_concurrent_grouping_groups_each_letter_once_without_waiting() -> None:
     stock = Stock()
     stock.more_letters(200)

@@ -417,6 +417,7 @@ def test_the_reason_for_a_ramp_is_shown_only_while_there_is_a_ramp(start: float,
 # Two at the same time
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_of_two_simultaneous_looks_one_opens_a_breaker(clock: Clock) -> None:
     benches = [Bench() for _ in range(5)]

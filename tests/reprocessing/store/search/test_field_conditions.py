@@ -40,7 +40,9 @@ def _declared() -> Workbench:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filter_conditions, "patiently", nullcontext)  # sets a time limit, which cannot be explained
+    monkeypatch.setattr(
+        filter_conditions, "search_timeout", nullcontext
+    )  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
         run = feed_run.standing_run(bench.dlq)
@@ -63,10 +65,10 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
             "key in a run": MessageFilter(states=(), key=letter.ordering_key, run=run.pk),
         }
         seen, found = dict[str, tuple[int, set[str]]](), dict[str, bool]()
-        for name, sieve in searches.items():
+        for name, criteria in searches.items():
             with explained() as statements:
-                page = found_letters.find_letters(sieve, below=None, limit=51)
-                found_letters.newest_ids(sieve, limit=1_001)
+                page = found_letters.find_letters(criteria, below=None, limit=51)
+                found_letters.newest_ids(criteria, limit=1_001)
             found[name] = letter.pk in {one.id for one in page.letters}
             scanned = {table for statement in statements for table in statement.scanned}
             seen[name] = max(statement.buffers for statement in statements), scanned & {*TABLES, "redrive_search_entry"}
@@ -79,6 +81,6 @@ def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
     bench = _declared()
     bench.bury('{"order_id": 7}')
     bench.capture()
-    sieve = MessageFilter(states=(), fields=("order_id:7",))
+    criteria = MessageFilter(states=(), fields=("order_id:7",))
     limits = ((), (bench.dlq.pk,), (bench.dlq.pk + 1,), None)
-    assert [filtered_letters.count_letters(replace(sieve, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]
+    assert [filtered_letters.count_letters(replace(criteria, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]

@@ -178,6 +178,7 @@ def test_a_page_token_that_is_none_is_refused(world: World) -> None:
     assert world.code("ListQueues", NextToken="é") == "InvalidParameterValue"
 
 
+@pytest.mark.soak
 def test_equal_dice_and_calls_give_equal_answers() -> None:
     answers = []
     for _ in range(2):

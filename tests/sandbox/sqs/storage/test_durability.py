@@ -10,6 +10,7 @@ import pytest
 from tests.sandbox.sqs.world import Server, running, url_of
 
 
+@pytest.mark.soak
 def test_kill_minus_nine_loses_nothing_that_was_answered(tmp_path: Path) -> None:
     server = Server("--data", str(tmp_path))
     with server.connect() as client:

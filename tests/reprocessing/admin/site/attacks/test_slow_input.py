@@ -101,7 +101,7 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     source = dlq()
     for _ in range(30):
         add_letter(source, LetterState.CAPTURED, body=BODY, planned=True)
-    monkeypatch.setattr(rule_effect, "_PATIENCE", 3)
+    monkeypatch.setattr(rule_effect, "_MAX_SECONDS", 3)
     monkeypatch.setattr(rule_effect, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
     answer = sent(person("ann", *MAKES, "view_payload"), conditions=json.dumps(COSTLY))
     assert (answer.code, answer.words) == (200, "")
