@@ -40,7 +40,7 @@ def dlq(name: str = "shop-dlq") -> Source:
     return Source.objects.create(dlq=watched, arn=target.arn, target=target)
 
 
-def parked(
+def parked(  # noqa: PLR0913  # all but the source are passed by name
     source: Source,
     *,
     key: str | None = None,
