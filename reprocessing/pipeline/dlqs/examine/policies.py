@@ -51,7 +51,11 @@ def outcome_after_observing(case: Case) -> Iterator[Finding]:
         return
     for seen in case.observed.queues.values():
         is_chosen = seen.facts.arn not in case.observed.targets or "proof" in case.proposal.targets[seen.facts.arn]
-        if watcher(case.observed, seen) == case.arn and case.of_target(seen, "proof") == Proof.ACCEPTED and not is_chosen:
+        if (
+            watcher(case.observed, seen) == case.arn
+            and case.of_target(seen, "proof") == Proof.ACCEPTED
+            and not is_chosen
+        ):
             yield warn(
                 f"A message counts as delivered as soon as {seen.address.name} has accepted it, whatever its consumer "
                 "does with it: in mode observe, only the outcome accepted was possible.",
