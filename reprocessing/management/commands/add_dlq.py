@@ -78,7 +78,7 @@ class Command(Console):
         else:
             self.say("\n".join(screen(found, done)))
         if found.is_refused:
-            raise CommandError(f"{wanted.name}: nothing was saved. Fix what is REFUSED above, then run this again.")
+            raise CommandError(f"{wanted.name}: nothing was saved. Fix what REFUSE marks above, then run this again.")
         if not options["json"]:
             self.say(last_line(wanted.name, done, acted=acted))
 

@@ -271,7 +271,7 @@ def test_without_the_right_to_list_sources_one_names_them(
     refused: Refused, told: Told, shop: Shop, sandbox: Sandbox
 ) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "ListDeadLetterSourceQueues"})
-    assert "Without a source every message would be parked" in refused("--url", shop.dlq.url)
+    assert "without a source, messages have no target" in refused("--url", shop.dlq.url)
     url = ("--url", shop.dlq.url, "--source", shop.sources[0].url)
     assert "Allow sqs:ListDeadLetterSourceQueues" in told("warn", *url)
     assert told("refuse", *url) == ""
