@@ -21,10 +21,10 @@ from reprocessing.admin.parking_lot import (
     export_page,
     group_by,
     message_list,
-    run_links,
 )
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages
+from reprocessing.admin.runs import run_links
 from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only

@@ -66,7 +66,7 @@ def sources(case: Case) -> Iterator[Finding]:
     if silence:
         yield warn(f"Its source queues are unknown: {silence}", "Name them with --source URL.")
     if not case.observed.targets_by_source and not case.observed.without_target:
-        found = "" if silence else "No queue's redrive policy names it. "
+        found = "" if silence else "No queue's redrive policy names this DLQ. "
         yield refuse(
             f"{found}The DLQ needs a source: without a source, messages have no target, and all would be parked.",
             "Name the queue that messages go back to: --source URL; or what else failed: --source ARN.",

@@ -96,8 +96,8 @@ a-dry-run-that-acts: test_a_dry_run_captures_and_plans_and_sends_nothing
 @tests/reprocessing/commands/dlqs/test_add_dlq.py
 a-dlq-and-its-source-queue-look-alike:
     test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_written_down
--        yield f"  {one.label}.{one.field}: {
-+        yield f"  {one.name}.{one.field}: {
+-        yield f"  {one.label}.{key}: {
++        yield f"  {one.name}.{key}: {
 
 @reprocessing/management/shared/drain_progress.py
 @tests/reprocessing/commands/runs/test_why_attempts_fail.py
