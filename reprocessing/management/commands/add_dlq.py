@@ -23,6 +23,7 @@ from reprocessing.management.options.target_policy_options import (
 from reprocessing.management.output import findings_output
 from reprocessing.management.output.findings_output import outcome
 from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
@@ -134,7 +135,8 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
     result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted)
     if not acted or not any(one.field == "mode" for one in done.differences):
         return result
-    nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
+    was_automatic = any(one.field == "mode" and one.before == Mode.AUTOMATIC for one in done.differences)
+    nothing = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven yet"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
     return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 
