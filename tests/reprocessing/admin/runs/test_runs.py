@@ -13,15 +13,26 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from reprocessing.admin.runs import run_progress
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
-from reprocessing.models import AuditEntry, DeadLetterQueue, Lane, Letter, Run, Source, Target, TargetCheck, Wave
-from reprocessing.pipeline.runs import drain, plan
+from reprocessing.models import (
+    AuditEntry,
+    Breaker,
+    DeadLetterQueue,
+    Lane,
+    Letter,
+    Run,
+    Source,
+    Target,
+    TargetCheck,
+    Wave,
+)
+from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, person, post, seen_state
-from tests.reprocessing.commands.stock import add_letter, add_sent
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent
 
 pytestmark = pytest.mark.django_db
 OPERATES = ("view_run", "view_deadletterqueue", "operate_run", "stop_deadletterqueue")
@@ -175,16 +186,40 @@ def test_empty_plan_names_the_plan_with_its_messages() -> None:
     _captured(source, 3)
     first = _plan(source, "monday")
     page = ben.get(_address(_plan(source, "tuesday"))).content.decode()
-    assert "There is nothing to send" in page
+    assert "No message to send" in page
     assert "<b>3</b> more: in the plan monday, which ann made and nobody has started" in page
     assert "in the plan" not in ben.get(_address(first)).content.decode()
+
+
+def test_empty_plan_says_where_the_messages_are_and_offers_no_start(source: Source, ann: Client) -> None:
+    add_letter(source, LetterState.PARKED)
+    sending = feed_run.standing_run(source.dlq)
+    for _ in range(2):
+        add_letter(source, LetterState.WAITING, run=sending, lane=add_lane(source, run=sending))
+    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1))
+    run = _plan(source)
+    page = ann.get(_address(run)).content.decode()
+    parked = f"/admin/reprocessing/parkedletter/?dlq={source.dlq_id}"
+    assert f'1 message of the DLQ is parked: <a href="{parked}">release it in the parking lot</a>.' in page
+    assert f'2 messages belong to the run <a href="{_address(sending)}">{sending.name}</a>.' in page
+    assert "The circuit breaker of shop-dlq-source is open until" in page
+    assert ('id="run-start"' in page, 'id="run-abort"' in page) == (False, True)
+    assert "It has no message to send. A plan that nobody starts is aborted after a day." in page
+    assert "No message to send." in ann.get(_address(run, "start/now")).content.decode()
+
+
+def test_plan_that_takes_over_messages_of_an_ended_run_can_be_started(source: Source, ann: Client) -> None:
+    ended = Run.objects.create(dlq=source.dlq, name="ended", asked_by="ann", state="finished")
+    add_letter(source, LetterState.WAITING, run=ended, lane=add_lane(source, run=ended))
+    page = ann.get(_address(_plan(source))).content.decode()
+    assert ('id="run-start"' in page, "No message to send" in page) == (True, False)
 
 
 def test_plan_names_messages_behind_others(source: Source, ann: Client) -> None:
     first, second = _captured(source, 2, key_hash=b"k", ordering_key="k", single=False)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
-    assert "There is nothing to send" in page
+    assert "No message to send" in page
     assert f"For example {second.message_id}" in page
     assert first.message_id not in page
 
