@@ -323,6 +323,18 @@ def test_invalid_plan_is_explained(given: dict[str, object], why: str, source: S
     assert not Run.objects.exists()
 
 
+def test_a_dlq_in_another_mode_cannot_be_chosen_and_the_error_links_to_its_page(source: Source, ann: Client) -> None:
+    add, change = "/admin/reprocessing/run/add/", f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/change/"
+    offered = f'href="{add}?dlq={source.dlq_id}"'
+    assert f'<option value="{source.dlq_id}">shop-dlq</option>' in ann.get(add).content.decode()
+    assert offered in ann.get(change).content.decode()
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert f'<option value="{source.dlq_id}" disabled>shop-dlq (automatic)</option>' in ann.get(add).content.decode()
+    assert offered not in ann.get(change).content.decode()
+    page = post(ann, add, dlq=source.dlq_id, name="monday", reason="mended")
+    assert f'change its mode to manual first. <a href="{change}">Open shop-dlq</a>' in page
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("everything", [True, False])
 def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, source: Source, ann: Client) -> None:
