@@ -28,6 +28,7 @@ from reprocessing.models import (
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import send_rates
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
@@ -400,6 +401,21 @@ def test_open_page_shows_the_audit_entry_of_a_plan_that_was_made_later(source: S
     assert re.findall(r"<b>(\w+)</b> (\w+) <small>", log) == [("ann", "planned")]
     page = ann.get(_address(run)).content.decode()
     assert (page.count('id="run-audit"'), "hx-swap-oob" in page) == (1, False)
+
+
+def test_rate_of_a_run_is_zero_while_the_circuit_breaker_is_open(
+    source: Source, ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = lanes.database_now()
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", started_at=now - timedelta(hours=1))
+    add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    Target.objects.update(rate=10)
+    monkeypatch.setattr(send_rates, "rate_of_run", lambda *_, **__: 1 / 60)
+    page = ann.get(_address(run)).content.decode()
+    assert re.search(r"&middot; 1 message/min now, of \d+ messages?/s allowed", page)
+    Breaker.objects.update(state="open", retry_at=now + timedelta(hours=1))
+    page = ann.get(_address(run)).content.decode()
+    assert ("&middot; 0 messages/s (circuit breaker open)" in page, "message/min" in page) == (True, False)
 
 
 def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
