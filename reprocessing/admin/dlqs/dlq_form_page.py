@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
 from reprocessing import conf
@@ -23,6 +24,7 @@ from reprocessing.admin.site.preview import Preview, value_text
 from reprocessing.admin.site.preview_form import FormPage
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.configuration.export_text import export_part
 from reprocessing.pipeline.configuration.proposed_state import proposed_state
 from reprocessing.pipeline.dlqs import examine
@@ -128,9 +130,22 @@ def _write(preview: Preview, by: str, reason: str) -> Done:
     capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
     sentence = f"{name} is {'added' if preview.new else 'changed'}."
     if any(change.field == "mode" for change in preview.changes):
-        nothing = f"Nothing is redriven {'yet' if preview.new else 'automatically any more'}: plan a run."
-        sentence = f"{sentence} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
+        is_manual = row.mode == Mode.MANUAL
+        told = _of_manual(row, preview) if is_manual else automatic_redrive.describe_redrive(name, by_hand="")
+        sentence = format_html("{} {}", sentence, told)
     return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), sentence)
+
+
+def _of_manual(row: DeadLetterQueue, preview: Preview) -> str:
+    """Return what is redriven of a DLQ that was set to mode manual; if its standing run still sends, with a link."""
+    was_automatic = any(change.field == "mode" and change.before == Mode.AUTOMATIC for change in preview.changes)
+    new = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven automatically"
+    if (run := automatic_redrive.still_sending(row.name)) is None:
+        return f"{'Nothing is redriven yet' if preview.new else new}: plan a run."
+    return format_html(
+        '{}. The run {} still redrives the {} that it has. To stop this, <a href="{}">pause the run</a>.',
+        new, run.name, run.unfinished, reverse("admin:reprocessing_run_change", args=[run.id]),
+    )  # fmt: skip
 
 
 def _defaults(begin: dict[str, str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page
 from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at", "teams")
 _POLICY = (
@@ -58,11 +59,15 @@ class DlqAdmin(ManagedAdmin):
         return ("<int:dlq>/examine", dlq_form_page.page, "examine", {}), *stop_pages.pages("deadletterqueue", "dlq")
 
     def buttons(self, request: HttpRequest, row: DeadLetterQueue) -> Iterable[Button]:
-        """Return the buttons on the page of a DLQ: stop or resume, change, plan a run, and links to its messages."""
+        """Return the buttons on the page of a DLQ: stop or resume, change, plan a run, and links to its messages.
+
+        A run can be planned only in mode manual.
+        """
         yield stop_pages.stop_button(request, row, ("stop_deadletterqueue", "stop DLQs"))
         form = reverse("admin:reprocessing_deadletterqueue_examine", args=[row.pk])
         yield button(request, "Change…", form, ("change_deadletterqueue", "change DLQs"))
-        plan = f"{reverse('admin:reprocessing_run_add')}?dlq={row.pk}"
-        yield button(request, "Plan a run…", plan, ("operate_run", "operate runs"))
+        if row.mode == Mode.MANUAL:
+            plan = f"{reverse('admin:reprocessing_run_add')}?dlq={row.pk}"
+            yield button(request, "Plan a run…", plan, ("operate_run", "operate runs"))
         yield Button("Messages", reverse("admin:board_dlq", args=[row.pk]))
         yield Button("Runs", f"{reverse('admin:reprocessing_run_changelist')}?dlq={row.pk}")

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from django import forms
+from django.urls import reverse
+from django.utils.html import format_html
 
 from reprocessing.admin.runs.choose_plan import EARLY, ORDER_CHOICES, RATE_HELP, RATE_LABEL, values_of
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.fields import choice, number, slug, utc_datetime
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs import forecast_plan, request_plan, run_actions
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
@@ -23,12 +26,31 @@ _LONGEST_TEXT: Final = 1_024
 _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
+class _DlqSelect(forms.Select):
+    """A list of DLQs. DLQs that are not in mode manual cannot be chosen, since no run can be planned for them."""
+
+    def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  Django's own
+        option = super().create_option(*args, **kwargs)
+        dlq = getattr(option["value"], "instance", None)
+        if dlq is not None and dlq.mode != Mode.MANUAL:
+            option["attrs"]["disabled"] = True
+        return option
+
+
+class _DlqField(forms.ModelChoiceField):
+    """A DLQ for which a run is planned. The label of a DLQ that is not in mode manual names its mode."""
+
+    def label_from_instance(self, obj: DeadLetterQueue) -> str:
+        return obj.name if obj.mode == Mode.MANUAL else f"{obj.name} ({obj.mode})"
+
+
 class RunForm(forms.Form):
     """The form of a planned run: which messages it selects, its options, name and reason."""
 
-    dlq = forms.ModelChoiceField(
+    dlq = _DlqField(
         DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a DLQ",
-        help_text="The DLQ must be in mode manual.",
+        help_text="Only DLQs in mode manual. To plan a run of another DLQ, change its mode on its page.",
+        widget=_DlqSelect,
     )  # fmt: skip
     limit = forms.IntegerField(
         required=False, min_value=1, max_value=2**31 - 1, label="Max messages",
@@ -86,7 +108,7 @@ class RunForm(forms.Form):
 
     def _problems(self, dlq: DeadLetterQueue, wish: Selection) -> Iterator[tuple[str, str]]:
         if why := request_plan.why_not(dlq):
-            yield "dlq", why
+            yield "dlq", why if dlq.mode == Mode.MANUAL else _linked(why, dlq)
         if wish.sent_after and wish.sent_before and wish.sent_after >= wish.sent_before:
             yield "sent_before", "This is not after the date in “Sent at or after”. Exchange the two dates."
         if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
@@ -109,6 +131,12 @@ class RunForm(forms.Form):
             key=given["key"] or None,
             message_ids=tuple(sorted(set(ids))),
         )
+
+
+def _linked(why: str, dlq: DeadLetterQueue) -> str:
+    """Return the text, and a link to the page of the DLQ, where a person can change the DLQ's mode."""
+    address = reverse("admin:reprocessing_deadletterqueue_change", args=[dlq.pk])
+    return format_html('{} <a href="{}">Open {}</a>', why, address, dlq.name)
 
 
 def initial_from(run: Run) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.domain.runs.waiting_reason import WaitsFor
+from reprocessing.domain.runs.waiting_reason import Waiting, WaitsFor
 from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import forecast_plan, other_runs, why_run_waits
@@ -39,6 +39,7 @@ _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 #: Kinds of reasons why a run waits that need the attention of a person.
 _GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)
+_NOTHING: Final = "It has no message to send. A plan that nobody starts is aborted after a day."
 _STOPPED: Final = (RunState.PAUSED, RunState.ABORTED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 _MARKS: Final = {
@@ -91,7 +92,12 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
     context["waits"] = why_run_waits.why_waits(run, now, state_text=sentence, observed=None)
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
-    return context | _plan(run, query) | {"shown": _shown(run, now), "may_choose": _may(user)}
+    planned = _plan(run, query)
+    if planned["sends_nothing"]:
+        context["buttons"] = [button for button in context["buttons"] if button.label != "start"]
+        if context["waits"].kind == WaitsFor.PERSON:
+            context["waits"] = Waiting(WaitsFor.NOTHING, _NOTHING)
+    return context | planned | {"shown": _shown(run, now), "may_choose": _may(user)}
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
@@ -168,7 +174,8 @@ def _plan(run: Run, query: QueryDict) -> dict[str, Any]:
         ],
         "faster": [hint for share in outlook.shares for hint in outlook.faster_options(share)],
         "hindrances": list(_hindrances(outlook)),
-        "under_way": list(outlook.under_way.items()),
+        "under_way": list(_under_way(outlook)),
+        "sends_nothing": not (ahead.letters or ahead.objected or ahead.returned),
         "expiry": _expiry(outlook),
         "arrived": (arrived := arrived_since.arrived_since_plan(run.pk)),
         "arrived_more": "+" if arrived >= progress.MAX_COUNT else "",
@@ -198,6 +205,14 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
         yield plan.selected or 0, f"more: {other_runs.describe_holder(plan)}."
     for run in outlook.paused:
         yield 0, f"The run {run.name} is paused; later messages of the keys in that run stay queued."
+
+
+def _under_way(outlook: PlanForecast) -> Iterator[tuple[str, int, str]]:
+    """Yield the DLQ's running runs with messages in progress: name, number of these messages, URL of the run's page."""
+    found = Run.objects.filter(dlq=outlook.dlq, name__in=outlook.under_way) if outlook.under_way else ()
+    ids = {run.name: run.pk for run in found}
+    for name, n in outlook.under_way.items():
+        yield name, n, reverse("admin:reprocessing_run_change", args=[ids[name]])
 
 
 def _expiry(outlook: PlanForecast) -> str:

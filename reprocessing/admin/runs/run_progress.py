@@ -41,6 +41,8 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 _LANES: Final = 10_000
 #: What a page shows instead of the progress of an automatic run that has no unfinished message.
 WAITS_FOR_NEW: Final = "waiting for new messages"
+#: The beginning of `WAITS_FOR_CAUSE`, for places where the page has the whole text elsewhere.
+_CAUSE: Final = "the first message has used up its attempts"
 _TRIAL: Final = "end unknown: a circuit breaker is not closed, so only canaries are sent"
 
 
@@ -64,7 +66,8 @@ def progress_context(
         tally=tally, lanes=lane_states, breakers=pace.breakers, wave=wave.size if wave else None,
         awaited=next((text for _, text in _awaited(awaited)), ""), measured=pace.measured, allowed=pace.allowed,
     )  # fmt: skip
-    unknown = _unknown(run, tally, lane_states, wave, known, seen=seen)
+    unknown = _unknown(run, tally, lane_states, wave, known, seen=seen).replace(WAITS_FOR_CAUSE, _CAUSE)
+    waits = why_run_waits.why_waits(run, now, state_text=sentence, observed=observed)
     moves = run.state == RunState.RUNNING
     return {
         "tally": tally,
@@ -75,12 +78,12 @@ def progress_context(
         "pieces": list(_pieces(run, tally)),
         "rate": pace.words if moves and tally.open else "",
         "ends": _ends(run, tally, left, pace, unknown=unknown, known=_latest(known), now=now),
-        "waits": why_run_waits.why_waits(run, now, state_text=sentence, observed=observed),
+        "waits": waits,
         "chart": run_chart.rate_chart(
             run_minutes.minutes_of_run(run.pk), now=now if moves else None, allowed=pace.allowed if moves else None
         ),
         "ways": [_open_target(share) for share in left if share.letters],
-        "lane_sentences": _lane_sentences(lane_states),
+        "lane_sentences": _lane_sentences(lane_states, short=WAITS_FOR_CAUSE in waits.text),
         "awaited": [] if tally.sending or _moves(lane_states) else _awaited(awaited),
         "not_all": sum(lanes.n for lanes in lane_states) == _LANES,
         "steps": run_waves.wave_steps(run, left=tally.waiting),
@@ -103,9 +106,12 @@ class _Pace:
 
     @property
     def words(self) -> str:
-        """Return the measured and the allowed rate in words."""
+        """Return the measured and the allowed rate in words; while nothing may be sent, only why not."""
+        if self.allowed == 0:
+            state = next((one.state for one in self.breakers if one.state != BreakerState.CLOSED), BreakerState.OPEN)
+            return f"0 messages/s (circuit breaker {state.replace('_', ' ')})"
         limit = "" if self.allowed is None else f", of {forecast.rate_in_words(self.allowed)} allowed"
-        return f"{forecast.rate_in_words(self.measured)} now{limit}"
+        return f"{forecast.measured_rate_in_words(self.measured)} now{limit}"
 
 
 def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
@@ -117,11 +123,15 @@ def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
     return _Pace(measured, why_run_waits.allowed_rate(run, breakers), breakers, since < send_rates.RUN_WINDOW)
 
 
-def _lane_sentences(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return what the key queues do or wait for, each with the number of key queues, largest number first."""
+def _lane_sentences(found: list[LaneCount], *, short: bool) -> list[tuple[int, str]]:
+    """Return what the key queues do or wait for, each with the number of key queues, largest number first.
+
+    `short`: the page says already what a message without attempts left waits for, so its text is shortened.
+    """
     counts = Counter[str]()
     for lanes in found:
-        counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n
+        text = lane_counts.describe_lanes(lanes)
+        counts[visible(text.replace(WAITS_FOR_CAUSE, _CAUSE) if short else text)] += lanes.n
     return [(n, why) for why, n in counts.most_common()]
 
 

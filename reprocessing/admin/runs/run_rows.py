@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from reprocessing.admin.runs import run_progress
+from reprocessing.domain.runs.forecast import measured_rate_in_words
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import run_list
@@ -67,7 +68,7 @@ def _percent(run: Run, figures: RunFigures) -> int | None:
 def _rate(run: Run, figures: RunFigures) -> str:
     """Return the rate now; of a finished run, the average."""
     if run.state == RunState.RUNNING:
-        return f"{figures.rate:.3g}/s"
+        return measured_rate_in_words(figures.rate).replace(" messages", "").replace(" message", "")
     if run.state != RunState.FINISHED or not run.selected or not run.started_at or not run.finished_at:
         return ""
     return f"{run.selected / max((run.finished_at - run.started_at).total_seconds(), 1):.3g}/s on average"

@@ -148,7 +148,19 @@ def time_in_words(at: datetime, now: datetime) -> str:
     return f"{'' if at.date() == now.date() else f'{at:%Y-%m-%d} '}{at:%H:%M:%S} UTC"
 
 
+#: A measured rate below this one (messages/s) is given in messages per minute.
+_SLOW: Final = 0.1
+
+
 def rate_in_words(rate: float, *, digits: int = 3) -> str:
     """Return a rate in words, such as "1 message/s" or "0.0333 messages/s". `digits`: significant digits."""
     text = f"{rate:.{digits}g}" if rate < 10**digits else f"{rate:,.0f}"
     return f"{text} message{'' if text == '1' else 's'}/s"
+
+
+def measured_rate_in_words(rate: float) -> str:
+    """Return a measured rate in words. A rate below 0.1 messages/s is given per minute, such as "1 message/min"."""
+    if not 0 < rate < _SLOW:
+        return rate_in_words(rate)
+    n = round(rate * 60)
+    return f"{n} message{'' if n == 1 else 's'}/min" if n else "less than 1 message/min"

@@ -137,7 +137,7 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
     if not acted or not before:
         return result
     ends = before == [Mode.AUTOMATIC]
-    nothing = "Messages are no longer redriven automatically" if ends else "Nothing is redriven yet"
+    nothing = "New messages are no longer redriven automatically" if ends else "Nothing is redriven yet"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
     return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 

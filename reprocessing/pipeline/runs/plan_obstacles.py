@@ -18,7 +18,9 @@ def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime
     """Return sentences about what keeps messages of the DLQ from being sent to these targets now; empty: nothing.
 
     Circuit breakers of rate classes are left out, because the plan may have no message of the rate class.
+    `targets`: ids of targets; empty, for a plan without messages: the targets of the DLQ's source queues.
     """
+    targets = targets or set(dlq.sources.values_list("target_id", flat=True))
     stop, moved = stops.describe_stop(dlq), aws_redrives.current(dlq.pk)
     found = [stop] if stop else []
     found += [aws_redrives.describe(moved)] if moved else []

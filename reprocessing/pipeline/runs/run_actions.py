@@ -62,7 +62,7 @@ def _starts(run: Run) -> tuple[str, ...]:
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
     ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
-    said = list(ahead.obstacles) if ready else []
+    said = list(ahead.obstacles) if ready or ahead.prospect.returned else []
     if ready:
         limits = own_limits(run)
         messages = f"{ready:,} message{'' if ready == 1 else 's'}"
@@ -85,7 +85,7 @@ def _starts(run: Run) -> tuple[str, ...]:
             f"{sum(share.late for share in ahead.late_targets):,} are sent after SQS deletes the copies, because "
             "the messages of a key wait for each other. PostgreSQL keeps the messages. A shorter return window helps."
         )
-    return tuple(said)
+    return tuple(said or ["No message to send."])
 
 
 def own_limits(run: Run) -> str:

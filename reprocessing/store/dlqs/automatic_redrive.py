@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
+from reprocessing.domain.lifecycle import OPEN_STATES
 from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.models import Letter, Run
 from reprocessing.models.dlq import DeadLetterQueue, Mode
+from reprocessing.models.run import RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes
@@ -15,6 +18,8 @@ from reprocessing.store.safety import stops
 
 #: Seconds without a tick after which beat or the workers are reported as missing. Beat sends a tick every 2 seconds.
 _LATELY: Final = 60.0
+#: Unfinished messages of a standing run are counted up to this number.
+_COUNTED: Final = 10_000
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 _AHEAD: Final = "The last tick of beat has a time in the future, so it is not known whether beat runs."
 _CHECK: Final = "Check both: manage.py redrive_doctor"
@@ -26,6 +31,18 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
        (SELECT extract(epoch FROM clock_timestamp() - max(consumed_at))::float8 FROM redrive_heartbeat) AS consumed
 """
+
+
+@dataclass(frozen=True, slots=True)
+class StillSending:
+    """The running standing run of a DLQ in mode manual. It takes no new messages, but redrives those that it has.
+
+    `unfinished`: a text with the number of these messages, such as "2 messages".
+    """
+
+    id: int
+    name: str
+    unfinished: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +76,11 @@ def missing_processes(*, cure: bool = True) -> list[str]:
 def describe_redrive(name: str, *, by_hand: str) -> str:
     """Return sentences for people that say how the DLQ is redriven in its mode.
 
-    `by_hand`: the sentences to return for a DLQ in mode manual.
+    `by_hand`: the sentences to return for a DLQ in mode manual, before a sentence about its standing run.
     """
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
-        return by_hand
+        return " ".join(filter(None, (by_hand, describe_still_sending(name))))
     if dlq.mode == Mode.OBSERVE:
         return (
             "It is in mode observe: nothing is received from it. To receive messages: "
@@ -75,6 +92,32 @@ def describe_redrive(name: str, *, by_hand: str) -> str:
     said = f"Beat and a worker redrive it automatically, from the next poll on ({when})."
     watch = f"manage.py redrive_status {name} --watch shows it."
     return " ".join(filter(None, (said, watch, stops.describe_stop(dlq), *missing_processes())))
+
+
+def still_sending(name: str) -> StillSending | None:
+    """Return the standing run of the DLQ with this name, if it is running and has messages although the mode is manual.
+
+    A change of the mode from automatic to manual does not pause the standing run. None: there is no such run.
+    """
+    found = Run.objects.filter(dlq__name=name, dlq__mode=Mode.MANUAL, kind=RunKind.STANDING, state=RunState.RUNNING)
+    if (run := found.first()) is None:
+        return None
+    n = Letter.objects.filter(run=run, state__in=OPEN_STATES)[: _COUNTED + 1].count()
+    if not n:
+        return None
+    least = "more than " if n > _COUNTED else ""
+    return StillSending(run.pk, run.name, f"{least}{min(n, _COUNTED):,} message{'' if n == 1 else 's'}")
+
+
+def describe_still_sending(name: str) -> str:
+    """Return, for users of commands, that the DLQ's standing run still sends in mode manual, and how to pause it.
+
+    Empty: no such run sends.
+    """
+    if (run := still_sending(name)) is None:
+        return ""
+    pause = f"manage.py pause_run {run.name} --reason WHY --confirm"
+    return f"The run {run.name} still redrives the {run.unfinished} that it has. To pause it: {pause}"
 
 
 def _is_late(age: float | None) -> bool:

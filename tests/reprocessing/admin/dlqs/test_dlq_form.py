@@ -3,11 +3,14 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from reprocessing.models import AuditEntry, DeadLetterQueue, Target
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Source, Target
 from reprocessing.models.target import MAX_SECONDS
+from reprocessing.pipeline.runs import feed_run
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.parking_lot.parked_messages import failure_group, person, post
 from tests.reprocessing.admin.site.preview_steps import previewed, saved, sheet
+from tests.reprocessing.commands.stock import add_lane, add_letter
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +127,23 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
 
 
 @pytest.mark.soak
+def test_a_change_to_manual_links_to_the_run_that_still_sends(watched: Queue, ann: Client) -> None:
+    saved(ann, ADD, name="orders", url=watched.url)
+    DeadLetterQueue.objects.update(mode="automatic")
+    row, source = DeadLetterQueue.objects.get(), Source.objects.get()
+    run = feed_run.standing_run(row)
+    add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    page = saved(ann, _examine(row), mode="manual")
+    link = f'<a href="/admin/reprocessing/run/{run.pk}/change/">pause the run</a>'
+    assert (
+        "orders is changed. New messages are no longer redriven automatically. "
+        f"The run {run.name} still redrives the 1 message that it has. To stop this, {link}."
+    ) in page
+    Letter.objects.update(state="delivered", finished_at=run.started_at)
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert "New messages are no longer redriven automatically: plan a run." in saved(ann, _examine(row), mode="manual")
+
+
 def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, ann: Client) -> None:
     assert sheet(ann, ADD)["give_up_after"] == DAY
     saved(ann, ADD, name="orders", url=watched.url, give_up_after="7200")

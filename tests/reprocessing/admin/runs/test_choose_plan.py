@@ -199,7 +199,7 @@ def test_a_choice_voids_a_requested_approval(source: Source, ann: Client) -> Non
 def test_a_plan_of_no_messages_has_no_comparison(source: Source, ann: Client) -> None:
     run = _planned(source, 0)
     page = ann.get(_address(run)).content.decode()
-    assert ("There is nothing to send" in page, _columns(page), "own-values" in page) == (True, {}, False)
+    assert ("No message to send" in page, _columns(page), "own-values" in page) == (True, {}, False)
 
 
 def test_a_large_plan_says_when_its_messages_were_counted(

@@ -13,15 +13,27 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from reprocessing.admin.runs import run_progress
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
-from reprocessing.models import AuditEntry, DeadLetterQueue, Lane, Letter, Run, Source, Target, TargetCheck, Wave
-from reprocessing.pipeline.runs import drain, plan
+from reprocessing.models import (
+    AuditEntry,
+    Breaker,
+    DeadLetterQueue,
+    Lane,
+    Letter,
+    Run,
+    Source,
+    Target,
+    TargetCheck,
+    Wave,
+)
+from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import send_rates
 from reprocessing.store.runs import enlistment_batches, plan_figures, progress
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, person, post, seen_state
-from tests.reprocessing.commands.stock import add_letter, add_sent
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent
 
 pytestmark = pytest.mark.django_db
 OPERATES = ("view_run", "view_deadletterqueue", "operate_run", "stop_deadletterqueue")
@@ -175,16 +187,40 @@ def test_empty_plan_names_the_plan_with_its_messages() -> None:
     _captured(source, 3)
     first = _plan(source, "monday")
     page = ben.get(_address(_plan(source, "tuesday"))).content.decode()
-    assert "There is nothing to send" in page
+    assert "No message to send" in page
     assert "<b>3</b> more: in the plan monday, which ann made and nobody has started" in page
     assert "in the plan" not in ben.get(_address(first)).content.decode()
+
+
+def test_empty_plan_says_where_the_messages_are_and_offers_no_start(source: Source, ann: Client) -> None:
+    add_letter(source, LetterState.PARKED)
+    sending = feed_run.standing_run(source.dlq)
+    for _ in range(2):
+        add_letter(source, LetterState.WAITING, run=sending, lane=add_lane(source, run=sending))
+    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1))
+    run = _plan(source)
+    page = ann.get(_address(run)).content.decode()
+    parked = f"/admin/reprocessing/parkedletter/?dlq={source.dlq_id}"
+    assert f'1 message of the DLQ is parked: <a href="{parked}">release it in the parking lot</a>.' in page
+    assert f'2 messages belong to the run <a href="{_address(sending)}">{sending.name}</a>.' in page
+    assert "The circuit breaker of shop-dlq-source is open until" in page
+    assert ('id="run-start"' in page, 'id="run-abort"' in page) == (False, True)
+    assert "It has no message to send. A plan that nobody starts is aborted after a day." in page
+    assert "No message to send." in ann.get(_address(run, "start/now")).content.decode()
+
+
+def test_plan_that_takes_over_messages_of_an_ended_run_can_be_started(source: Source, ann: Client) -> None:
+    ended = Run.objects.create(dlq=source.dlq, name="ended", asked_by="ann", state="finished")
+    add_letter(source, LetterState.WAITING, run=ended, lane=add_lane(source, run=ended))
+    page = ann.get(_address(_plan(source))).content.decode()
+    assert ('id="run-start"' in page, "No message to send" in page) == (True, False)
 
 
 def test_plan_names_messages_behind_others(source: Source, ann: Client) -> None:
     first, second = _captured(source, 2, key_hash=b"k", ordering_key="k", single=False)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(message_ids=(second.message_id,))))
     page = ann.get(_address(run)).content.decode()
-    assert "There is nothing to send" in page
+    assert "No message to send" in page
     assert f"For example {second.message_id}" in page
     assert first.message_id not in page
 
@@ -288,6 +324,18 @@ def test_invalid_plan_is_explained(given: dict[str, object], why: str, source: S
     assert not Run.objects.exists()
 
 
+def test_a_dlq_in_another_mode_cannot_be_chosen_and_the_error_links_to_its_page(source: Source, ann: Client) -> None:
+    add, change = "/admin/reprocessing/run/add/", f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/change/"
+    offered = f'href="{add}?dlq={source.dlq_id}"'
+    assert f'<option value="{source.dlq_id}">shop-dlq</option>' in ann.get(add).content.decode()
+    assert offered in ann.get(change).content.decode()
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert f'<option value="{source.dlq_id}" disabled>shop-dlq (automatic)</option>' in ann.get(add).content.decode()
+    assert offered not in ann.get(change).content.decode()
+    page = post(ann, add, dlq=source.dlq_id, name="monday", reason="mended")
+    assert f'change its mode to manual first. <a href="{change}">Open shop-dlq</a>' in page
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("everything", [True, False])
 def test_stopped_dlq_is_planned_and_started_after_the_stop(everything: bool, source: Source, ann: Client) -> None:
@@ -353,6 +401,21 @@ def test_open_page_shows_the_audit_entry_of_a_plan_that_was_made_later(source: S
     assert re.findall(r"<b>(\w+)</b> (\w+) <small>", log) == [("ann", "planned")]
     page = ann.get(_address(run)).content.decode()
     assert (page.count('id="run-audit"'), "hx-swap-oob" in page) == (1, False)
+
+
+def test_rate_of_a_run_is_zero_while_the_circuit_breaker_is_open(
+    source: Source, ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = lanes.database_now()
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="running", started_at=now - timedelta(hours=1))
+    add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    Target.objects.update(rate=10)
+    monkeypatch.setattr(send_rates, "rate_of_run", lambda *_, **__: 1 / 60)
+    page = ann.get(_address(run)).content.decode()
+    assert re.search(r"&middot; 1 message/min now, of \d+ messages?/s allowed", page)
+    Breaker.objects.update(state="open", retry_at=now + timedelta(hours=1))
+    page = ann.get(_address(run)).content.decode()
+    assert ("&middot; 0 messages/s (circuit breaker open)" in page, "message/min" in page) == (True, False)
 
 
 def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:

@@ -145,7 +145,9 @@ def test_message_without_attempts_left_waits_for_others_everywhere(
     assert f"this message waits: {WAITS_FOR_CAUSE}; checked again {again}<" in of_letter
     assert "is sent as soon as" not in of_letter
     assert f"</strong> Waits: {WAITS_FOR_CAUSE}.</p>" in of_run
-    assert f"end unknown: {WAITS_FOR_CAUSE}" in of_run
+    assert "end unknown: the first message has used up its attempts</p>" in of_run
+    assert "key queues: the first message has used up its attempts</li>" in of_run
+    assert of_run.count(WAITS_FOR_CAUSE) == 1
     assert ("next attempt" in of_run, "ends at" in of_run) == (False, False)
 
 

@@ -23,13 +23,15 @@ from reprocessing.models import (
     Policy,
     RateClass,
     Rule,
+    Source,
     Target,
 )
+from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.configuration import apply_lock
 from tests.reprocessing.commands.configuration.conftest import Apply, Shop, Write
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.refusals import refusal
-from tests.reprocessing.commands.stock import add_letter, ago
+from tests.reprocessing.commands.stock import add_lane, add_letter, ago
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -357,3 +359,22 @@ def test_messages_of_a_new_dlq_go_to_a_new_endpoint_and_checks_that_are_not_list
     assert apply(dlqs + checks) == "No changes.\n"
     apply(f"targets:\n  {url}:\n    health_checks: [{{http: {url}}}]\n")
     assert list(target.checks.values_list("kind", "expected_status")) == [("http", None)]
+
+
+def test_a_change_to_manual_names_the_run_that_still_sends(apply: Apply, shop: Shop) -> None:
+    text = """\
+    dlqs:
+      orders:
+        url: {}
+        mode: {}
+    """
+    apply(text.format(shop.dlq.url, "automatic"))
+    run = feed_run.standing_run(DeadLetterQueue.objects.get(name="orders"))
+    source = Source.objects.get()
+    add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    said = apply(text.format(shop.dlq.url, "manual"))
+    assert said.endswith(
+        "Applied: 1 object changed.\n"
+        f"orders: The run {run.name} still redrives the 1 message that it has. "
+        f"To pause it: manage.py pause_run {run.name} --reason WHY --confirm\n"
+    )

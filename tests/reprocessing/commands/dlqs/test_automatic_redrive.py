@@ -7,12 +7,16 @@ from datetime import timedelta
 import pytest
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from reprocessing.models import Heartbeat
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import DeadLetterQueue, Heartbeat, Source
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.dlqs import automatic_redrive
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_lane, add_letter
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +82,7 @@ def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(
         (("observe", "manual"), "Nothing is redriven yet. manage.py peek_dlq orders --confirm shows"),
         (
             ("automatic", "manual"),
-            "Messages are no longer redriven automatically. manage.py peek_dlq orders --confirm shows",
+            "New messages are no longer redriven automatically. manage.py peek_dlq orders --confirm shows",
         ),
     ],
 )
@@ -88,6 +92,21 @@ def test_a_change_of_mode_says_who_redrives_it_from_now_on(
     ask("add_dlq", "orders", "--url", watched.url, "--mode", change[0], "--confirm")
     said = ask("add_dlq", "orders", "--mode", change[1], "--confirm")
     assert said.splitlines()[-1].startswith(f"orders is changed. {told}")
+
+
+def test_a_run_that_still_sends_after_the_change_to_manual_is_named_with_the_command_that_pauses_it(
+    ask: Ask, watched: Queue
+) -> None:
+    ask("add_dlq", "orders", "--url", watched.url, "--mode", "automatic", "--confirm")
+    run = feed_run.standing_run(DeadLetterQueue.objects.get(name="orders"))
+    source = Source.objects.get()
+    for _ in range(2):
+        add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    said = ask("add_dlq", "orders", "--mode", "manual", "--confirm").splitlines()[-1]
+    pause = f"manage.py pause_run {run.name} --reason WHY --confirm"
+    assert said.endswith(f"The run {run.name} still redrives the 2 messages that it has. To pause it: {pause}")
+    ask(*pause.replace("WHY", "tests").split()[1:])
+    assert automatic_redrive.describe_still_sending("orders") == ""
 
 
 def test_one_that_is_only_observed_says_how_it_can_be_redriven(ask: Ask, watched: Queue) -> None:

@@ -12,6 +12,7 @@ from reprocessing.domain.runs.forecast import (
     Forecast,
     RateClimb,
     duration_in_words,
+    measured_rate_in_words,
     next_multiple,
     rate_in_words,
     seconds_to_send,
@@ -129,3 +130,18 @@ def test_a_rate_is_told_with_three_digits(rate: float, words: str) -> None:
 
 def test_a_rate_that_a_person_set_is_told_as_it_is() -> None:
     assert rate_in_words(12.345, digits=12) == "12.345 messages/s"
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        (0.0, "0 messages/s"),
+        (0.001, "less than 1 message/min"),
+        (1 / 60, "1 message/min"),
+        (0.099, "6 messages/min"),
+        (0.1, "0.1 messages/s"),
+        (12.34, "12.3 messages/s"),
+    ],
+)
+def test_a_slow_measured_rate_is_given_per_minute(rate: float, words: str) -> None:
+    assert measured_rate_in_words(rate) == words
