@@ -278,6 +278,8 @@ def test_draft_has_the_ordering_key_if_a_condition_can_read_it(
     ann = person("ann", *MAKES)
     conditions, page = _from_letter(ann, letter)
     assert (conditions, 'name="add" value="source"' in page) == (expected, True)
+    says = f"Filled in from the message: the ordering key ({selector})." in page
+    assert says == bool(expected)
     more, _ = _from_letter(ann, letter, add="source", conditions=json.dumps(conditions))
     assert more == [*expected, 'source equals "shop-dlq-source"']
 
