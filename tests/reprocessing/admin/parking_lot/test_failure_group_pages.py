@@ -160,7 +160,7 @@ def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messa
     shop = dlq()
     ours = group(shop)
     member(ours, shop)
-    rule = "/admin/reprocessing/rule/add/?letter="
+    rule = "/admin/reprocessing/rule/add/?group="
     may = person("ann", *DECIDES, "view_failuregroup", "change_failuregroup", "add_rule")
     page = read(may)
     assert re.findall(r'formaction="[^"]+/(\w+)" name="query" value="([^"]+)"', page) == [
