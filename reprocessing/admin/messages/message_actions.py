@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.messages.uncounted_attempts import counted_attempts
+from reprocessing.admin.messages.uncounted_attempts import counted_attempts, failed_attempts
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
@@ -58,12 +58,18 @@ def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
         case LetterState.DELIVERED | LetterState.DUPLICATE:
             return f"{visible(known.sentence)}{_since(letter)}"
         case LetterState.PARKED:
-            tried = f" after {counted_attempts(letter)}" if letter.attempts else ""
-            return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
+            return _parked(letter)
         case LetterState.DISCARDED:
             return visible(f"Discarded{_who_discarded(letter)}.{_since(letter)}")
         case _:
             assert_never(state)
+
+
+def _parked(letter: Letter) -> str:
+    if letter.reason == ParkedReason.ATTEMPTS_SPENT and letter.attempts:
+        return f"Parked{_since(letter)}: {failed_attempts(letter)}."
+    tried = f" after {counted_attempts(letter)}" if letter.attempts else ""
+    return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
 
 
 def next_action(letter: Letter, request: HttpRequest) -> Button | None:

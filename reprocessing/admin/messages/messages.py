@@ -28,7 +28,8 @@ from reprocessing.admin.messages import (
 )
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
-from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
+from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, readable, short_key, visible
+from reprocessing.admin.messages.uncounted_attempts import attempts_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search import list_search
 from reprocessing.admin.search.state_filter import StateFilter
@@ -57,7 +58,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
     list_display: tuple[str, ...] = (
-        "message_id", "dlq", "standing", "key", "age", "attempts", "time_left", "captured_at",
+        "message_id", "dlq", "standing", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
@@ -112,7 +113,13 @@ class MessagesAdmin(ReadOnlyAdmin):
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
         """Return how much longer SQS keeps the copy in the DLQ; PostgreSQL keeps the message longer."""
-        return duration(_annotated(letter, "_left"))
+        left = _annotated(letter, "_left")
+        return NOT_IN_SQS if left is None else duration(left)
+
+    @admin.display(description="attempts", ordering="attempts")
+    def tries(self, letter: Letter) -> str:
+        """Return how many of the allowed attempts a message had, and how many attempts do not count."""
+        return attempts_of(letter)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -147,6 +154,7 @@ class MessagesAdmin(ReadOnlyAdmin):
                 request, str(self.opts.model_name), partial(self.neighbours, request, letter)
             ),
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
+            "tries": attempts_of(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
@@ -159,6 +167,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         )
         waits = context["lane_panel"]["why"] if context["lane_panel"] else ""
         context["sentence"] = message_actions.state_text(letter, waits, context["known"])
+        context["is_outcome_told"] = context["sentence"].startswith(visible(context["known"].sentence))
         context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
         context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))

@@ -11,7 +11,8 @@ from typing import Any, Final
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
-from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Revision
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Payload, Revision
 
 #: Max attempts, and max edits, that a page shows.
 MOST: Final = 200
@@ -108,7 +109,17 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
         )
     earlier = f"Other tools had redriven it {letter.earlier} times before." if letter.earlier else ""
     yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
-    yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
+    yield Event(letter.first_sent_at, _first_send(letter))
+
+
+def _first_send(letter: Letter) -> str:
+    """Return where the message was first sent. SQS names the source queue only if it moved the message to the DLQ."""
+    system = Payload.objects.filter(letter=letter).values_list("system", flat=True).first()
+    if system is None:
+        return "Sent"  # the payload was deleted, and with it the name of the source queue
+    if source := system.get("DeadLetterQueueSourceArn"):
+        return f"Sent to {resource_name(source)}, where it failed"
+    return f"Sent to {letter.dlq.name}; SQS named no source queue"
 
 
 def _ended(letter: Letter, at: datetime, decisions: Sequence[AuditEntry]) -> Iterator[Event]:

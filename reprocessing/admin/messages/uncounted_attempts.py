@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from reprocessing.domain.lifecycle import LetterState
@@ -11,17 +12,56 @@ from reprocessing.models import Letter
 _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 
 
+def attempts_in_lists(attempts: int, *, earlier: int, spared: int, allowed: int) -> str:
+    """Return the attempts of a message for a list, such as "3 of 3, 1 not counted".
+
+    `earlier`: attempts before the last release. `spared`: attempts that do not count. `allowed`: the DLQ's max
+    attempts; left out if more attempts count, because the setting was lowered.
+    """
+    counted = attempts - earlier - spared
+    parts = [f"{counted} of {allowed}" if attempts and counted <= allowed else str(counted)]
+    if spared:
+        parts.append(f"{spared} not counted")
+    if earlier:
+        parts.append(f"{earlier} before release")
+    return ", ".join(parts)
+
+
+def attempts_of(letter: Letter) -> str:
+    """Return the attempts of a message as lists show them."""
+    return attempts_in_lists(
+        letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.dlq.max_attempts
+    )
+
+
+def failed_attempts(letter: Letter) -> str:
+    """Return how many attempts of a message failed: "Failed 3 of 3 attempts", and which attempts do not count."""
+    counted, allowed = letter.attempts - letter.attempts_before_release - letter.spared, letter.dlq.max_attempts
+    failed = f"{counted} of {allowed} attempts" if counted == allowed else _attempts(counted)
+    return f"Failed {failed}{''.join(f'; {part}' for part in _others(letter, more='more '))}"
+
+
 def counted_attempts(letter: Letter) -> str:
     """Return how many attempts a message had, such as "3 attempts", and which of them do not count."""
-    total = f"{letter.attempts} attempt{'' if letter.attempts == 1 else 's'}"
+    others = "; ".join(_others(letter))
+    return f"{_attempts(letter.attempts)} ({others})" if others else _attempts(letter.attempts)
+
+
+def _others(letter: Letter, more: str = "") -> Iterator[str]:
+    """Yield texts about the attempts that do not count: `spared`, and made before the last release."""
     earlier, spared = letter.attempts_before_release, letter.spared
-    counted = letter.attempts - earlier - spared
-    parts = [f"{counted} count{'s' if counted == 1 else ''}"]
     if spared:
-        parts.append(f"{spared} {_do(spared)} not, because the circuit breaker opened and no other message succeeded")
+        yield f"{spared} {more}{_were(spared)} not counted: circuit breaker open"
     if earlier:
-        parts.append(f"{earlier} {'was' if earlier == 1 else 'were'} made before the last release")
-    return total if len(parts) == 1 else f"{total} ({'; '.join(parts)})"
+        yield f"{earlier} {_were(earlier)} made before the last release"
+
+
+def _attempts(n: int) -> str:
+    return f"{n} attempt{'' if n == 1 else 's'}"
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
 
 
 def how_attempts_end(letter: Letter) -> str:
@@ -36,9 +76,9 @@ def how_attempts_end(letter: Letter) -> str:
         ends = "The DLQ's setting give-up-after is off, so no time ends these attempts."
     else:
         ends = (
-            f"After {duration(dlq.give_up_after)} without a success at the target, the message is parked if no other "
-            "message waits for the target; else the run pauses. Neither happens while the run has messages for another "
-            "target."
+            f"After {duration(dlq.give_up_after)} without a success at the target, the run pauses. If no other message "
+            "waits for the target, this message is parked instead. Both happen only if all open messages of the run "
+            "have this target."
         )
     return (
         f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "

@@ -104,4 +104,4 @@ def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter
 
 
 def _why(state: str, reason: str) -> str:
-    return ParkedReason(reason).sentence if reason else state
+    return ParkedReason(reason).label if reason else state

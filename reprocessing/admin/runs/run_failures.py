@@ -45,6 +45,6 @@ def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -
 def _row(every: MessageFilter, group: GroupOfRun) -> dict[str, Any]:
     if group.group_id is None:
         only = MessageFilter(run=every.run, reasons=(group.reason,))
-        return {"title": ParkedReason(group.reason).sentence, "n": group.n, "address": message_list.address_of(only)}
+        return {"title": ParkedReason(group.reason).label, "n": group.n, "address": message_list.address_of(only)}
     only = MessageFilter(run=every.run, group=group.group_id)
     return {"title": visible(group.title), "n": group.n, "address": message_list.address_of(only)}

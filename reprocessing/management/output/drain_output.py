@@ -89,7 +89,7 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
     yield from (f"  obstacle        {sentence}" for sentence in outlook.obstacles)
     for one in outlook.objections:
-        yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).sentence}"
+        yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).label}"
     for share in outlook.shares:
         yield from _target(share, outlook.forecast(share))
         if order := outlook.order_given_up(share):

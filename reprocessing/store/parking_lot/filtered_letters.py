@@ -43,6 +43,9 @@ class ListedLetter:
     expires_at: datetime | None
     finished_at: datetime | None
     attempts: int
+    attempts_before_release: int
+    spared: int
+    max_attempts: int
     assigned_to: str
     revision_id: int | None
 
@@ -68,7 +71,8 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
        g.id AS group_id, coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
             SELECT FROM redrive_dlq_copy c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
-       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
+       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.attempts_before_release, l.spared,
+       d.max_attempts, l.assigned_to, l.revision_id
   FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
   LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)

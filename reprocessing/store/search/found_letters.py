@@ -18,7 +18,7 @@ SELECT l.state, count(*) AS n
 
 _LIST: Final[LiteralString] = """
 SELECT l.id, l.message_id, d.name AS dlq, l.state, l.presumed, l.reason, l.ordering_key AS key, l.attempts,
-       l.first_sent_at, l.finished_at
+       l.attempts_before_release, l.spared, d.max_attempts, l.first_sent_at, l.finished_at
   FROM (SELECT * FROM redrive_letter l WHERE {where}{place} ORDER BY {order} LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id
  ORDER BY l.id DESC
@@ -48,6 +48,9 @@ class FoundLetter:
     reason: str
     key: str | None
     attempts: int
+    attempts_before_release: int
+    spared: int
+    max_attempts: int
     first_sent_at: datetime
     finished_at: datetime | None
 

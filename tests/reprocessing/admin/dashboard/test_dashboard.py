@@ -303,9 +303,9 @@ def test_urgent_cards_name_the_first_dlqs_and_link_to_all(ann: Client) -> None:
     assert re.findall(r"<h2>([^<]+)<", page) == ["Stopped ", "Expires within 24 h", "Errors of redrive_doctor"]
     cards = [re.sub(r"<[^>]*>", "", card) for card in re.findall(r"<p title=.*?</article>", page, re.DOTALL)]
     assert [" ".join(card.split()) for card in cards] == [
-        f"stopped-0 by ben since {now:%Y-%m-%d %H:%M} UTC: a migration stopped-1, stopped-2, …",
-        "expires SQS deletes the first message in 2 h 59 min",
-        "service A clock is wrong. Run manage.py redrive_doctor",
+        f"DLQ stopped-0: by ben since {now:%Y-%m-%d %H:%M} UTC: a migration stopped-1, stopped-2, …",
+        "DLQ expires: SQS deletes the first message in 2 h 59 min",
+        "service: A clock is wrong. Run manage.py redrive_doctor",
     ]  # fmt: skip
     assert '<h2>Stopped <a href="/admin/?state=stopped#dlqs">all 5</a></h2>' in page
     assert "A clock is wrong." not in _board(person("bob", *SEES))

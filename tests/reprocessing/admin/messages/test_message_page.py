@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Rule, Target
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Target
 from reprocessing.models.target import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
@@ -127,13 +127,16 @@ def test_a_key_with_html_is_text_everywhere() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, r"Parked after 1 attempt \(.* UTC\): All attempts that the DLQ allows have failed\."),
+        ({}, r"Parked \(.* UTC\): Failed 1 attempt\."),
+        ({"attempts": 3}, r"Parked \(.* UTC\): Failed 3 of 3 attempts\."),
+        ({"attempts": 4, "spared": 1},
+         r"Parked \(.* UTC\): Failed 3 of 3 attempts; 1 more was not counted: circuit breaker open\."),
         ({"state": "captured", "reason": "", "finished_at": None}, "Captured: it is in no run\\."),
         ({"state": "waiting", "reason": "", "finished_at": None}, "Queued: nothing is queued\\."),
         ({"state": "delivered", "reason": "", "presumed": True}, r"It is presumed delivered: .* \(.* UTC\)"),
         ({"state": "discarded", "reason": ""}, r"Discarded\. \(.* UTC\)"),
     ],
-    ids=range(5),
+    ids=range(7),
 )  # fmt: skip
 def test_the_newest_state_is_a_sentence(fields: dict[str, object], sentence: str) -> None:
     letter = parked(dlq())
@@ -179,11 +182,27 @@ def test_the_history_has_all_events_newest_first() -> None:
     found = re.findall(r'<p class="try-head"><strong>(.*?)</strong>', page)
     assert found == [
         "Released", "Noted", "Assigned to a failure group", "Attempt 1", "Captured from shop-dlq",
-        "Sent to shop-dlq-source, where it failed",
+        "Sent to shop-dlq; SQS named no source queue",
     ]  # fmt: skip
     assert [text in page for text in ("by ben", "it is mended", "It was parked: All attempts", "asked the shop")] == [
         True
     ] * 4
+
+
+def test_the_history_names_the_source_queue_only_if_sqs_named_it() -> None:
+    letter = parked(dlq(), system={"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:0:orders"})
+    ann, address = person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/"
+    assert "<strong>Sent to orders, where it failed</strong>" in opens(ann, address)
+    Payload.objects.all().delete()
+    assert "<strong>Sent</strong>" in opens(ann, address)
+
+
+def test_a_sentence_about_the_delivery_stands_once() -> None:
+    letter = parked(dlq())
+    Letter.objects.update(state="delivered", reason="", presumed=True)
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    assert page.count("It is presumed delivered: ") == 1
+    assert '<p class="answer">Outcome: presumed, since ' in page
 
 
 def test_the_row_of_an_attempt_still_says_that_the_message_was_parked_after_a_release() -> None:
@@ -459,24 +478,24 @@ def test_the_page_of_a_queue_whose_name_has_a_zero_byte_is_missing() -> None:
     assert person("ann", "view_heartbeat").get("/admin/reprocessing/heartbeat/%00/change/").status_code == 404
 
 
-WHY = "because the circuit breaker opened and no other message succeeded"
-
-
 def test_parked_message_says_which_attempts_did_not_count() -> None:
     letter = parked(dlq())
     Letter.objects.update(attempts=19, attempts_before_release=3, spared=13)
     tried_again(letter, no=19, closed_at=database_now(), outcome="refused", counts_as_failure=True, spared=True)
     page = pages(person("ann", *LOOKS), letter.pk)[0]
-    told = f"Parked after 19 attempts (3 count; 13 do not, {WHY}; 3 were made before the last release)"
+    told = "Failed 3 of 3 attempts; 13 more were not counted: circuit breaker open; 3 were made before the last"
     assert (told in page, ">refused, does not count<" in page) == (True, True)
+    Letter.objects.update(reason="refused")
+    other = "Parked after 19 attempts (13 were not counted: circuit breaker open; 3 were made before the last release) "
+    assert other in pages(person("ben", *LOOKS), letter.pk)[0]
     assert "To stop the attempts now" not in page
 
 
 @pytest.mark.parametrize(
     ("after", "ends"),
     [
-        (86_400.0, ("After 24 h without a success at the target, the message is parked if no other message waits for "
-         "the target; else the run pauses. Neither happens while the run has messages for another target.")),
+        (86_400.0, ("After 24 h without a success at the target, the run pauses. If no other message waits for the "
+         "target, this message is parked instead. Both happen only if all open messages of the run have this target.")),
         (None, "The DLQ's setting give-up-after is off, so no time ends these attempts."),
     ],
     ids=["24 h", "off"],

@@ -118,7 +118,7 @@ def test_open_breaker_of_released_messages_is_named() -> None:
         state="open", retry_at=database_now() + HOUR, why="it <b>answers</b> 503"
     )
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
-    assert " is open (it &lt;b&gt;answers&lt;/b&gt; 503): messages wait until a test message succeeds, sent at " in page
+    assert " is open (it &lt;b&gt;answers&lt;/b&gt; 503): messages wait until a canary succeeds, sent at " in page
 
 
 def test_skipped_messages_are_explained() -> None:

@@ -82,6 +82,24 @@ def test_a_message_that_is_not_parked_is_opened_too(ann: Client) -> None:
     assert _opened(ann, "4711") == f"/admin/reprocessing/letter/{letter.pk}/change/"
 
 
+@pytest.mark.parametrize(
+    ("typed", "found", "meaning"),
+    [
+        ("state:presumed-delivered", 1, "state is presumed delivered"),
+        ('state:"presumed delivered"', 1, "state is presumed delivered"),
+        ("state:delivered", 2, "state is delivered or presumed delivered"),
+        ("state:presumed state:parked", 2, "state is presumed delivered or parked"),
+    ],
+)
+def test_states_are_found_by_the_names_that_pages_show(ann: Client, typed: str, found: int, meaning: str) -> None:
+    letters = [_order(_shop(name), 4711) for name in ("orders", "billing", "returns")]
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[:2]]).update(state="delivered", reason="")
+    Letter.objects.filter(pk=letters[0].pk).update(presumed=True)
+    page = _page(ann, typed)
+    assert re.findall(r"<strong>(\d)</strong> messages? found", page) == [str(found)]
+    assert meaning in page
+
+
 def test_the_meaning_is_shown_with_the_dlqs_that_declare_the_field(ann: Client) -> None:
     for name in ("orders", "billing", "returns"):
         _order(_shop(name), 4711)
