@@ -51,6 +51,7 @@ _COPY = models.Subquery(
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _LONGEST_NUMBER = 9  # max digits of an id
+_DECISIONS = (DecisionKind.RELEASE, DecisionKind.DISCARD, DecisionKind.RESTORE)  # the parking lot's pages offer all
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
 
 
@@ -130,10 +131,15 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return the template values `deeds` (actions) and `letters` (a hidden field) if the message is discarded."""
-        if letter.state != LetterState.DISCARDED:
+        """Return the template values `deeds` (actions) and `letters` (a hidden field) of a parked or discarded message.
+
+        Other messages have none.
+        """
+        offered = [decision for decision in _DECISIONS if decision.state == letter.state]
+        if not offered:
             return {}
-        return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
+        deeds = [action_of(request, decision) for decision in offered]
+        return {"deeds": deeds, "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
