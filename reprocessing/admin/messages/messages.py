@@ -37,7 +37,6 @@ from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import PayloadUnreadable
-from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.parking_lot import read_s3_body
 from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
