@@ -78,7 +78,7 @@ def page(
         "may_see_payload": may_see_payloads(user),
         "contents": shown and payload_view(letter, shown),
         "opened": None if shown else public_fields(letter),
-        "how_attempts_end": visible(uncounted_attempts.how_attempts_end(letter)),
+        "uncounted": uncounted_attempts.uncounted_attempts(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "detail": visible(detail_of(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),

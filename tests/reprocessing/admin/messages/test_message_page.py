@@ -488,26 +488,4 @@ def test_parked_message_says_which_attempts_did_not_count() -> None:
     Letter.objects.update(reason="refused")
     other = "Parked after 19 attempts (13 were not counted: circuit breaker open; 3 were made before the last release) "
     assert other in pages(person("ben", *LOOKS), letter.pk)[0]
-    assert "To stop the attempts now" not in page
-
-
-@pytest.mark.parametrize(
-    ("after", "ends"),
-    [
-        (86_400.0, ("After 24 h without a success at the target, the run pauses. If no other message waits for the "
-         "target, this message is parked instead. Both happen only if all open messages of the run have this target.")),
-        (None, "The DLQ's setting give-up-after is off, so no time ends these attempts."),
-    ],
-    ids=["24 h", "off"],
-)  # fmt: skip
-def test_queued_message_says_what_ends_uncounted_attempts(after: float | None, ends: str) -> None:
-    letter = parked(dlq())
-    DeadLetterQueue.objects.update(give_up_after=after, max_attempts=3)
-    Letter.objects.update(state="waiting", reason="", finished_at=None, attempts=4, spared=0)
-    client = person("ann", *LOOKS)
-    assert "not count" not in pages(client, letter.pk)[1]
-    Letter.objects.update(spared=3)
-    page = html.unescape(pages(client, letter.pk)[1])
-    told = "3 of its attempts do not count: the circuit breaker opened and no other message succeeded, so the target"
-    assert told in page
-    assert f"then the message is parked after 3 counted attempts. {ends} To stop the attempts now, stop the key" in page
+    assert "What ends these attempts" not in page
