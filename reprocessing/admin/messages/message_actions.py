@@ -6,7 +6,6 @@ A button that a person may not use is disabled and shows the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, assert_never
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from django.urls import NoReverseMatch, reverse
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.messages.uncounted_attempts import counted_attempts, failed_attempts
-from reprocessing.admin.safety import stop_pages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
@@ -59,8 +57,8 @@ def _stop_lane(letter: Letter, request: HttpRequest) -> Button | None:
     """
     if letter.state not in OPEN_STATES or letter.lane is None or letter.lane.stopped_at is not None:
         return None
-    stop = stop_pages.stop_button(request, letter.lane, ("stop_lane", "stop key queues"))
-    return replace(stop, label="Stop key queue…")
+    address = reverse("admin:reprocessing_lane_stop", args=[letter.lane_id])
+    return button(request, "Stop key queue…", address, ("stop_lane", "stop key queues"))
 
 
 def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:

@@ -40,6 +40,7 @@ from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.parking_lot import read_s3_body
 from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
+from reprocessing.store.payloads import message_types
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 # The state of the copy of a message in the DLQ. The list shows the time left in SQS only if SQS still has the copy.
@@ -58,12 +59,12 @@ class MessagesAdmin(ReadOnlyAdmin):
     """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
     list_display: tuple[str, ...] = (
-        "message_id", "dlq", "standing", "key", "age", "tries", "time_left", "captured_at",
+        "message_id", "dlq", "type", "standing", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
     preserve_filters = False  # `url_for_result` adds the filter to links instead
-    list_select_related = ("dlq",)
+    list_select_related = ("dlq", "group")
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
@@ -115,6 +116,11 @@ class MessagesAdmin(ReadOnlyAdmin):
         """Return how much longer SQS keeps the copy in the DLQ; PostgreSQL keeps the message longer."""
         left = _annotated(letter, "_left")
         return NOT_IN_SQS if left is None else duration(left)
+
+    @admin.display(description="type", empty_value="-")
+    def type(self, letter: Letter) -> str | None:
+        """Return the type, such as order.paid, or the task; None: the failure group does not name it."""
+        return visible(message_types.type_of_group(letter)) or None
 
     @admin.display(description="attempts", ordering="attempts")
     def tries(self, letter: Letter) -> str:
