@@ -96,6 +96,9 @@ class ParkedReason(StrEnum):
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
 
+#: Reasons for which a released letter fails again, unless somebody edits the letter or mends its consumer.
+FAILS_AGAIN: Final = (ParkedReason.ATTEMPTS_SPENT, ParkedReason.QUARANTINED)
+
 _SENTENCES = {
     ParkedReason.ATTEMPTS_SPENT: "All attempts that the DLQ allows have failed.",
     ParkedReason.REFUSED: "The target refused it, and would refuse it again.",

@@ -6,6 +6,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from reprocessing.admin.messages.readable_bytes import duration
@@ -93,7 +94,7 @@ def history(
             for tried in tries
         ),
         *(_edited(edit["revision"]) for edit in edits),
-        *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
+        *chain.from_iterable(map(_decided, decisions)),
     ]
     events.sort(key=lambda event: event.at, reverse=True)  # stable: events at equal times keep this order
     return events[:MOST_EVENTS], max(0, len(events) - MOST_EVENTS)
@@ -144,12 +145,15 @@ def _edited(revision: Revision) -> Event:
     )  # fmt: skip
 
 
-def _decided(entry: AuditEntry) -> Event:
-    """Return the event of a person's action. A release or discard also says why the message was parked before."""
+def _decided(entry: AuditEntry) -> Iterator[Event]:
+    """Yield the event of a person's action; before a release or discard also the parking, which the row has lost."""
+    if entry.act == AuditAct.EDITED:  # `_edited` has the event
+        return
     label = entry.get_act_display()
+    yield Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason)
     found = _parked_reason(entry) if entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} else ""
-    note = f"It was parked: {ParkedReason(found).sentence}" if found else ""
-    return Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason, note=note)
+    if found and (at := entry.before.get("parked_at")):
+        yield Event(datetime.fromisoformat(at), "Parked", "bad", note=ParkedReason(found).sentence)
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.safety.give_up import duration
-from reprocessing.models import Letter
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 
@@ -64,28 +66,49 @@ def _were(n: int) -> str:
     return "was" if n == 1 else "were"
 
 
-def how_attempts_end(letter: Letter) -> str:
-    """Return, for people, why an unfinished message may get more than the max attempts, and what ends its attempts.
+@dataclass(frozen=True, slots=True)
+class UncountedAttempts:
+    """Texts about attempts that do not count: `advice`, what a person can do; `ends`, what else ends the attempts."""
 
-    Empty: all its attempts count.
+    advice: str
+    ends: str
+
+
+def uncounted_attempts(letter: Letter) -> UncountedAttempts | None:
+    """Return, for people, why an unfinished message may get more than the max attempts, and what to do about it.
+
+    None: all its attempts count.
     """
     if not letter.spared or letter.state not in _OPEN:
-        return ""
-    dlq = letter.dlq
-    if dlq.give_up_after is None:
-        ends = "The DLQ's setting give-up-after is off, so no time ends these attempts."
-    else:
-        ends = (
-            f"After {duration(dlq.give_up_after)} without a success at the target, the run pauses. If no other message "
-            "waits for the target, this message is parked instead. Both happen only if all open messages of the run "
-            "have this target."
-        )
+        return None
+    return UncountedAttempts(_advice(letter), f"{_counted_later(letter)} {_given_up(letter.dlq)}")
+
+
+def _advice(letter: Letter) -> str:
+    """Return what a person can do. Rules do not decide about a message that a person released to a target."""
+    rule = "Or add a rule that quarantines it: the rule parks it, and you can edit or discard it. "
     return (
-        f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "
-        "message succeeded, so the target may be down. Failures count as soon as other messages succeed, or a person "
-        f"resumes the paused run: then the message is parked after {dlq.max_attempts} counted attempts. {ends} To stop "
-        "the attempts now, stop the key queue. To shorten the time: "
-        f"manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
+        f"{_attempts(letter.spared)} failed and {_do(letter.spared)} not count, because the circuit breaker opened and "
+        "no other message succeeded. If this message is invalid, stop its key queue: then it is not sent any more. "
+        f"{'' if letter.rulebook_version == BY_HAND else rule}If the target is down, repair it."
+    )
+
+
+def _counted_later(letter: Letter) -> str:
+    return (
+        "Failures count as soon as other messages succeed, or a person resumes the paused run: then the message is "
+        f"parked after {letter.dlq.max_attempts} counted attempts."
+    )
+
+
+def _given_up(dlq: DeadLetterQueue) -> str:
+    command = f"manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
+    if dlq.give_up_after is None:
+        return f"The DLQ's setting give-up-after is off, so no time ends these attempts. To set a time: {command}"
+    return (
+        f"After {duration(dlq.give_up_after)} without a success at the target, the run pauses. If no other message "
+        "waits for the target, this message is parked instead. Both happen only if all open messages of the run have "
+        f"this target. To shorten the time: {command}"
     )
 
 

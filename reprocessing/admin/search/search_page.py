@@ -162,6 +162,7 @@ def _line(request: HttpRequest, letter: FoundLetter, now: datetime) -> dict[str,
         "address": _address(request, letter), "message_id": visible(letter.message_id), "dlq": letter.dlq,
         "state": labels.state(letter.state, letter.presumed),
         "why": ParkedReason(letter.reason).label if letter.reason else "",
+        "type": letter.type, "finished_at": letter.finished_at,
         "key": short_key(letter.key or ""), "age": time_since(now - letter.first_sent_at),
         "attempts": attempts_in_lists(
             letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.max_attempts

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 from uuid import UUID
 
+from reprocessing.domain.lifecycle import FAILS_AGAIN
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
@@ -54,7 +55,8 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no ordering key or lane yet.
+    `strays`: how many of these letters have no ordering key or lane yet. `unchanged`: how many letters, parked because
+    of their consumer's failure, were not edited since.
     """
 
     dlq: str
@@ -62,6 +64,7 @@ class CountByReason:
     reason: str
     n: int
     strays: int
+    unchanged: int
 
 
 PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
@@ -96,8 +99,11 @@ SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.i
 """
 
 _KINDS: Final[LiteralString] = """
-SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
+SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays,
+       count(*) FILTER (WHERE l.unchanged) AS unchanged
   FROM (SELECT l.dlq_id, l.state, l.reason,
+               l.state = 'parked' AND l.reason = ANY(%(fails_again)b::text[]) AND NOT EXISTS (
+                   SELECT FROM redrive_revision r WHERE r.id = l.revision_id AND r.at >= l.finished_at) AS unchanged,
                l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
           FROM redrive_letter l
          WHERE {where} AND coalesce(l.finished_at <= %(until)b::timestamptz, true) LIMIT %(limit)b) l
@@ -162,7 +168,9 @@ def counts_by_reason(criteria: MessageFilter, *, until: datetime | None = None) 
     `until`: letters that finished later are not counted; None: all are counted.
     """
     with search_timeout():
-        asked = parameters_within_timeout(criteria) | {"limit": MAX_COUNT + 1, "until": until}
+        asked = parameters_within_timeout(criteria) | {
+            "limit": MAX_COUNT + 1, "until": until, "fails_again": list(FAILS_AGAIN),
+        }  # fmt: skip
         return rows.fetch(CountByReason, _KINDS.format(where=where_clause(criteria)), asked)
 
 

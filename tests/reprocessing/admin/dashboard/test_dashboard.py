@@ -187,7 +187,7 @@ def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
     assert _action(_board(ann)) == ("Resume run", f"{here}/run/{run.pk}/change/")
     Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=database_now())
-    assert _action(_board(ann)) == ("Check target", f"{here}/breaker/{breaker.pk}/change/")
+    assert _action(_board(ann)) == ("Check circuit breaker", f"{here}/breaker/{breaker.pk}/change/")
     _set(shop, trouble="The queue is gone.")
     assert _action(_board(ann)) == ("Fix problem", f"/admin/board/{shop.dlq_id}")
     _set(shop, trouble="AccessDenied: not authorized to perform sqs:ReceiveMessage")

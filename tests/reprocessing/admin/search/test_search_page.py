@@ -338,3 +338,21 @@ def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
     assert (str(letters[4].pk) + "/change/" in str(page.content), "More than 2" in str(page.content)) == (
         True, False,
     )  # fmt: skip
+
+
+def test_lists_show_the_type_and_when_a_message_finished(ann: Client) -> None:
+    source = _shop()
+    letters = [_order(source, 4711) for _ in range(4)]
+    titles = {"type": "order.paid", "task": "shop.pay", "body": "JSON with id"}
+    for letter, (cause, title) in zip(letters, titles.items(), strict=False):
+        group = failure_group(source, title, cause=cause)
+        Letter.objects.filter(pk=letter.pk).update(group=group)
+    Letter.objects.filter(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
+    cells = dict[str, list[str]]()
+    for label, text in re.findall(r'<td data-label="(.*?)">(.*?)</td>', _page(ann, "key:key-4711")):
+        cells.setdefault(label, []).append(text)
+    assert cells["Type"] == ["-", "-", "shop.pay", "order.paid"]
+    times = [f"{letter.finished_at:%Y-%m-%d %H:%M:%S}" for letter in reversed(letters[1:])]
+    assert cells["Finished (UTC)"] == [*times, "-"]
+    listed = _page(ann, "", "/admin/reprocessing/letter/")
+    assert re.findall(r'<td class="field-type">(.*?)</td>', listed) == ["-", "-", "shop.pay", "order.paid"]
