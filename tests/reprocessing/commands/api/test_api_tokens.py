@@ -56,8 +56,8 @@ def test_the_secret_that_is_printed_is_the_token_s_and_is_kept_nowhere(ask: Ask,
         (
             ("--team", "payments", "--scope", "everything:stop"),
             (
-                "The scope everything:stop is only for tokens of users: it is about all DLQs, and a token of teams sees "
-                "only the DLQs of its teams. Leave out the scope, or make a token that belongs to a user."
+                "The scope everything:stop is only for tokens of users: it is about all DLQs, and a token of teams "
+                "sees only the DLQs of its teams. Leave out the scope, or make a token that belongs to a user."
             ),
         ),
         (
