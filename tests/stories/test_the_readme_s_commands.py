@@ -25,6 +25,7 @@ PULSE = ".venv/bin/python manage.py check_pulse"
 SOUND = [
     "unknown SQS's clock against this machine's: SQS did not return its time.",
     "warning No destination gets notifications.",
+    "note Payloads are stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set.",
     "unknown orders: The state of their consumers is unknown: the queues are not in AWS, so CloudWatch has no metrics",
 ]
 #: The demo, which the page starts with, makes the tables. The sandbox of this test does not.

@@ -42,7 +42,7 @@ def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann
     page = post(ann, ADD, **given)
     assert "<b>ok</b>The URL is that of the expected queue, and no other DLQ has it." in page
     assert "<b>note</b>Capturing hides messages" in page
-    assert "<h2>Preview</h2>" in page
+    assert '<h2 id="preview" tabindex="-1">Preview</h2>' in page
     assert not DeadLetterQueue.objects.exists()
 
 
