@@ -58,14 +58,14 @@ def main() -> None:
     from django.db.utils import IntegrityError, OperationalError, ProgrammingError  # noqa: PLC0415  # as above
 
     from reprocessing.management.command_help import Utility  # noqa: PLC0415  # as above
-    from reprocessing.management.command_line import as_invoked  # noqa: PLC0415  # as above
+    from reprocessing.management.command_line import as_invoked, database_cure  # noqa: PLC0415  # as above
 
     try:
         Utility(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(as_invoked(f"{error}"))
     except OperationalError as error:
-        sys.exit(f"PostgreSQL cannot be used: {error}".strip())
+        sys.exit(as_invoked(f"PostgreSQL cannot be used: {str(error).strip()}\n{database_cure()}"))
     except (IntegrityError, ProgrammingError) as error:
         code = getattr(error.__cause__, "sqlstate", None)
         if code == TABLE_IS_MISSING:

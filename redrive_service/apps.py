@@ -22,6 +22,7 @@ class RedriveServiceConfig(AppConfig):
 
     def ready(self) -> None:
         from redrive_service import celery  # noqa: F401, PLC0415  # it reads the settings, which are ready only now
+        from redrive_service.environment import checks as environment_checks  # noqa: F401, PLC0415  it registers a check
 
         if settings.ENVIRONMENT.traces:
             from redrive_service.telemetry import tracing  # noqa: PLC0415  OpenTelemetry is optional

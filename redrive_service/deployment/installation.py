@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from redrive_service.deployment.variables import secret_problem, variable_problem
 from redrive_service.environment import EnvironmentIsIncomplete, read
-from redrive_service.environment.secret_files import SUFFIX, is_secret
 from reprocessing.domain.errors import RedriveError
 
 REQUIRED_SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
 _ACCOUNT: Final = re.compile(r"\d{12}")
-_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _IMAGE: Final = re.compile(r"[a-z0-9][\w.:/@-]*")
 #: Example values of the required secrets. Only `check` uses them; no file shows them.
 _STAND_INS: Final = {
@@ -65,7 +64,7 @@ class Installation:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the names of all variables that are secrets."""
-        return (*REQUIRED_SECRETS, *self.more_secrets)
+        return tuple(dict.fromkeys((*REQUIRED_SECRETS, *self.more_secrets)))
 
     @property
     def tag(self) -> str:
@@ -80,15 +79,7 @@ class Installation:
             raise InstallationIsUnusable(f"{self.image!r} is no image. Type --image REGISTRY/NAME:TAG")
         if not _ACCOUNT.fullmatch(self.account):
             raise InstallationIsUnusable(f"{self.account!r} is no AWS account. Type --account with its 12 digits.")
-        for name in self.more:
-            if not _NAME.fullmatch(name):
-                raise InstallationIsUnusable(f"{name!r} is no variable's name. Type --set NAME=VALUE")
-            if is_secret(name) or is_secret(name.removesuffix(SUFFIX)):
-                secret = name if is_secret(name) else name.removesuffix(SUFFIX)
-                raise InstallationIsUnusable(f"{name} is a secret, and files show its value. Type --secret {secret}")
-        for name in self.more_secrets:
-            if not _NAME.fullmatch(name) or not is_secret(name):
-                raise InstallationIsUnusable(f"{name} is not a secret of this service. Type --set {name}=VALUE")
+        self._check_names()
         try:
             read(self.variables | _STAND_INS)
         except EnvironmentIsIncomplete as error:
@@ -97,3 +88,14 @@ class Installation:
                 f"The service could not start with these variables:\n{problems}\n"
                 "Correct --host, --region or --set NAME=VALUE."
             ) from error
+
+    def _check_names(self) -> None:
+        problems = [variable_problem(name, value) for name, value in self.more.items()]
+        problems += map(secret_problem, self.more_secrets)
+        problems += [
+            f"{name} is given by --set and by --secret. Leave out one."
+            for name in self.more_secrets
+            if name in self.more
+        ]
+        if problem := next(filter(None, problems), ""):
+            raise InstallationIsUnusable(problem)

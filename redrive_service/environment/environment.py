@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from redrive_service.environment import installation, observability, oidc, outbound, payloads, services, web
+from redrive_service.environment.first_look import with_first_look
 from redrive_service.environment.variables import Variables
 
 
@@ -92,7 +93,5 @@ def read(variables: Mapping[str, str]) -> Environment:
     )
     if found.problems:
         problems = "\n".join(f"  - {problem}" for problem in found.problems)
-        raise EnvironmentIsIncomplete(
-            f"The redrive service cannot start:\n{problems}\nFor a first look without any of this: manage.py sandbox"
-        )
+        raise EnvironmentIsIncomplete(with_first_look(f"The redrive service cannot start:\n{problems}"))
     return environment

@@ -9,15 +9,27 @@ from typing import Final
 from redrive_service.notifications import PREFIX
 
 SUFFIX: Final = "_FILE"
-SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
+SECRETS: Final = (
+    "SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN", "REDRIVE_PAYLOAD_KEYS",
+)  # fmt: skip
 #: A secret that environment/oidc.py reads from its variable or file, instead of this module.
 _READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
+#: All secrets except the URLs of notification destinations. Each may also be in a file.
+READ_FROM_FILES: Final = (*SECRETS, _READ_ELSEWHERE)
 _LARGEST: Final = 65_536  # max bytes of a secret file
 
 
 def is_secret(name: str) -> bool:
     """Return whether the variable of this name contains a secret, such as the URL of a notification destination."""
-    return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
+    return name in READ_FROM_FILES or (name.startswith(PREFIX) and name != PREFIX)
+
+
+def secret_of(variable: str) -> str | None:
+    """Return the name of the secret that the variable contains, or whose file it names; None: neither."""
+    name = variable.removesuffix(SUFFIX)
+    if is_secret(name):
+        return name
+    return variable if is_secret(variable) else None
 
 
 def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

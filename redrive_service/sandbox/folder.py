@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -122,14 +123,28 @@ def lock_folder(folder: Path) -> int:
         holder = os.pread(lock, 32, 0).decode(errors="replace")
         if time.monotonic() > deadline or _is_alive(holder):
             os.close(lock)
-            raise SandboxIsRunning(
-                f"A sandbox runs in {folder} already (process {holder or 'unknown'}). "
-                "Stop it, or name another --folder."
-            )
+            raise SandboxIsRunning(_running_text(folder, holder))
         time.sleep(0.05)
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
     return lock
+
+
+def in_shell(path: Path) -> str:
+    """Return the path as a word of a shell, relative to the current folder if the path is below this folder."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+def _running_text(folder: Path, holder: str) -> str:
+    """Return an error text: how to use the sandbox that runs in the folder, and how to stop it."""
+    stop = f", or run: kill -INT {holder}" if _is_alive(holder) else ""
+    return (
+        f"A sandbox runs in {folder} already (process {holder or 'unknown'}).\n"
+        f"To use this sandbox, run:  . {in_shell(folder / 'environment')}\n"
+        f"To stop this sandbox, press Ctrl-C in its terminal{stop}\n"
+        "To start another sandbox, name another --folder."
+    )
 
 
 def _locked(lock: int) -> bool:

@@ -86,10 +86,18 @@ class ParkedReason(StrEnum):
         return _SENTENCES[self]
 
     @property
+    def label(self) -> str:
+        """Return the reason as a short phrase without a verb, for lists and counts of messages."""
+        return _LABELS[self]
+
+    @property
     def is_message_fault(self) -> bool:
         """Return whether the message itself is at fault. Then the reason also explains why its consumer failed."""
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
+
+#: Reasons for which a released letter fails again, unless somebody edits the letter or mends its consumer.
+FAILS_AGAIN: Final = (ParkedReason.ATTEMPTS_SPENT, ParkedReason.QUARANTINED)
 
 _SENTENCES = {
     ParkedReason.ATTEMPTS_SPENT: "All attempts that the DLQ allows have failed.",
@@ -114,4 +122,28 @@ _SENTENCES = {
     ParkedReason.IN_DOUBT: "It may have been sent after the backup from which PostgreSQL was restored.",
     ParkedReason.MOVED_BY_AWS: "AWS's native redrive took it out of the DLQ, and it has not come back.",
     ParkedReason.UNSUPPORTED_TARGET: "Its source is of a kind that this service cannot send to.",
+}
+_LABELS = {
+    ParkedReason.ATTEMPTS_SPENT: "All attempts failed",
+    ParkedReason.REFUSED: "Refused by the target",
+    ParkedReason.TOO_LARGE: "Larger than the target accepts",
+    ParkedReason.UNSENDABLE: "Body or attributes not allowed by the target",
+    ParkedReason.NO_ORDERING_KEY: "No ordering key (this DLQ requires one)",
+    ParkedReason.NO_SEQUENCE: "No sequence (this DLQ requires one)",
+    ParkedReason.NO_IDEMPOTENCY_KEY: "No idempotency key (this DLQ requires one)",
+    ParkedReason.UNREADABLE_BODY: "Body not readable as JSON (a key is read from it)",
+    ParkedReason.UNKNOWN_SOURCE: "Source queue not known, and no other target",
+    ParkedReason.STALE: "Later message of the ordering key already delivered",
+    ParkedReason.KEY_CONFLICT: "Another body delivered under the same idempotency key",
+    ParkedReason.TWIN_DISCARDED: "Message with the same idempotency key discarded",
+    ParkedReason.POSSIBLE_RETURN: "Possibly a redriven message without its redrive id",
+    ParkedReason.QUARANTINED: "Quarantined by a rule",
+    ParkedReason.RECEIVED_TOO_OFTEN: "Received more often than the DLQ allows",
+    ParkedReason.NO_ANSWER: "No consumer report in time",
+    ParkedReason.EXPIRED: "Expired task message",
+    ParkedReason.PART_OF_GROUP: "Task of a group or chord, which may have ended",
+    ParkedReason.UNREADABLE_TASK: "Not a readable task message, which Celery workers need",
+    ParkedReason.IN_DOUBT: "Possibly sent after the backup from which PostgreSQL was restored",
+    ParkedReason.MOVED_BY_AWS: "Taken out of the DLQ by AWS's native redrive",
+    ParkedReason.UNSUPPORTED_TARGET: "Source of an unsupported kind",
 }

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from django.conf import settings
+
 DOCUMENTED: Final = "manage.py"  #: the program name that docs, logs, the admin and --json show
 _PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: path ends
 #: Finds `manage.py` before the name of a command.
@@ -26,6 +28,13 @@ def command(*words: object) -> str:
 def as_invoked(text: str) -> str:
     """Return the text with `manage.py` replaced by what the user typed to start it, so that commands can be pasted."""
     return _SHOWN.sub(lambda _: invocation(sys.orig_argv, sys.argv), text)
+
+
+def database_cure() -> str:
+    """Return a sentence about what to do if PostgreSQL does not answer: start the sandbox, or check DATABASE_URL."""
+    if getattr(settings, "IN_PRODUCTION", True):
+        return "Check DATABASE_URL."
+    return "The sandbox is stopped. To start it, run in another terminal: make demo, or: manage.py sandbox"
 
 
 def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:

@@ -21,6 +21,8 @@ class StrictParser(CommandParser):
         """Print the message and where the options are shown, and exit. If Python code called, raise CommandError."""
         if not self.called_from_command_line:
             super().error(message)
+        if message.endswith(" required: --reason"):
+            message += ". The reason is for the audit log, such as --reason 'consumer fixed'"
         self.exit(_MISUSED, as_invoked(f"{self.prog}: {message}\nOptions: {self.prog} --help\n"))
 
 

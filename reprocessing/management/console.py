@@ -19,7 +19,7 @@ from reprocessing import conf
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
 from reprocessing.management.arguments import current_user
-from reprocessing.management.command_line import DOCUMENTED, as_invoked, command
+from reprocessing.management.command_line import DOCUMENTED, as_invoked, command, database_cure
 from reprocessing.management.command_parser import StrictCommand
 from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
@@ -109,7 +109,7 @@ class Console(StrictCommand):
                 "Interrupted. Changes that were made before the interruption are kept.", returncode=_INTERRUPTED
             ) from error
         except (OperationalError, InterfaceError, InternalError) as error:
-            raise CommandError(f"PostgreSQL cannot be reached: {_first_line(error)}. Check DATABASE_URL.") from error
+            raise CommandError(f"PostgreSQL cannot be reached: {_first_line(error)}. {database_cure()}") from error
         except ProgrammingError as error:
             raise CommandError(
                 f"The database does not match this version: {_first_line(error)}. Run: manage.py migrate"

@@ -78,7 +78,10 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
         ann.press("acme text, 2")
     ann.choose("Action", "quarantine: park for review")
     ann.press("Preview")
+    ann.sees("The rule is saved, not enabled")
     ann.sees("It would act on 2 messages (2 captured).")
+    place = "document.getElementById('preview').getBoundingClientRect()"
+    assert ann.ask(f"[location.hash, {place}.top >= 0 && {place}.bottom <= innerHeight]") == ["#preview", True]
     if scripts:
         assert barriers(ann) == []
     ann.write("Reason", "acme sends rubbish")

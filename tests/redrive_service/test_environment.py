@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shlex
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from redrive_service.environment import EnvironmentIsIncomplete, SignIn, observability, read
+from redrive_service.environment.first_look import with_first_look
 
 COMPLETE = {
     "SECRET_KEY": "k" * 50,
@@ -36,6 +41,18 @@ def test_a_complete_environment_is_production() -> None:
     assert environment.database["PASSWORD"] == "pass/word"
     assert [read(COMPLETE | more).behind_pooler for more in ({}, {"DATABASE_BEHIND_POOLER": "yes"})] == [False, True]
     assert environment.queue_urls["redrive-replay"] == COMPLETE["REDRIVE_REPLAY_QUEUE_URL"]
+
+
+def test_the_first_look_is_the_demo_unless_a_sandbox_runs(tmp_path: Path) -> None:
+    (tmp_path / "environment").touch()
+    first = "problems\nFor a first look without any of this: make demo"
+    assert with_first_look("problems", tmp_path) == first  # no lock
+    with (tmp_path / "lock").open("w") as lock:
+        assert with_first_look("problems", tmp_path) == first  # a sandbox that has ended leaves its lock's file
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = with_first_look("problems", tmp_path)
+    file = shlex.quote(os.path.relpath(tmp_path / "environment"))
+    assert told == f"A sandbox runs in this folder. Run first:  . {file}\nproblems"
 
 
 def test_a_place_that_nobody_named_is_a_red_production_or_a_green_sandbox() -> None:

@@ -16,6 +16,7 @@ def test_every_secret_may_come_from_a_file_with_a_line_break_at_its_end(tmp_path
         **{name: COMPLETE[name] for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")},
         "REDRIVE_SECRETS": "shop=whsec_" + "QUJD" * 8,
         "REDRIVE_METRICS_TOKEN": "t" * 32,
+        "REDRIVE_PAYLOAD_KEYS": f"new={'QUJD' * 10}QUI=\nold={'QUJE' * 10}QUI=",
         "REDRIVE_NOTIFY_OPS": "mailto://u:p@mail.example.com/?to=ops@example.com",
         "REDRIVE_PUBLIC_URL": "https://redrive.example.com",
     }

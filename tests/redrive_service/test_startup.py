@@ -99,16 +99,10 @@ def test_help_is_printed_without_an_environment(words: list[str], told: str) -> 
 def test_who_asks_for_what_is_only_named_help_is_refused_without_an_environment() -> None:
     done = start_as(["manage.py", "peek_dlq", "--", "--help"])
 
-    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "The redrive service cannot start:")
+    assert (done.returncode, "The redrive service cannot start:" in done.stderr.splitlines()) == (1, True)
 
 
-def test_what_can_be_tried_without_an_environment_is_named_as_this_process_was_invoked() -> None:
-    done = start("manage.py check")
-    assert done.stderr.endswith(
-        f"For a first look without any of this: {shlex.join([sys.executable, 'manage.py'])} sandbox\n"
-    )
-
-
+MANAGED = shlex.join([sys.executable, "manage.py"])
 NOBODY_LISTENS = "postgres://redrive:hunter2@127.0.0.1:1/redrive"
 
 
@@ -119,6 +113,8 @@ def test_a_database_that_does_not_answer_is_told_in_a_sentence(entry: str) -> No
     assert done.returncode == 1
     problem = "CommandError: PostgreSQL cannot be reached: " if "check" in entry else "PostgreSQL cannot be used: "
     assert done.stderr.startswith(problem)
+    started = f"The sandbox is stopped. To start it, run in another terminal: make demo, or: {MANAGED} sandbox\n"
+    assert done.stderr.endswith(started)
     assert "Traceback" not in done.stderr
     assert "hunter2" not in done.stderr
 

@@ -37,7 +37,7 @@ def test_what_is_new_is_said_once() -> None:
     assert seen(brakes, *looks) == [
         "wave: 1 message may be sent; all others wait for its outcome.",
         "ramp: 20 of 200 messages/s are allowed now (as it goes).",
-        "wave: the wave before succeeded; now 10 messages may be sent.",
+        "wave: the wave before has ended; now 10 messages may be sent.",
         "ramp: 40 of 200 messages/s are allowed now (as it goes).",
     ]
 

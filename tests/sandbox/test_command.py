@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from redrive_service.sandbox.management.commands.sandbox import Command
+from redrive_service.sandbox.management.commands.sandbox import Command, after_the_end
 from redrive_service.sandbox.servers.process import free_port
 from tests.contract.endpoints import sqs_client
 from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
@@ -32,6 +32,36 @@ def test_commands_are_shown_as_the_sandbox_was_invoked(monkeypatch: pytest.Monke
     told = StringIO()
     Command(stderr=told).say("manage.py add_dlq shop --confirm")
     assert told.getvalue() == ".venv/bin/python manage.py add_dlq shop --confirm\n"
+
+
+def test_only_errors_are_red() -> None:
+    told = Terminal()
+    Command(stderr=told, force_color=True).say("PostgreSQL, Valkey and the local SQS are ready.")
+    assert told.getvalue() == "PostgreSQL, Valkey and the local SQS are ready.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (
+            {"demo": True, "only": None},
+            ["To run the demo again:     make demo", "To start the servers:      manage.py sandbox"],
+        ),
+        ({"demo": False, "only": "sqs"}, ["To start the servers:      manage.py sandbox --only sqs"]),
+    ],
+)
+def test_the_end_says_how_to_start_again_and_how_to_delete_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], lines: list[str]
+) -> None:
+    monkeypatch.setattr("redrive_service.sandbox.management.commands.sandbox.FOLDER", tmp_path)
+    (tmp_path / "settings.json").touch()
+    told = list(after_the_end({"folder": tmp_path, **options}))
+    assert told == [f"The data are in {tmp_path}", *lines, "To delete everything:      make clean"]
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize("server", ["postgres", "redis", "sqs", "web"])
@@ -138,7 +168,7 @@ def test_standard_output_that_cannot_be_written_to_is_told_in_a_sentence(tmp_pat
 
 def test_a_closed_standard_output_is_none(tmp_path: Path) -> None:
     status, told = through_a_shell(">&-", tmp_path)
-    assert (status, told[-1]) == (0, "Everything is stopped.")
+    assert (status, "Everything is stopped." in told) == (0, True)
 
 
 @pytest.mark.parametrize("target", ["2> /dev/full", ">&- 2>&- <&-", "2>&-"])

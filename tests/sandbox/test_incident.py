@@ -117,7 +117,7 @@ def test_a_service_that_says_delivered_and_delivered_nothing_is_not_believed(tmp
     assert not summary.kept
     assert summary.figures()["lost"] == LETTERS
     assert summary.sentences()[1].startswith(
-        f"The judge, from the call log and the consumer's log: lost {LETTERS}, duplicates 0, order violations 0,"
+        f"The judge read the call log and the consumer's log, and found faults: lost {LETTERS}, processed twice 0,"
     )
 
 

@@ -41,7 +41,7 @@ class Story:
 
 RULE = (
     "add_rule shop-spoilt --dlq shop --when attribute:account equals account-spoilt --then quarantine "
-    "--reason its amounts are no numbers --enable --confirm"
+    "--reason invalid amounts --enable --confirm"
 )
 
 

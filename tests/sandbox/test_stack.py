@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -110,10 +111,12 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 def test_a_second_sandbox_in_the_same_folder_is_refused_in_a_sentence(standing: Standing) -> None:
     status, told = refusal("--folder", str(standing.folder))
     assert status == 1
-    assert told == (
-        f"CommandError: A sandbox runs in {standing.folder} already (process {standing.launcher}). "
-        "Stop it, or name another --folder."
-    )
+    assert told.splitlines() == [
+        f"CommandError: A sandbox runs in {standing.folder} already (process {standing.launcher}).",
+        f"To use this sandbox, run:  . {standing.folder / 'environment'}",
+        f"To stop this sandbox, press Ctrl-C in its terminal, or run: kill -INT {standing.launcher}",
+        "To start another sandbox, name another --folder.",
+    ]
 
 
 def test_ports_are_free_to_choose(standing: Standing) -> None:
@@ -153,7 +156,12 @@ def test_it_stops_in_order_when_asked_also_twice(
         launcher.send_signal(number)
         launcher.send_signal(number)
         _, told = launcher.communicate(timeout=30)
-    assert told.splitlines()[-2:] == ["Stopping …", "Everything is stopped."]
+    again = " ".join([*options, "--folder", "sandbox"])  # the command was started in its folder's parent
+    start = shlex.join([sys.executable, str(MANAGE)])
+    assert told.splitlines()[-4:] == [
+        "Stopping …", "Everything is stopped.", "The data are in sandbox",
+        f"To start the servers:      {start} sandbox {again}",
+    ]  # fmt: skip
     assert launcher.returncode == 0
     assert nobody_listens(environment)
 
@@ -165,7 +173,7 @@ def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path)
     eventually((folder / "postgres").exists, within=20)
     launcher.send_signal(signal.SIGINT)
     _, told = launcher.communicate(timeout=30)
-    assert (launcher.returncode, told.splitlines()[-1]) == (0, "Everything is stopped.")
+    assert (launcher.returncode, "Everything is stopped." in told.splitlines()) == (0, True)
     assert processes_of(folder) == []
 
 

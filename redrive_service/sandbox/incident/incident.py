@@ -55,6 +55,19 @@ WITHIN = 170.0  # max seconds in which no further message is finished
 _PAUSE = 0.25  # seconds between two reads of the command's output
 _REPORTS_EVERY = "0.25"  # seconds between two status reports of the service
 _EXAMPLES = 10  # max broken promises that are shown
+#: How the judge's line names each broken promise.
+_OFFENCES = {
+    Offence.LOST: "lost",
+    Offence.DUPLICATE: "processed twice",
+    Offence.REORDERED: "out of order",
+    Offence.OVERLAP: "two of one account at once",
+    Offence.OVER_RATE: "above the rate limit",
+    Offence.OVER_ATTEMPTS: "above the max attempts",
+    Offence.ALTERED: "altered",
+    Offence.OVER_BREAKER: "sent while the breaker was open",
+    Offence.OVER_WAVE: "sent before their wave",
+    Offence.ASTRAY: "sent to a wrong target",
+}
 
 Say = Callable[[str], None]
 
@@ -132,13 +145,14 @@ class Summary:
         """Return sentences for the user: the figures of the incident, and the first ten broken promises."""
         counts = self.judgement.counts()
         ended = (
-            f"the consumer processed {counts['delivered']:,}, {counts['parked']:,} are parked, "
-            f"{counts['closed_as_duplicate']:,} are duplicates"
+            f"{counts['delivered']:,} delivered (processed by the consumer), {counts['parked']:,} parked, "
+            f"{counts['closed_as_duplicate']:,} duplicate"
         )
-        broken = ", ".join(f"{offence.value.replace('_', ' ')} {counts[offence]}" for offence in Offence)
+        broken = ", ".join(f"{text} {counts[offence]}" for offence, text in _OFFENCES.items())
+        found = "found no fault" if self.judgement.clean else "found faults"
         return [
             f"{counts['letters']:,} messages in {self.seconds:.0f} s: {ended}.",
-            f"The judge, from the call log and the consumer's log: {broken}.",
+            f"The judge read the call log and the consumer's log, and {found}: {broken}.",
             *(f"  {finding.sentence}" for finding in self.judgement.findings[:_EXAMPLES]),
             *(f"  Not seen at work: {name}." for name in self._missing()),
         ]

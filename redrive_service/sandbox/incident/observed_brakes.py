@@ -83,11 +83,11 @@ class ObservedBrakes:
         self.waves.append(wave["size"])
         match wave["size"]:
             case None:
-                yield "wave: the waves before succeeded; all remaining messages may be sent."
+                yield "wave: the waves before have ended; all remaining messages may be sent."
             case 1:
                 yield "wave: 1 message may be sent; all others wait for its outcome."
             case size:
-                yield f"wave: the wave before succeeded; now {size} messages may be sent."
+                yield f"wave: the wave before has ended; now {size} messages may be sent."
 
     def _look_at_ramp(self, breaker: DlqStatus) -> Iterator[str]:
         rate = breaker["allowed_rate"]

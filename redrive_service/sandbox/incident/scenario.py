@@ -13,7 +13,7 @@ from redrive_service.sandbox.shop.world import Shop
 RULE = (
     ("--when", f"attribute:account equals {SPOILT}"),
     ("--then", "quarantine"),
-    ("--reason", "its amounts are no numbers"),
+    ("--reason", "invalid amounts"),
 )
 #: Size of the wave in which the rule is added. The consumer fails from the end of this wave on.
 BEFORE_THE_LAST = 100

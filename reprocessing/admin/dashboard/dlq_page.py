@@ -137,7 +137,7 @@ def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
     for kind in sorted(found, key=lambda kind: -kind.n):
         asked = {"reason__exact": kind.reason}
-        yield Count(kind.n, ParkedReason(kind.reason).sentence, _letters(watch, "parkedletter", asked))
+        yield Count(kind.n, ParkedReason(kind.reason).label, _letters(watch, "parkedletter", asked))
 
 
 def _is_idle(run: OpenRun) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from django.contrib.auth.models import PermissionsMixin
 from django.http import HttpRequest
@@ -42,8 +43,9 @@ def first_steps(request: HttpRequest) -> list[FirstStep]:
             "open a parked message, and show its body; the audit log records each view", AuditAct.REVEALED in done,
         ),
         FirstStep(
-            "Decide about the parked messages", reverse("admin:reprocessing_failuregroup_changelist"),
-            "release or discard a failure group; you confirm each action", bool(done & _DECISIONS),
+            "Decide about the parked messages", reverse("admin:reprocessing_parkedletter_changelist"),
+            "edit a parked message and release it; discard the others. Released unedited, they fail again and open the "
+            "circuit breaker", done >= _EDITED_AND_RELEASED,
         ),
         FirstStep(
             "Stop everything", reverse("admin:stop"),
@@ -52,4 +54,4 @@ def first_steps(request: HttpRequest) -> list[FirstStep]:
     ]  # fmt: skip
 
 
-_DECISIONS = {AuditAct.RELEASED, AuditAct.DISCARDED}
+_EDITED_AND_RELEASED: Final = {AuditAct.EDITED, AuditAct.RELEASED}

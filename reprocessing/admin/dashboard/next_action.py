@@ -43,7 +43,7 @@ def _actions(row: DlqRow) -> Iterator[tuple[str, str, str]]:
         yield label, reverse("admin:board_dlq", args=[dlq]), ""
     if row.not_closed:
         address = reverse("admin:reprocessing_breaker_change", args=[row.not_closed[0].breaker_id])
-        yield "Check target", address, "view_breaker"
+        yield "Check circuit breaker", address, "view_breaker"
     if row.paused:
         yield "Resume run", reverse("admin:reprocessing_run_change", args=[row.paused[0].id]), "view_run"
     if row.uncaptured or row.unplanned:

@@ -76,9 +76,10 @@ def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
     for state, title, mood, text in kinds:
         hit = sorted((row for row in found if state in row.states), key=_first(state))
         if hit:
-            lines = tuple(Line(row.status.name, _page(row), _short(text(row))) for row in hit[:_NAMED])
+            first = Line(f"DLQ {hit[0].status.name}", _page(hit[0]), _short(text(hit[0])))
+            others = tuple(Line(row.status.name, _page(row), "") for row in hit[1:_NAMED])
             address = f"{reverse('admin:index')}?{urlencode({'state': state})}#dlqs"
-            yield UrgentCard(title, lines[0], lines[1:], len(hit) - len(lines), address, mood)
+            yield UrgentCard(title, first, others, max(0, len(hit) - _NAMED), address, mood)
 
 
 def _first(state: RowState) -> Callable[[DlqRow], tuple[float, str]]:
@@ -95,7 +96,8 @@ def _stop(row: DlqRow) -> str:
 def _breaker(row: DlqRow) -> str:
     first, more = row.not_closed[0], len(row.not_closed) - 1
     others = f", and {more} more" if more else ""
-    return f"{first.name} is {first.state.replace('_', ' ')}{others}{': ' if first.why else ''}{first.why}"
+    why = f": {first.why}" if first.why else ""
+    return f"circuit breaker of target {first.name} is {first.state.replace('_', ' ')}{others}{why}"
 
 
 def _expiry(row: DlqRow) -> str:

@@ -29,9 +29,9 @@ from reprocessing.admin.site.visible_rows import is_id, require_all
 from reprocessing.domain.dlqs.expiry_risk import Risk
 from reprocessing.domain.errors import RedriveError
 from reprocessing.domain.notifications.text import duration
-from reprocessing.models import DiscoveredQueue
+from reprocessing.models import DiscoveredQueue, Policy
 from reprocessing.pipeline.dlqs import adopt
-from reprocessing.pipeline.dlqs.adopt import Adoption
+from reprocessing.pipeline.dlqs.adopt import Adoption, AdoptionSettings
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.ordering.lanes import database_now
@@ -86,6 +86,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
             "status": status,
             "scopes": [(row, row.scope.words) for row in discovery_scopes.all_scopes()],
             "may_add": request.user.has_perm(ADD),
+            "policies": list(Policy.objects.order_by("name").values_list("name", flat=True)),
         }
         return TemplateResponse(request, "reprocessing/admin/discover.html", context)
 
@@ -106,7 +107,8 @@ def _page(request: HttpRequest, action: str) -> HttpResponse:
     if len(ids) > MOST:
         question, act = partial(_refuse_question, len(ids)), partial(_refuse, len(ids))
     elif action == "adopt":
-        question, act = partial(_adopt_question, dlqs), partial(_adopt, dlqs)
+        settings = AdoptionSettings(policy=request.GET.get("policy", ""))
+        question, act = partial(_adopt_question, dlqs, settings), partial(_adopt, dlqs, settings)
     else:
         ignored = action == "ignore"
         question, act = partial(_ignore_question, dlqs, ignored=ignored), partial(_ignore, dlqs, ignored=ignored)
@@ -130,12 +132,13 @@ def _question(title: str, button: str, says: Sequence[str], seen: object, idle: 
     return Question(title, button, tuple(says), seen=digest(seen), back=back, about="Discover", idle=idle)
 
 
-def _adopt_question(dlqs: Sequence[DiscoveredDlq]) -> Question:
-    adoptions = list(adopt.examine_adoptions(dlqs, conf.current()))
+def _adopt_question(dlqs: Sequence[DiscoveredDlq], settings: AdoptionSettings) -> Question:
+    adoptions = list(adopt.examine_adoptions(dlqs, conf.current(), settings))
     addable = sum(not adoption.trouble for adoption in adoptions)
     says = [_effect(adoption) for adoption in adoptions]
     idle = "" if addable else " ".join(says) or "Select at least one DLQ."
-    return _question(f"Add {_counted(addable)} in mode observe", "Add", says, _seen(adoptions), idle)
+    named = f", with the policy {settings.policy}" if settings.policy else ""
+    return _question(f"Add {_counted(addable)} in mode observe{named}", "Add", says, _seen(adoptions), idle)
 
 
 def _effect(adoption: Adoption) -> str:
@@ -159,8 +162,8 @@ def _seen(adoptions: Sequence[Adoption]) -> object:
     ]
 
 
-def _adopt(dlqs: Sequence[DiscoveredDlq], given: Mapping[str, Any], by: str) -> Answer:
-    adoptions = list(adopt.examine_adoptions(dlqs, conf.current()))
+def _adopt(dlqs: Sequence[DiscoveredDlq], settings: AdoptionSettings, given: Mapping[str, Any], by: str) -> Answer:
+    adoptions = list(adopt.examine_adoptions(dlqs, conf.current(), settings))
     if digest(_seen(adoptions)) != given["seen"]:
         return NotDone("The effect is no longer what you saw. Read it again below.")
     added: list[str] = []

@@ -21,7 +21,7 @@ from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.approvals import requested
-from reprocessing.admin.messages import comparison, show_payload
+from reprocessing.admin.messages import comparison, message_page, show_payload
 from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
@@ -34,6 +34,7 @@ from reprocessing.models import Letter
 from reprocessing.pipeline.parking_lot import edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
 from reprocessing.pipeline.runs import place_letters
+from reprocessing.store.ordering import key_messages
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter
 from reprocessing.store.payloads import viewed_content
@@ -112,7 +113,7 @@ def _open(request: HttpRequest, letter: Letter, current: EditableLetter) -> Http
 def _ask_reason(request: HttpRequest, letter: Letter) -> HttpResponse:
     """Ask for the reason of revealing masked values, before the form of an edit shows them."""
     form = show_payload.RevealForm(request.POST if "reveal_reason" in request.POST else None)
-    context = {"title": f"Edit {letter.message_id}", "original": letter, "reveal": form}
+    context = {"title": message_page.title_of("Edit", letter, request.user), "original": letter, "reveal": form}
     return TemplateResponse(
         request, "reprocessing/admin/reveal_to_edit.html", admin.site.each_context(request) | context
     )
@@ -191,7 +192,7 @@ def _show_result(request: HttpRequest, no: int, left: str, *, replay: bool) -> N
 
 
 def _form(at: _Page, draft: EditForms, against: list[str] | None = None, *, changed: bool = False) -> HttpResponse:
-    context = _context(at, f"Edit {at.letter.message_id}") | {
+    context = _context(at, "Edit") | {
         "draft": draft, "against": against or [], "opened": signing.dumps(_carried(at), salt=_OPENED),
         "changed": changed and _change_sentence(at),
     }  # fmt: skip
@@ -204,17 +205,30 @@ def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = ""
         "body": to.body.decode(errors=_AS_IT_IS),
         "attributes": pack_attributes(to.attributes).decode(),
     }
-    context = _context(at, f"Preview of the edit of {at.letter.message_id}") | {
+    context = _context(at, "Preview of the edit of") | {
         "changes": comparison.differences((bytes(at.current.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
         "refused": refused or (at.has_changed() and _change_sentence(at)), "size": to.size, "was": at.current.size,
         "notice": requested.notice(at.request, {at.letter.dlq_id: 1}), "request_button": requested.BUTTON,
         "order": edit.place_after_edit(at.current, to, place_letters.policy_of(at.letter.dlq)),
+        "delivered_later": _delivered_later(at.letter),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit_preview.html", context)
 
 
-def _context(at: _Page, title: str) -> dict[str, Any]:
+def _delivered_later(letter: Letter) -> str:
+    """Return in a sentence how many later messages of the key are delivered already; empty: none."""
+    later = key_messages.delivered_later(letter)
+    n, least = later.delivered, "At least " if later.is_cut else ""
+    if not n:
+        return ""
+    messages_are = "later message of this key is" if n == 1 else "later messages of this key are"
+    after = "it" if n == 1 else "them"
+    return f"{least}{n:,} {messages_are} already delivered; the consumer gets this message after {after}."
+
+
+def _context(at: _Page, deed: str) -> dict[str, Any]:
+    title = message_page.title_of(deed, at.letter, at.request.user)
     return admin.site.each_context(at.request) | {"title": title, "original": at.letter}
 
 

@@ -13,10 +13,10 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.messages.uncounted_attempts import counted_attempts
+from reprocessing.admin.messages.uncounted_attempts import counted_attempts, failed_attempts
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
 from reprocessing.domain.outcomes.delivery_status import DeliveryStatus
 from reprocessing.models import AuditAct, Letter, Run
 from reprocessing.models.run import RunState
@@ -32,14 +32,33 @@ def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
 
 
 def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
-    """Return template context: buttons that edit the message (only if it is parked) and make a rule from it."""
+    """Return template context: buttons that edit the message, stop its key queue, and make a rule from it.
+
+    Only a parked message has the first button, and only an unfinished message in a key queue has the second.
+    """
     parked, has_perm = letter.state == LetterState.PARKED, request.user.has_perm
     may_edit = has_perm("reprocessing.edit_parkedletter") and has_perm("reprocessing.view_payload")
     closed = "" if may_edit else "This needs the permissions to edit messages and to see payloads"
     edit = Button("Edit…", reverse("admin:parkedletter_edit", args=[letter.pk]), closed)
     closed = "" if has_perm("reprocessing.add_rule") else "This needs the permission to add rules"
     rule = Button("Add a rule…", f"{reverse('admin:reprocessing_rule_add')}?letter={letter.pk}", closed)
-    return {"edit": edit if parked else None, "rule_way": rule, "is_parked": parked}
+    return {
+        "edit": edit if parked else None,
+        "rule_way": rule,
+        "is_parked": parked,
+        "stop_lane": _stop_lane(letter, request),
+    }
+
+
+def _stop_lane(letter: Letter, request: HttpRequest) -> Button | None:
+    """Return the button that stops the message's key queue; None: it is stopped, or the message is not sent any more.
+
+    A stopped key queue has another button, see `next_action`.
+    """
+    if letter.state not in OPEN_STATES or letter.lane is None or letter.lane.stopped_at is not None:
+        return None
+    address = reverse("admin:reprocessing_lane_stop", args=[letter.lane_id])
+    return button(request, "Stop key queue…", address, ("stop_lane", "stop key queues"))
 
 
 def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
@@ -58,12 +77,18 @@ def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
         case LetterState.DELIVERED | LetterState.DUPLICATE:
             return f"{visible(known.sentence)}{_since(letter)}"
         case LetterState.PARKED:
-            tried = f" after {counted_attempts(letter)}" if letter.attempts else ""
-            return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
+            return _parked(letter)
         case LetterState.DISCARDED:
             return visible(f"Discarded{_who_discarded(letter)}.{_since(letter)}")
         case _:
             assert_never(state)
+
+
+def _parked(letter: Letter) -> str:
+    if letter.reason == ParkedReason.ATTEMPTS_SPENT and letter.attempts:
+        return f"Parked{_since(letter)}: {failed_attempts(letter)}."
+    tried = f" after {counted_attempts(letter)}" if letter.attempts else ""
+    return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
 
 
 def next_action(letter: Letter, request: HttpRequest) -> Button | None:

@@ -63,6 +63,16 @@ def title(letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
     return f"{name} · {short_key(letter.ordering_key)}" if letter.ordering_key else name
 
 
+def title_of(deed: str, letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return the title of a page that acts on a message, such as "Edit invoice.sent, key account-0030".
+
+    `deed`: the action in words, such as "Edit".
+    """
+    kind = message_types.type_of(letter, opens=may_see_payloads(user))
+    key = f", key {short_key(letter.ordering_key)}" if letter.ordering_key else ""
+    return f"{deed} {visible(kind) or f'a message of {letter.dlq.name}'}{key}"
+
+
 def page(
     letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None, *, revealed: bool = False
 ) -> dict[str, Any]:
@@ -78,7 +88,7 @@ def page(
         "may_see_payload": may_see_payloads(user),
         "contents": shown and payload_view(letter, shown),
         "opened": None if shown else public_fields(letter),
-        "how_attempts_end": visible(uncounted_attempts.how_attempts_end(letter)),
+        "uncounted": uncounted_attempts.uncounted_attempts(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "detail": visible(detail_of(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),

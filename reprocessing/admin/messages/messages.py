@@ -28,7 +28,8 @@ from reprocessing.admin.messages import (
 )
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
-from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
+from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, readable, short_key, visible
+from reprocessing.admin.messages.uncounted_attempts import attempts_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search import list_search
 from reprocessing.admin.search.state_filter import StateFilter
@@ -36,10 +37,10 @@ from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import PayloadUnreadable
-from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.parking_lot import read_s3_body
 from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
+from reprocessing.store.payloads import message_types
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 # The state of the copy of a message in the DLQ. The list shows the time left in SQS only if SQS still has the copy.
@@ -50,6 +51,7 @@ _COPY = models.Subquery(
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _LONGEST_NUMBER = 9  # max digits of an id
+_DECISIONS = (DecisionKind.RELEASE, DecisionKind.DISCARD, DecisionKind.RESTORE)  # the parking lot's pages offer all
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
 
 
@@ -57,12 +59,12 @@ class MessagesAdmin(ReadOnlyAdmin):
     """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
     list_display: tuple[str, ...] = (
-        "message_id", "dlq", "standing", "key", "age", "attempts", "time_left", "captured_at",
+        "message_id", "dlq", "type", "standing", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
     preserve_filters = False  # `url_for_result` adds the filter to links instead
-    list_select_related = ("dlq",)
+    list_select_related = ("dlq", "group")
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
@@ -112,7 +114,18 @@ class MessagesAdmin(ReadOnlyAdmin):
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
         """Return how much longer SQS keeps the copy in the DLQ; PostgreSQL keeps the message longer."""
-        return duration(_annotated(letter, "_left"))
+        left = _annotated(letter, "_left")
+        return NOT_IN_SQS if left is None else duration(left)
+
+    @admin.display(description="type", empty_value="-")
+    def type(self, letter: Letter) -> str | None:
+        """Return the type, such as order.paid, or the task; None: the failure group does not name it."""
+        return visible(message_types.type_of_group(letter)) or None
+
+    @admin.display(description="attempts", ordering="attempts")
+    def tries(self, letter: Letter) -> str:
+        """Return how many of the allowed attempts a message had, and how many attempts do not count."""
+        return attempts_of(letter)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -123,10 +136,15 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return the template values `deeds` (actions) and `letters` (a hidden field) if the message is discarded."""
-        if letter.state != LetterState.DISCARDED:
+        """Return the template values `deeds` (actions) and `letters` (a hidden field) of a parked or discarded message.
+
+        Other messages have none.
+        """
+        offered = [decision for decision in _DECISIONS if decision.state == letter.state]
+        if not offered:
             return {}
-        return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
+        deeds = [action_of(request, decision) for decision in offered]
+        return {"deeds": deeds, "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
@@ -147,6 +165,7 @@ class MessagesAdmin(ReadOnlyAdmin):
                 request, str(self.opts.model_name), partial(self.neighbours, request, letter)
             ),
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
+            "tries": attempts_of(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
@@ -159,6 +178,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         )
         waits = context["lane_panel"]["why"] if context["lane_panel"] else ""
         context["sentence"] = message_actions.state_text(letter, waits, context["known"])
+        context["is_outcome_told"] = context["sentence"].startswith(visible(context["known"].sentence))
         context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
         context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))

@@ -6,16 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from reprocessing.domain.message import body_format, json_view
 from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.message.safe_text import visible
 
-__all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_as", "visible"]
+__all__ = ["LONGEST", "NOT_IN_SQS", "Readable", "duration", "indented", "readable", "readable_as", "visible"]
 
 #: Max characters of a body, or of an attribute, that a page shows; the whole body can be downloaded.
 LONGEST = 100_000
+#: What pages show instead of the time left in SQS, if SQS has no copy of a message.
+NOT_IN_SQS: Final = "not in SQS"
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
 # Each alternative also matches an unfinished token at the end of the text. Otherwise the search could take very long.

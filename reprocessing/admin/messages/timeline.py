@@ -6,12 +6,14 @@ from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
-from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Revision
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Payload, Revision
 
 #: Max attempts, and max edits, that a page shows.
 MOST: Final = 200
@@ -92,7 +94,7 @@ def history(
             for tried in tries
         ),
         *(_edited(edit["revision"]) for edit in edits),
-        *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
+        *chain.from_iterable(map(_decided, decisions)),
     ]
     events.sort(key=lambda event: event.at, reverse=True)  # stable: events at equal times keep this order
     return events[:MOST_EVENTS], max(0, len(events) - MOST_EVENTS)
@@ -108,7 +110,17 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
         )
     earlier = f"Other tools had redriven it {letter.earlier} times before." if letter.earlier else ""
     yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
-    yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
+    yield Event(letter.first_sent_at, _first_send(letter))
+
+
+def _first_send(letter: Letter) -> str:
+    """Return where the message was first sent. SQS names the source queue only if it moved the message to the DLQ."""
+    system = Payload.objects.filter(letter=letter).values_list("system", flat=True).first()
+    if system is None:
+        return "Sent"  # the payload was deleted, and with it the name of the source queue
+    if source := system.get("DeadLetterQueueSourceArn"):
+        return f"Sent to {resource_name(source)}, where it failed"
+    return f"Sent to {letter.dlq.name}; SQS named no source queue"
 
 
 def _ended(letter: Letter, at: datetime, decisions: Sequence[AuditEntry]) -> Iterator[Event]:
@@ -133,12 +145,15 @@ def _edited(revision: Revision) -> Event:
     )  # fmt: skip
 
 
-def _decided(entry: AuditEntry) -> Event:
-    """Return the event of a person's action. A release or discard also says why the message was parked before."""
+def _decided(entry: AuditEntry) -> Iterator[Event]:
+    """Yield the event of a person's action; before a release or discard also the parking, which the row has lost."""
+    if entry.act == AuditAct.EDITED:  # `_edited` has the event
+        return
     label = entry.get_act_display()
+    yield Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason)
     found = _parked_reason(entry) if entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} else ""
-    note = f"It was parked: {ParkedReason(found).sentence}" if found else ""
-    return Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason, note=note)
+    if found and (at := entry.before.get("parked_at")):
+        yield Event(datetime.fromisoformat(at), "Parked", "bad", note=ParkedReason(found).sentence)
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:

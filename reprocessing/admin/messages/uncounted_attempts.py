@@ -2,50 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.safety.give_up import duration
-from reprocessing.models import Letter
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 
 
+def attempts_in_lists(attempts: int, *, earlier: int, spared: int, allowed: int) -> str:
+    """Return the attempts of a message for a list, such as "3 of 3, 1 not counted".
+
+    `earlier`: attempts before the last release. `spared`: attempts that do not count. `allowed`: the DLQ's max
+    attempts; left out if more attempts count, because the setting was lowered.
+    """
+    counted = attempts - earlier - spared
+    parts = [f"{counted} of {allowed}" if attempts and counted <= allowed else str(counted)]
+    if spared:
+        parts.append(f"{spared} not counted")
+    if earlier:
+        parts.append(f"{earlier} before release")
+    return ", ".join(parts)
+
+
+def attempts_of(letter: Letter) -> str:
+    """Return the attempts of a message as lists show them."""
+    return attempts_in_lists(
+        letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.dlq.max_attempts
+    )
+
+
+def failed_attempts(letter: Letter) -> str:
+    """Return how many attempts of a message failed: "Failed 3 of 3 attempts", and which attempts do not count."""
+    counted, allowed = letter.attempts - letter.attempts_before_release - letter.spared, letter.dlq.max_attempts
+    failed = f"{counted} of {allowed} attempts" if counted == allowed else _attempts(counted)
+    return f"Failed {failed}{''.join(f'; {part}' for part in _others(letter, more='more '))}"
+
+
 def counted_attempts(letter: Letter) -> str:
     """Return how many attempts a message had, such as "3 attempts", and which of them do not count."""
-    total = f"{letter.attempts} attempt{'' if letter.attempts == 1 else 's'}"
+    others = "; ".join(_others(letter))
+    return f"{_attempts(letter.attempts)} ({others})" if others else _attempts(letter.attempts)
+
+
+def _others(letter: Letter, more: str = "") -> Iterator[str]:
+    """Yield texts about the attempts that do not count: `spared`, and made before the last release."""
     earlier, spared = letter.attempts_before_release, letter.spared
-    counted = letter.attempts - earlier - spared
-    parts = [f"{counted} count{'s' if counted == 1 else ''}"]
     if spared:
-        parts.append(f"{spared} {_do(spared)} not, because the circuit breaker opened and no other message succeeded")
+        yield f"{spared} {more}{_were(spared)} not counted: circuit breaker open"
     if earlier:
-        parts.append(f"{earlier} {'was' if earlier == 1 else 'were'} made before the last release")
-    return total if len(parts) == 1 else f"{total} ({'; '.join(parts)})"
+        yield f"{earlier} {_were(earlier)} made before the last release"
 
 
-def how_attempts_end(letter: Letter) -> str:
-    """Return, for people, why an unfinished message may get more than the max attempts, and what ends its attempts.
+def _attempts(n: int) -> str:
+    return f"{n} attempt{'' if n == 1 else 's'}"
 
-    Empty: all its attempts count.
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
+
+
+@dataclass(frozen=True, slots=True)
+class UncountedAttempts:
+    """Texts about attempts that do not count: `advice`, what a person can do; `ends`, what else ends the attempts."""
+
+    advice: str
+    ends: str
+
+
+def uncounted_attempts(letter: Letter) -> UncountedAttempts | None:
+    """Return, for people, why an unfinished message may get more than the max attempts, and what to do about it.
+
+    None: all its attempts count.
     """
     if not letter.spared or letter.state not in _OPEN:
-        return ""
-    dlq = letter.dlq
-    if dlq.give_up_after is None:
-        ends = "The DLQ's setting give-up-after is off, so no time ends these attempts."
-    else:
-        ends = (
-            f"After {duration(dlq.give_up_after)} without a success at the target, the message is parked if no other "
-            "message waits for the target; else the run pauses. Neither happens while the run has messages for another "
-            "target."
-        )
+        return None
+    return UncountedAttempts(_advice(letter), f"{_counted_later(letter)} {_given_up(letter.dlq)}")
+
+
+def _advice(letter: Letter) -> str:
+    """Return what a person can do. Rules do not decide about a message that a person released to a target."""
+    rule = "Or add a rule that quarantines it: the rule parks it, and you can edit or discard it. "
     return (
-        f"{letter.spared} of its attempts {_do(letter.spared)} not count: the circuit breaker opened and no other "
-        "message succeeded, so the target may be down. Failures count as soon as other messages succeed, or a person "
-        f"resumes the paused run: then the message is parked after {dlq.max_attempts} counted attempts. {ends} To stop "
-        "the attempts now, stop the key queue. To shorten the time: "
-        f"manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
+        f"{_attempts(letter.spared)} failed and {_do(letter.spared)} not count, because the circuit breaker opened and "
+        "no other message succeeded. If this message is invalid, stop its key queue: then it is not sent any more. "
+        f"{'' if letter.rulebook_version == BY_HAND else rule}If the target is down, repair it."
+    )
+
+
+def _counted_later(letter: Letter) -> str:
+    return (
+        "Failures count as soon as other messages succeed, or a person resumes the paused run: then the message is "
+        f"parked after {letter.dlq.max_attempts} counted attempts."
+    )
+
+
+def _given_up(dlq: DeadLetterQueue) -> str:
+    command = f"manage.py add_dlq {dlq.name} --give-up-after SECONDS --confirm."
+    if dlq.give_up_after is None:
+        return f"The DLQ's setting give-up-after is off, so no time ends these attempts. To set a time: {command}"
+    return (
+        f"After {duration(dlq.give_up_after)} without a success at the target, the run pauses. If no other message "
+        "waits for the target, this message is parked instead. Both happen only if all open messages of the run have "
+        f"this target. To shorten the time: {command}"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
+from django.db.models import F
 from django.http import Http404, HttpRequest
 
 from reprocessing.admin.messages.readable_bytes import visible
@@ -15,7 +16,7 @@ from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, unpack_messages
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidFilter
-from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.lifecycle import FAILS_AGAIN, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Letter
 from reprocessing.models.parking_lot import BulkActionKind
@@ -29,7 +30,8 @@ _SAMPLE: Final = 20  #: max messages that the page shows as examples
 def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return template values about the form's messages that have the required state: number, reasons, examples.
 
-    `strays`: how many have no ordering key, because the key is missing or cannot be read.
+    `strays`: how many have no ordering key, because the key is missing or cannot be read. `unchanged`: how many, parked
+    because of their consumer's failure, were not edited since.
     """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=decision.state.value).select_related("dlq")
@@ -43,6 +45,7 @@ def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm)
         "strays": sum(
             letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in letters
         ),
+        "unchanged": found.filter(reason__in=FAILS_AGAIN).exclude(revision__at__gte=F("finished_at")).count(),
         "sample": [(visible(letter.message_id), visible(letter.ordering_key or "")) for letter in letters[:_SAMPLE]],
         "unshown": max(0, len(letters) - _SAMPLE),
     }
@@ -86,6 +89,7 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
         "sentence": criteria.sentence(message_list.names_of(request, criteria), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
+        "unchanged": sum(kind.unchanged for kind in kinds),
         "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
         "unshown": max(0, n - len(sample)),
     }
@@ -104,4 +108,4 @@ def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter
 
 
 def _why(state: str, reason: str) -> str:
-    return ParkedReason(reason).sentence if reason else state
+    return ParkedReason(reason).label if reason else state

@@ -17,6 +17,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.messages.uncounted_attempts import attempts_of
 from reprocessing.admin.parking_lot import failure_group_cards as shown
 from reprocessing.admin.parking_lot import failure_group_merging, failure_group_table
 from reprocessing.admin.parking_lot.decision import DecisionKind
@@ -202,7 +203,7 @@ class FailureGroups(ReadOnlyAdmin):
             "may_act": request.user.has_perm("reprocessing.release_parkedletter"),
             "may_see_letters": request.user.has_perm("reprocessing.view_letter"),
             "may_add_rule": request.user.has_perm("reprocessing.add_rule"),
-            "letters": [(letter, _why(letter)) for letter in letters[:LETTERS]],
+            "letters": [(letter, _why(letter), attempts_of(letter)) for letter in letters[:LETTERS]],
             "after": after,
             "behind": behind,
             "first": "?behind=1" if behind else "?",
@@ -225,7 +226,7 @@ class FailureGroups(ReadOnlyAdmin):
             ids = [letter for letter in failure_group_pages.letters_behind(group.id) if after is None or letter < after]
         else:
             ids = failure_group_pages.letter_ids(group.id, below=after, limit=LETTERS + 1)
-        return list(Letter.objects.filter(pk__in=ids).order_by("-pk")[: LETTERS + 1])
+        return list(Letter.objects.filter(pk__in=ids).select_related("dlq").order_by("-pk")[: LETTERS + 1])
 
     def _context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         return {**self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media}
@@ -259,7 +260,7 @@ def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:
 
 
 def _why(letter: Letter) -> str:
-    return ParkedReason(letter.reason).sentence if letter.reason else letter.state
+    return ParkedReason(letter.reason).label if letter.reason else letter.state
 
 
 def _readable(review: AuditEntry) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _LAST_PAGE: Final = 2_000
 #: The columns: order of the list after the first click on the title (empty: no order), and title.
 _COLUMNS: Final = (
     ("title", "Failure or type"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"),
-    ("-first", "First failure"), ("-last", "Last failure"),
+    ("-first", "First sent"), ("-last", "Last sent"),
     ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
 )  # fmt: skip
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
@@ -104,7 +104,7 @@ def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_le
             "spark": sparkline(hours[group.id], "days" if days else "hours"),
             "keys": "-" if last is None else f"{last.keys:,}{'+' if last.letters >= MAX_KEYS else ''}",
             "sample": reverse("admin:reprocessing_letter_change", args=[last.letter]) if last and sees_letters else "",
-            "rule": f"{reverse('admin:reprocessing_rule_add')}?letter={last.letter}" if last else "",
+            "rule": f"{reverse('admin:reprocessing_rule_add')}?group={group.id}" if last else "",
             "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
             "lot": f"{reverse('admin:reprocessing_parkedletter_changelist')}?group={group.id}",
         })  # fmt: skip

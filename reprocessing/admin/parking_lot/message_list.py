@@ -20,7 +20,8 @@ from django.views.decorators.http import require_safe
 from reprocessing.admin.messages import listed_messages
 from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
+from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, short_key, time_since, visible
+from reprocessing.admin.messages.uncounted_attempts import attempts_in_lists
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
 from reprocessing.admin.parking_lot.decision import DecisionKind, from_stamp, pack_message, to_stamp
 from reprocessing.admin.search.read_search import names, search_of, settings_seen
@@ -169,7 +170,7 @@ def _filter_context(request: HttpRequest, criteria: MessageFilter, count: int) -
         "dlqs": list(
             visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")[:_DLQS_SHOWN]
         ),
-        "reasons": [(reason.value, reason.sentence) for reason in ParkedReason],
+        "reasons": [(reason.value, reason.label) for reason in ParkedReason],
         "is_parked": criteria.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
         "looked_through": SEARCHED_LETTERS if criteria.reads_bodies else 0,
@@ -190,11 +191,14 @@ def _line(letter: ListedLetter, now: datetime, query: QueryDict) -> dict[str, An
         "address": listed_messages.link(reverse(f"admin:reprocessing_{model}_change", args=[letter.id]), query),
         "pick": pack_message(letter.id, letter.finished_at, letter.revision_id),
         "message_id": visible(letter.message_id),
-        "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
+        "dlq": letter.dlq, "why": ParkedReason(letter.reason).label if letter.reason else letter.state,
         "key": short_key(letter.key or ""), "group": letter.group_id, "cause": visible(letter.cause or ""),
         "age": time_since(now - letter.first_sent_at),
         "since": time_since(now - letter.finished_at) if letter.finished_at else "-",
-        "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
+        "attempts": attempts_in_lists(
+            letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.max_attempts
+        ),
+        "left": duration(letter.expires_at - now) if letter.expires_at else NOT_IN_SQS,
         "assigned": visible(letter.assigned_to),
     }  # fmt: skip
 

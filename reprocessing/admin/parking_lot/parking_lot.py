@@ -15,9 +15,16 @@ from django.urls import URLPattern, path, reverse
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
-from reprocessing.admin.parking_lot import affected_messages, bulk_edit, export_page, group_by, message_list
+from reprocessing.admin.parking_lot import (
+    affected_messages,
+    bulk_edit,
+    export_page,
+    group_by,
+    message_list,
+)
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages
+from reprocessing.admin.runs import run_links
 from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
@@ -143,7 +150,10 @@ class ParkingLot(MessagesAdmin):
             arguments=form.arguments,
             page_state=form.page_state,
         )
-        _show_result(request, decision, _done(decision, form, len(reviewed.done)), reviewed)
+        done = _done(decision, form, len(reviewed.done))
+        if decision is DecisionKind.RELEASE:
+            done = run_links.with_runs(request, done, reviewed.done)
+        _show_result(request, decision, done, reviewed)
         if decision is DecisionKind.RELEASE:
             _warn(request, Letter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
         return HttpResponseRedirect(message_list.address_of(found["query"]))

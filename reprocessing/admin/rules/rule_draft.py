@@ -1,4 +1,4 @@
-"""Fill the form of a new rule from a message: initial conditions, and conditions on fields that a person selects.
+"""Fill the form of a new rule from a message or a failure group, and add conditions on fields that a person selects.
 
 A condition shows a value of the message. Everybody may use the source queue, the ordering key, the message type, the
 task, and the names of other fields: pages show these to everybody who may see messages. Using the values of other
@@ -16,8 +16,11 @@ from typing import Any, Final
 from django.db import transaction
 from django.http import HttpRequest
 
+from reprocessing.admin.rules import group_draft
+from reprocessing.admin.rules.group_draft import DraftedCondition, is_failure
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidRule, PayloadUnreadable
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
 from reprocessing.domain.parking_lot import text_pattern
@@ -27,10 +30,13 @@ from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Oper
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.domain.routing.message_fields import MessageFields
 from reprocessing.models import AuditAct, AuditEntry, Letter
-from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.parking_lot import failure_group_pages, message_edits
+from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 from reprocessing.store.payloads import viewed_content
 
-_NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
+_NAMED: Final = {FieldKind.TYPE: "message type", FieldKind.TASK: "task"}
+#: Of this many of a group's newest messages, the newest that is parked is used, else the newest.
+_NEWEST: Final = 20
 #: For each part of a message that can have the ordering key: the kind of field with which a condition reads the part.
 _OF_KEYS: Final = {SelectorSource.ATTRIBUTE: FieldKind.ATTRIBUTE, SelectorSource.BODY: FieldKind.BODY}
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters, which no page can show
@@ -40,11 +46,14 @@ _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: half characters
 class SourceMessage:
     """The message from which the form of a rule is filled.
 
-    `facts`: the values that rules read, masked; None: the payload was deleted or cannot be read.
+    Attributes:
+        facts: the values that rules read, masked; None: the payload was deleted or cannot be read.
+        group: the failure group for which the rule is made; None: it is made for the message.
     """
 
     letter: Letter
     facts: MessageFields | None = field(repr=False)
+    group: GroupRow | None = None
 
     @property
     def fields(self) -> list[str]:
@@ -61,20 +70,41 @@ class SourceMessage:
 
     def begin(self) -> dict[str, Any]:
         """Return initial values of the form: the message's DLQ, action quarantine, and the drafted conditions."""
-        return {"dlq": self.letter.dlq_id, "conditions": to_json(self.drafted), "action": Action.QUARANTINE.value}
+        return {
+            "dlq": self.letter.dlq_id,
+            "conditions": to_json([one.text for one in self.drafted]),
+            "action": Action.QUARANTINE.value,
+        }
 
     @property
-    def drafted(self) -> list[str]:
+    def drafted(self) -> list[DraftedCondition]:
         """Return conditions that match the message, on its ordering key, its type and its task.
 
-        The source queue is left out, because many messages have the same.
+        For a failure group: on the failure, the type or the task of the group's messages, and on no ordering key. The
+        source queue is left out, because many messages have the same.
         """
-        conditions = list(self._of_key())
-        for kind in _NAMED if self.facts else ():
-            found = self.facts.read(Field(kind)) if self.facts else None
+        if self.facts is None:
+            return []
+        if self.group is not None:
+            return group_draft.of_cause(self.group.cause, self.facts)
+        conditions = [DraftedCondition(text, "ordering key") for text in self._of_key()]
+        for kind, words in _NAMED.items():
+            found = self.facts.read(Field(kind))
             if isinstance(found, str) and text_pattern.type_name(found):
-                conditions.append(f"{kind} equals {found}")
+                conditions.append(DraftedCondition(f"{kind} equals {found}", words))
         return conditions
+
+    @property
+    def filled_in(self) -> str:
+        """Return in words which conditions are filled in, such as "the ordering key (attribute:account)"."""
+        found = [str(condition) for condition in self.drafted]
+        return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+    @property
+    def misses_error(self) -> bool:
+        """Return whether the group is of one error, and no drafted condition compares this error."""
+        names_error = self.group is not None and is_failure(self.group.cause)
+        return names_error and all(condition.compares != group_draft.ERROR for condition in self.drafted)
 
     def _of_key(self) -> Iterator[str]:
         """Yield the condition that the ordering key equals this message's, if a condition can read the key."""
@@ -97,13 +127,37 @@ class SourceMessage:
 
 
 def source_message(request: HttpRequest) -> SourceMessage | None:
-    """Return the message whose id is in the URL parameter `letter`; None: no such message that the person may see."""
-    key = request.GET.get("letter", "")
-    if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
+    """Return the message whose id is in the URL parameter `letter`, or one of the failure group `group`.
+
+    None: there is no such message that the person may see.
+    """
+    if not request.user.has_perm("reprocessing.view_letter"):
         return None
+    group = _group(request)
+    letter = _letter_of(group) if group else _id(request, "letter")
     rows = visible_rows.rows(request, Letter.objects.select_related("dlq", "source", "target", "revision"))
-    found = rows.filter(pk=int(key[:18])).first()
-    return SourceMessage(found, _facts(found)) if found else None
+    found = rows.filter(pk=letter).first() if letter is not None else None
+    return SourceMessage(found, _facts(found), group) if found else None
+
+
+def _group(request: HttpRequest) -> GroupRow | None:
+    group = _id(request, "group")
+    if group is None or not request.user.has_perm("reprocessing.view_failuregroup"):
+        return None
+    return failure_group_pages.find_group(group, seen=visible_rows.of(request))
+
+
+def _letter_of(group: GroupRow) -> int | None:
+    """Return the id of the group's newest parked message among its newest; else of its newest; None: none is left."""
+    newest = failure_group_pages.letter_ids(group.id, below=None, limit=_NEWEST)
+    parked = Letter.objects.filter(pk__in=newest, state=LetterState.PARKED).order_by("-pk").values_list("pk", flat=True)
+    return parked.first() or next(iter(newest), None)
+
+
+def _id(request: HttpRequest, name: str) -> int | None:
+    """Return the id in a URL parameter; None: the parameter is missing, or is not an id."""
+    text = request.GET.get(name, "")
+    return int(text[:18]) if text.isascii() and text.isdecimal() else None
 
 
 def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:

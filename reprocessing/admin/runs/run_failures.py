@@ -38,13 +38,13 @@ def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -
         "part": MAX_READ if parked > MAX_READ else 0,
         "address": message_list.address_of(every),
         "query": message_list.query_of(every),
-        "release": Button("Release what failed…", reverse("admin:parkedletter_release"), closed),
+        "release": Button("Release failed messages…", reverse("admin:parkedletter_release"), closed),
     }
 
 
 def _row(every: MessageFilter, group: GroupOfRun) -> dict[str, Any]:
     if group.group_id is None:
         only = MessageFilter(run=every.run, reasons=(group.reason,))
-        return {"title": ParkedReason(group.reason).sentence, "n": group.n, "address": message_list.address_of(only)}
+        return {"title": ParkedReason(group.reason).label, "n": group.n, "address": message_list.address_of(only)}
     only = MessageFilter(run=every.run, group=group.group_id)
     return {"title": visible(group.title), "n": group.n, "address": message_list.address_of(only)}

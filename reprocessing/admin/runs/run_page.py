@@ -189,7 +189,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
     """
     yield from ((0, sentence) for sentence in outlook.obstacles)
     for blocked_reason in outlook.objections:
-        yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).sentence} Parked when the run starts."
+        yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).label}: parked when the run starts."
     if outlook.run.behind:
         ids = ", ".join(map(visible, outlook.behind))
         yield (

@@ -23,7 +23,7 @@ from reprocessing.domain.runs.expected_end import expected_end
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 from reprocessing.models import BreakerState, Run, Wave
-from reprocessing.models.run import RunState
+from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import why_run_waits
 from reprocessing.pipeline.runs.why_run_waits import Observed
 from reprocessing.store.ordering import lane_counts
@@ -39,6 +39,8 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 #: Max key queues of a run whose state is read.
 _LANES: Final = 10_000
+#: What a page shows instead of the progress of an automatic run that has no unfinished message.
+WAITS_FOR_NEW: Final = "waiting for new messages"
 #: The beginning of `WAITS_FOR_CAUSE`, for places where the page has the whole text elsewhere.
 _CAUSE: Final = "the first message has used up its attempts"
 _TRIAL: Final = "end unknown: a circuit breaker is not closed, so only canaries are sent"
@@ -70,6 +72,7 @@ def progress_context(
     return {
         "tally": tally,
         "percent": tally.percent,
+        "idle": WAITS_FOR_NEW if run.kind == RunKind.STANDING and not tally.open else "",
         "at_least": tally.is_least,
         "is_rough": isinstance(tally, RoughRunCounts),
         "pieces": list(_pieces(run, tally)),

@@ -47,6 +47,8 @@ def _progress(run: Run, figures: RunFigures) -> str:
         return ""
     if run.state == RunState.FINISHED:
         return "100 %"
+    if run.kind == RunKind.STANDING and not figures.unfinished:
+        return run_progress.WAITS_FOR_NEW
     left = f"{figures.unfinished:,}{'+' if figures.unfinished >= figures.most else ''} unfinished"
     percent = _percent(run, figures)
     if percent is None:

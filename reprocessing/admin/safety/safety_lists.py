@@ -13,7 +13,18 @@ from reprocessing.admin.safety import breaker_actions, stop_pages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
+from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
+from reprocessing.models.safety import BreakerState
+
+
+def _internals(*fields: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Return the section of a page with the fields that only developers of the service need. It is closed at first."""
+    return "Internals", {"fields": fields, "classes": ("collapse",)}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 @admin.register(Lane)
@@ -24,6 +35,19 @@ class Lanes(RecordsAdmin):
     list_filter = ("dlq", "phase")
     list_select_related = ("dlq", "source")
     search_fields = ("key__exact",)
+    readonly_fields = ("highest_sent",)
+    fieldsets = (
+        (None, {"fields": (
+            "dlq", "source", "key", "phase", "due_at", "why", "run", "breaker", "stopped_at", "stopped_by",
+            "stop_reason",
+        )}),
+        _internals("highest_sent", "single", "fence", "owner", "hinted_until"),
+    )  # fmt: skip
+
+    @admin.display(description="Highest sent sequence", empty_value="-")
+    def highest_sent(self, row: Lane) -> str | None:
+        """Return the highest sequence that was sent, as the number or text in the message, not as its sort key."""
+        return row.highest_sent_sequence and read_sort_key(row.highest_sent_sequence)
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that stop and resume a key queue."""
@@ -38,7 +62,7 @@ class Lanes(RecordsAdmin):
 class Breakers(ReadOnlyAdmin):
     """The list and the pages of circuit breakers, with buttons that close, open or half-open a circuit breaker."""
 
-    list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_reason")
+    list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp_up")
     list_filter = ("state",)
     list_select_related = ("target", "rate_class")
     ordering = ("id",)
@@ -47,7 +71,29 @@ class Breakers(ReadOnlyAdmin):
         "canary_until": "The next canary is sent as soon as the outcome of this canary is known; if it stays unknown, "
         "at this time. If the target accepted the canary, this time is one hour after its outcome is due. The max "
         "cooldown does not limit this time.",
+        "failing_since": "When the circuit breaker opened. Empty: it is closed, or a canary has succeeded since.",
     }
+    readonly_fields = ("ramp_up",)
+    fieldsets = (
+        (None, {"fields": (
+            "target", "rate_class", "state", "since", "why", "failing_since", "retry_at", "rest", "canary_until",
+            "successes", "ramp_up",
+        )}),
+        ("Settings", {"fields": (
+            "threshold", "ratio", "at_least", "cooldown", "cooldown_cap", "canaries_to_close", "ramp_from",
+            "ramp_every",
+        )}),
+        _internals("epoch", "ramp_at", "ramp_failure_ratio"),
+    )  # fmt: skip
+
+    @admin.display(description="Ramp-up")
+    def ramp_up(self, row: Breaker) -> str:
+        """Return the share of the rate that is allowed, and why; if not closed, the share after the next closing."""
+        if row.ramp_from == 1:
+            return "off"
+        if row.state != BreakerState.CLOSED:
+            return f"starts again at {_percent(row.ramp_from)} of the rate when the circuit breaker closes"
+        return f"{_percent(row.ramp)} of the rate{f' ({row.ramp_reason})' if row.ramp_reason else ''}"
 
     def pages(self) -> Iterable[Page]:
         """Return the page that closes, opens or half-opens a circuit breaker."""

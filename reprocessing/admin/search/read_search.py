@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.search.search_rights import may_search_bodies, with_masked_values
-from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MAX_CONDITIONS, MessageFilter
 from reprocessing.domain.search.field_condition import FieldCondition
@@ -77,7 +77,7 @@ def names(found: Sequence[str], most: int = _NAMES) -> str:
 def _with(criteria: MessageFilter, asked: SearchText, *, dlq: int | None) -> MessageFilter:
     given = {
         "named": asked.named, "key": asked.key, "text": asked.text, "group": asked.group, "dlq": dlq,
-        "states": asked.states or None, "reasons": asked.reasons or None,
+        "states": asked.states or None, "presumed": asked.presumed or None, "reasons": asked.reasons or None,
         "fields": named_conditions(asked.fields) or None,
     }  # fmt: skip
     if len(asked.fields) > MAX_CONDITIONS:
@@ -123,11 +123,15 @@ def _meanings(asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator
         yield f'body contains "{asked.text}"'
     yield from (f"DLQ is {name}" for name in [asked.dlq] if name is not None)
     if asked.states:
-        yield f"state is {' or '.join(asked.states)}"
+        yield f"state is {' or '.join(_state(state, asked) for state in asked.states)}"
     if asked.reasons:
         yield f"reason is {' or '.join(asked.reasons).replace('_', ' ')}"
     if asked.group is not None:
         yield f"failure group is {asked.group}"
+
+
+def _state(state: str, asked: SearchText) -> str:
+    return labels.state(state, presumed=True) if asked.presumed else labels.counted_state(state)
 
 
 def _in(dlqs: Sequence[SearchSettings]) -> str:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reprocessing.admin.messages.readable_bytes import short_key, time_since, visible
+from reprocessing.admin.messages.uncounted_attempts import attempts_in_lists
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.search.read_search import Search, names, search_of
 from reprocessing.admin.search.search_rights import may_search_bodies
@@ -160,8 +161,12 @@ def _line(request: HttpRequest, letter: FoundLetter, now: datetime) -> dict[str,
     return {
         "address": _address(request, letter), "message_id": visible(letter.message_id), "dlq": letter.dlq,
         "state": labels.state(letter.state, letter.presumed),
-        "why": ParkedReason(letter.reason).sentence if letter.reason else "",
-        "key": short_key(letter.key or ""), "age": time_since(now - letter.first_sent_at), "attempts": letter.attempts,
+        "why": ParkedReason(letter.reason).label if letter.reason else "",
+        "type": letter.type, "finished_at": letter.finished_at,
+        "key": short_key(letter.key or ""), "age": time_since(now - letter.first_sent_at),
+        "attempts": attempts_in_lists(
+            letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.max_attempts
+        ),
     }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from reprocessing.models.run import RunKind
 from reprocessing.pipeline.runs import request_plan, run_actions
 from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS, RunAction, why_impossible
 from reprocessing.pipeline.runs.run_status import RunStatus
-from reprocessing.store.runs import enlistment_batches, run_transitions
+from reprocessing.store.runs import enlistment_batches, plans, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 
 router: Final = Router()
@@ -88,9 +88,11 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
         raise conflict(why)
     if plan.advance and (why := run_actions.why_it_must_wait(dlq)):
         raise conflict(why)
-    free = enlistment_batches.count_free(dlq.pk).n
+    replaced = plans.replaceable_plans(dlq.pk)
     if not acts(request, confirm=plan.confirm):
+        free = enlistment_batches.count_free(dlq.pk).n
         says = [f"A run with {wish} of {dlq.name} would be planned. {free:,} captured messages are in no run."]
+        says += [f"It would replace the plan {old.name} of {old.asked_by}, {_messages(old)}." for old in replaced]
         return RunAnswer(dry_run=True, changed=False, says=says, run=None)
     name = plan.run or f"run-{uuid5(_NAMESPACE, f'{caller.token.pk} {caller.key}').hex[:12]}"
     asked = RunRequest(
@@ -99,6 +101,7 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
     )  # fmt: skip
     run = request_plan.plan_run(dlq, asked, captures=plan.capture, seen=caller.seen)
     says = [f"{run.name} is planned. Nothing is sent until somebody starts it."]
+    says += [f"It replaces the plan {old.name} of {old.asked_by}, {_messages(old)}." for old in replaced if old != run]
     return RunAnswer(dry_run=False, changed=True, says=says, run=RunView.of(_run(request, run.name)))
 
 
@@ -142,6 +145,12 @@ def abort_run(request: HttpRequest, run: str, change: AbortRun) -> RunAnswer:
 
 def _run(request: HttpRequest, name: str) -> Run:
     return caller_of(request).row(Run.objects.select_related("dlq"), "run", name=name)
+
+
+def _messages(plan: Run) -> str:
+    if plan.selected is None:
+        return "whose messages are not selected yet"
+    return f"which has {plan.selected:,} message{'' if plan.selected == 1 else 's'}"
 
 
 def _selection(dlq: DeadLetterQueue, plan: PlanRequest) -> Selection:

@@ -77,7 +77,7 @@ def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
         body.decode()
     except UnicodeDecodeError:
         return Outline("bytes that are no text", ("binary",))
-    return Outline("text", ("json-like",) if document.is_json else ("text",))
+    return Outline("plain text body", ("json-like",) if document.is_json else ("text",))
 
 
 def _paths(document: JsonValue) -> list[str]:

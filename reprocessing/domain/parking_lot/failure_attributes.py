@@ -44,11 +44,13 @@ class NamedFailure:
         source: the framework, or the attribute's name as it is spelled in the message.
         key: the framework, or a form of the attribute's name that is equal for all its spellings.
         failure: the failure's type, or its text without values of the letter.
+        attribute: the attribute's name as it is spelled in the message.
     """
 
     source: str
     key: str
     failure: str
+    attribute: str
 
 
 def named_failure(letter: LetterFacts) -> NamedFailure | None:
@@ -59,14 +61,14 @@ def named_failure(letter: LetterFacts) -> NamedFailure | None:
     attributes = letter.attributes
     for name, framework in _FRAMEWORKS:
         if kind := _type_in(attributes, name):
-            return NamedFailure(framework, framework, kind)
+            return NamedFailure(framework, framework, kind, name)
     plain = {name.lower().translate(_PLAIN): name for name in sorted(attributes, reverse=True)}
     for customary in _CUSTOMARY:
         if customary in plain and (kind := _type_in(attributes, plain[customary])):
-            return NamedFailure(plain[customary], customary, kind)
+            return NamedFailure(plain[customary], customary, kind, plain[customary])
     for customary in _TEXTS:
         if customary in plain and (told := without_quotes(_text(attributes, plain[customary]), letter)):
-            return NamedFailure(plain[customary], customary, told)
+            return NamedFailure(plain[customary], customary, told, plain[customary])
     return None
 
 

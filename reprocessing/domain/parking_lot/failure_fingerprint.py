@@ -55,6 +55,9 @@ class CauseKind(StrEnum):
         return self not in {CauseKind.TASK, CauseKind.TYPE, CauseKind.BODY}
 
 
+#: Causes whose title is the type of the messages, such as order.paid, or the name of their Celery task.
+TYPE_CAUSES: Final = (CauseKind.TYPE, CauseKind.TASK)
+
 _WORDS: Final = {
     CauseKind.REPORTED: "its consumer reported it",
     CauseKind.PARKED: "the parking reason",

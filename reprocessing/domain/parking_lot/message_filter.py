@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.errors import InvalidFilter
-from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.lifecycle import STATE_NAMES, LetterState, ParkedReason
 from reprocessing.domain.parking_lot.field_value import read_field
 from reprocessing.domain.search.field_condition import FieldCondition
 
@@ -41,6 +41,7 @@ class MessageFilter:
     Attributes:
         dlq, group, source, target, rule, run: ids.
         states, reasons: the letter must have one of these states, and one of these parking reasons.
+        presumed: True: of delivered letters, only those whose delivery is presumed.
         key: the ordering key.
         named: a message id, redrive id, ordering key, or value of any search field.
         fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
@@ -57,6 +58,7 @@ class MessageFilter:
     dlq: int | None = None
     states: tuple[str, ...] = (LetterState.PARKED.value,)
     reasons: tuple[str, ...] = ()
+    presumed: bool | None = None
     group: int | None = None
     source: int | None = None
     target: int | None = None
@@ -146,8 +148,9 @@ class MessageFilter:
         shown = replace(self, text=None, fields=(), named=None, value=None) if covered else self
         parts = [*shown._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own
         parts += [f"whose {self.selector} {self._value_in_words(covered=covered)}"] if self.selector else []
-        noun = "message" if single else "messages"
-        return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
+        words = " or ".join(self.states)
+        words = words.replace(LetterState.DELIVERED, STATE_NAMES["presumed"]) if self.presumed else words
+        return " ".join([words, "message" if single else "messages", " and ".join(parts)]).strip()
 
     def _covered_parts(self) -> Iterator[str]:
         if self.named is not None:
@@ -264,6 +267,7 @@ _MOMENTS: Final = ("sent_after", "sent_before", "finished_after", "finished_befo
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
     "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
     "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),
+    "presumed": ("presumed", lambda name, values: bool(_among(["1"])(name, values))),
     "source": ("source", _id), "target": ("target", _id), "key": ("key", _one), "q": ("named", _one),
     "sent_after": ("sent_after", _moment), "sent_before": ("sent_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
@@ -283,7 +287,7 @@ def _said(name: str, value: object) -> Iterator[tuple[str, str]]:
         case "" if name == "assigned":
             yield name, _NOBODY
         case _:
-            yield name, str(value)
+            yield name, "1" if value is True else str(value)
 
 
 def _plain(value: object) -> object:

@@ -6,7 +6,8 @@ People who may not see payloads see the type. So a value that may be an id, a da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.message import json_view
@@ -36,6 +37,29 @@ _LONG: Final = 16  # a word this long is an id if letters and digits, or upper a
 _MOST_DIGITS: Final = 4  # max digits of a type
 
 
+@dataclass(frozen=True, slots=True)
+class TypeField:
+    """The type of a message, and the attribute or field of the body that names it.
+
+    `path`: the attribute's name; or, if `in_body`, the keys that lead to the field. Empty: the field is in JSON that
+    the body contains as a text.
+    """
+
+    value: str
+    in_body: bool
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Fields that may contain a type. `before` and `after`: the keys around a field's name; None: no path exists."""
+
+    fields: Mapping[str, object]
+    in_body: bool
+    before: tuple[str, ...] | None = ()
+    after: tuple[str, ...] = ()
+
+
 def type_value(text: str) -> str:
     """Return `text` if it can be a message type; "" if it is too long, a date, an id, or a person's text."""
     if not (0 < len(text) <= LONGEST and _TYPE.fullmatch(text)) or ID_IN_IT.search(text) or _DATE.search(text):
@@ -47,53 +71,70 @@ def type_value(text: str) -> str:
 
 def message_type(letter: LetterFacts) -> str:
     """Return the type that an attribute, a webhook's header or a field of the body names, or "". Never raises."""
+    found = type_field(letter)
+    return found.value if found else ""
+
+
+def type_field(letter: LetterFacts) -> TypeField | None:
+    """Return the type as `message_type` does, with the field that names it; None: no field does. Never raises."""
     attributes = {name: each.value for name, each in letter.attributes.items() if isinstance(each.value, str)}
-    found: Iterable[Mapping[str, object]] = (attributes, *_parts(letter.document))
-    return next((kind for fields in found if (kind := _named(fields))), "")
+    found = (_Part(attributes, in_body=False), *_parts(letter.document))
+    return next((kind for part in found if (kind := _named(part))), None)
 
 
-def _parts(document: object) -> Iterator[Mapping[str, object]]:
+def _parts(document: object) -> Iterator[_Part]:
     """Yield the mappings that may contain a type: headers and fields of a body, or of an SNS notification's message."""
     match document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message), **rest}:
             if isinstance(given := rest.get("MessageAttributes"), dict):
-                yield {name: each.get("Value") for name, each in given.items() if isinstance(each, dict)}
+                values = {name: each.get("Value") for name, each in given.items() if isinstance(each, dict)}
+                yield _Part(values, in_body=True, before=("MessageAttributes",), after=("Value",))
             inner = json_view.read(message.encode())
-            yield from _fields(inner) if isinstance(inner, dict) else ()
+            yield from _fields(inner, path=None) if isinstance(inner, dict) else ()
         case dict() as fields:
-            yield from _fields(fields)
+            yield from _fields(fields, path=())
         case _:
             pass
 
 
-def _fields(document: dict[str, JsonValue]) -> Iterator[Mapping[str, object]]:
-    """Yield the headers of an HTTP request that is stored in the body, then the body's own fields."""
+def _fields(document: dict[str, JsonValue], *, path: tuple[str, ...] | None) -> Iterator[_Part]:
+    """Yield the headers of an HTTP request that is stored in the body, then the body's own fields.
+
+    `path`: the keys that lead to the document; None: no path leads to it.
+    """
     if isinstance(headers := document.get("headers"), dict):
-        yield headers
-    yield document
+        yield _Part(headers, in_body=True, before=None if path is None else (*path, "headers"))
+    yield _Part(document, in_body=True, before=path)
 
 
-def _named(fields: Mapping[str, object]) -> str:
-    plain: dict[str, object] = {}
-    headers: list[object] = []
-    for name in sorted(fields):
+def _named(part: _Part) -> TypeField | None:
+    plain: dict[str, str] = {}
+    headers: list[str] = []
+    for name in sorted(part.fields):
         key = name.lower().translate(_PLAIN)
         if _HEADER.fullmatch(key):
-            headers.append(fields[name])
-        plain.setdefault(key, fields[name])
-    values = [plain.get(NAMES[0]), *headers, *(plain.get(name) for name in NAMES[1:])]
-    return next((kind for value in values if (kind := _of(value))), "")
+            headers.append(name)
+        plain.setdefault(key, name)
+    names = [plain.get(NAMES[0]), *headers, *(plain.get(name) for name in NAMES[1:])]
+    for name in names:
+        kind, inner = _of(part.fields[name]) if name is not None else ("", ())
+        if name is not None and kind:
+            path = () if part.before is None else (*part.before, name, *part.after, *inner)
+            return TypeField(kind, part.in_body, path)
+    return None
 
 
-def _of(value: object) -> str:
-    """Return the message type in a field's value: the text itself, or `type` or `name` of an object; else ""."""
+def _of(value: object) -> tuple[str, tuple[str, ...]]:
+    """Return the message type in a field's value, the text itself or `type` or `name` of an object, and that key."""
     match value:
         case str():
-            return type_value(value)
-        case {"type": str(inner)} | {"name": str(inner)}:
-            return type_value(inner)
+            return type_value(value), ()
+        case {"type": str(inner)}:
+            return type_value(inner), ("type",)
+        case {"name": str(inner)}:
+            return type_value(inner), ("name",)
         case _:
-            return ""
+            return "", ()
 
 
 def _is_random(word: str) -> bool:

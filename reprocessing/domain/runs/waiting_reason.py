@@ -21,7 +21,7 @@ _NEXT: Final = {
     "planned": " Start or abort that run.",
     "paused": " Resume that run.",
     "finished": " Continue that run.",
-    "aborted": " The standing run, or the next run of the DLQ, takes its messages over.",
+    "aborted": " The automatic run, or the next run of the DLQ, takes its messages over.",
 }
 
 

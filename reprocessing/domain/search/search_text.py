@@ -24,8 +24,10 @@ _PART: Final = re.compile(
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _BARE: Final = re.compile(r'[^\s":\\]+')
 _WORDS: Final = re.compile(r'[^\s":\\]+(?: [^\s":\\]+)*')
-#: States by the names that people see, such as "queued".
-_STATES: Final = {STATE_NAMES.get(state.value, state.value).split()[0]: state.value for state in LetterState}
+#: States by the names that pages show, with a hyphen instead of a space, such as "awaiting-outcome".
+_STATES: Final = {STATE_NAMES.get(state.value, state.value).replace(" ", "-"): state.value for state in LetterState}
+#: The name of the state "delivered" if the delivery is only presumed.
+_PRESUMED: Final = STATE_NAMES["presumed"].replace(" ", "-")
 _EXAMPLES: Final = "Write a message id, an ordering key, or FIELD:VALUE, such as state:parked."
 
 
@@ -39,6 +41,7 @@ class SearchText:
         text: a text in bodies.
         fields: conditions on search fields.
         dlq: the name of a DLQ.
+        presumed: of delivered messages, only those whose delivery is presumed.
         group: the number of a failure group.
     """
 
@@ -48,6 +51,7 @@ class SearchText:
     fields: tuple[FieldCondition, ...] = ()
     dlq: str | None = None
     states: tuple[str, ...] = ()
+    presumed: bool = False
     reasons: tuple[str, ...] = ()
     group: int | None = None
 
@@ -74,7 +78,7 @@ def read_search(text: str) -> SearchText:
 def write_search(search: SearchText) -> str:
     """Return the text that `read_search` reads as this search."""
     parts = [f"dlq:{_quoted(search.dlq)}"] if search.dlq is not None else []
-    parts += [f"state:{name}" for name, state in _STATES.items() if state in search.states]
+    parts += [f"state:{_name(state, search)}" for state in _STATES.values() if state in search.states]
     parts += [f"reason:{reason}" for reason in search.reasons]
     parts += [f"group:{search.group}"] if search.group is not None else []
     parts += [_written(condition) for condition in search.fields]
@@ -96,7 +100,7 @@ def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> Search
         case "key" | "text" | "dlq":
             return _once(found, name, value)
         case "state":
-            return replace(found, states=(*found.states, _known(name, value.lower(), _STATES)))
+            return _with_state(found, value)
         case "reason":
             reasons = {reason.value: reason.value for reason in ParkedReason}
             return replace(found, reasons=(*found.reasons, _known(name, value.lower(), reasons)))
@@ -106,6 +110,30 @@ def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> Search
             if quoted is not None:  # a * inside the quotation marks is part of the value; a * behind means a prefix
                 value = value + "*" if part["star"] else str(FieldCondition("x", value)).removeprefix("x:")
             return replace(found, fields=(*found.fields, _field(name, value)))
+
+
+def _with_state(found: SearchText, value: str) -> SearchText:
+    """Add a state by a name that pages show, by its first word, or by its name in the code.
+
+    "delivered" includes presumed deliveries; "presumed delivered" does not include other deliveries.
+    """
+    names = list(_STATES)
+    names.insert(names.index(LetterState.DELIVERED.value) + 1, _PRESUMED)
+    known = {name: name for name in names}
+    short = {name.partition("-")[0]: name for name in names} | {state: name for name, state in _STATES.items()}
+    typed = "-".join(re.split(r"[\s_-]+", value.strip().lower()))
+    name = _known("state", short.get(typed, typed), known)
+    is_presumed, is_first = name == _PRESUMED, LetterState.DELIVERED not in found.states
+    state = _STATES.get(name, LetterState.DELIVERED.value)
+    if state == LetterState.DELIVERED:
+        found = replace(found, presumed=is_presumed and (is_first or found.presumed))
+    return replace(found, states=tuple(dict.fromkeys((*found.states, state))))
+
+
+def _name(state: str, search: SearchText) -> str:
+    if state == LetterState.DELIVERED and search.presumed:
+        return _PRESUMED
+    return STATE_NAMES.get(state, state).replace(" ", "-")
 
 
 def _field(name: str, value: str) -> FieldCondition:

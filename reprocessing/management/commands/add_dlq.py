@@ -78,7 +78,7 @@ class Command(Console):
         else:
             self.say("\n".join(screen(found, done)))
         if found.is_refused:
-            raise CommandError(f"{wanted.name}: nothing was saved. Fix what is REFUSED above, then run this again.")
+            raise CommandError(f"{wanted.name}: nothing was saved. Fix what REFUSE marks above, then run this again.")
         if not options["json"]:
             self.say(last_line(wanted.name, done, acted=acted))
 
@@ -133,10 +133,11 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
     """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
     result = outcome(name, new=done.new, changed=bool(done.differences), acted=acted)
-    if not acted or not any(one.field == "mode" for one in done.differences):
+    before = [change.before for change in done.differences if change.field == "mode"]
+    if not acted or not before:
         return result
-    was_automatic = any(one.field == "mode" and one.before == Mode.AUTOMATIC for one in done.differences)
-    nothing = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven yet"
+    ends = before == [Mode.AUTOMATIC]
+    nothing = "New messages are no longer redriven automatically" if ends else "Nothing is redriven yet"
     hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
     return f"{result} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 

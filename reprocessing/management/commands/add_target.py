@@ -60,7 +60,7 @@ class Command(Console):
         else:
             self.say("\n".join(screen(found, changes)))
         if found.is_refused:
-            raise CommandError(f"{found.arn}: nothing was saved. Fix what is REFUSED above, then run this again.")
+            raise CommandError(f"{found.arn}: nothing was saved. Fix what REFUSE marks above, then run this again.")
         if not options["json"]:
             self.say(_last_line(found, changes, acted=acted))
 

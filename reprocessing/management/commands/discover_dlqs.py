@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
@@ -14,17 +13,16 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.dlqs.discovery import Scope, SourceKind
 from reprocessing.domain.dlqs.expiry_risk import Risk
-from reprocessing.domain.message.arn import is_region
 from reprocessing.domain.notifications.text import duration
 from reprocessing.gateways.aws.clients import configured_region
-from reprocessing.management.arguments import add_change_options, matching, not_empty
 from reprocessing.management.console import Console
-from reprocessing.management.options.target_policy_options import read_role_arn
+from reprocessing.management.options import discovery_options
 from reprocessing.management.output import discovery_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.models.discovery import DiscoveryScope
 from reprocessing.pipeline.dlqs import adopt, discover
+from reprocessing.pipeline.dlqs.adopt import AdoptionSettings
 from reprocessing.pipeline.dlqs.discover import Progress, ScanResult
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
@@ -44,57 +42,19 @@ class Command(Console):
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
-        discover_dlqs --adopt orders-dlq --reason "on call found it" --confirm
+        discover_dlqs --adopt-new --policy standard --team payments --reason "day one" --confirm
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--role", action="append", type=read_role_arn, metavar="ARN",
-            help="IAM role to assume, one for each AWS account; repeatable (default: the service's own role)",
-        )  # fmt: skip
-        parser.add_argument(
-            "--region", action="append", type=matching(is_region, "a region", "eu-west-1"), metavar="REGION",
-            help="AWS region to search; repeatable (default: AWS_DEFAULT_REGION)",
-        )  # fmt: skip
-        parser.add_argument(
-            "--prefix", type=not_empty, metavar="P", help="list only DLQs whose queue names begin with P"
-        )
-        parser.add_argument(
-            "--tag", action="append", type=tag, metavar="K=V", help="list only DLQs with this AWS tag; repeatable"
-        )
-        parser.add_argument(
-            "--stored",
-            action="store_true",
-            help="show the stored results of earlier discoveries; send no requests to AWS",
-        )
-        actions = parser.add_mutually_exclusive_group()
-        actions.add_argument(
-            "--adopt", action="append", metavar="NAME",
-            help="add the DLQ with this queue name or ARN, in mode observe; repeatable",
-        )  # fmt: skip
-        actions.add_argument(
-            "--ignore", action="append", metavar="NAME",
-            help="mark the DLQ with this queue name or ARN as ignored, so that it no longer counts as new, and nobody "
-            "is notified of it; repeatable",
-        )  # fmt: skip
-        actions.add_argument(
-            "--unignore", action="append", metavar="NAME", help="undo --ignore of this DLQ; repeatable"
-        )
-        actions.add_argument(
-            "--daily", action=BooleanOptionalAction, default=None,
-            help="repeat the discovery every REDRIVE_DISCOVER_EVERY seconds, and notify people of new DLQs",
-        )  # fmt: skip
-        actions.add_argument(
-            "--forget",
-            action="store_true",
-            help="delete the stored results of these accounts and regions; registered DLQs stay registered",
-        )
-        add_change_options(parser, reason="discover_dlqs")
+        discovery_options.add_discovery(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         scopes = _scopes(options)
-        if options["adopt"]:
-            self._adopt(_named(options["adopt"]), options)
+        adopts = options["adopt"] or options["adopt_new"]
+        if (options["policy"] or options["team"]) and not adopts:
+            raise CommandError("--policy and --team are settings of added DLQs. Add: --adopt NAME, or --adopt-new")
+        if adopts:
+            self._adopt(_named(options["adopt"]) if options["adopt"] else _new(scopes), options)
         elif options["ignore"] or options["unignore"]:
             self._ignore(_named(options["ignore"] or options["unignore"]), options)
         elif options["daily"] is not None:
@@ -108,11 +68,7 @@ class Command(Console):
         if not options["stored"]:
             self._scan(scopes)
         rows = discovery_scopes.find_scopes(scopes)
-        found = [
-            dlq
-            for dlq in discovered_queues.list_dlqs()
-            if any(scope.covers(dlq.arn, dlq.tags, dlq.role_arn) for scope in scopes)
-        ]
+        found = _found(scopes)
         now = database_now()
         risks = sorted(((dlq, dlq.risk(now)) for dlq in found), key=lambda pair: (pair[1].rank, pair[0].arn))
         if options["json"]:
@@ -151,13 +107,14 @@ class Command(Console):
         for line in discovery_output.scope_lines(rows):
             self.say(line)
         if new:
-            self.say("To add a DLQ, run: manage.py discover_dlqs --adopt NAME")
+            self.say("To add a DLQ, run: manage.py discover_dlqs --adopt NAME; to add all, --adopt-new")
         if any(row.unread for row in rows):
             self.say("To print the permissions that discovery needs, run: manage.py iam_policy --discover")
 
     def _adopt(self, queues: Sequence[DiscoveredDlq], options: dict[str, Any]) -> None:
         log, results, refused = ProgressLog(self.stderr), [], 0
-        for number, adoption in enumerate(adopt.examine_adoptions(queues, conf.current()), 1):
+        settings = AdoptionSettings(options["policy"] or "", tuple(sorted(set(options["team"] or ()))))
+        for number, adoption in enumerate(adopt.examine_adoptions(queues, conf.current(), settings), 1):
             log.line_if_due(partial("Examined {} of {} DLQs.".format, number, len(queues)))
             acted = options["confirm"] and not adoption.trouble
             if acted:
@@ -219,14 +176,6 @@ class Command(Console):
             self.say(_DRY)
 
 
-def tag(text: str) -> tuple[str, str]:
-    """Read the value of --tag, NAME=VALUE, and return name and value."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise ArgumentTypeError(f"{text!r} is not a tag. Example: team=orders")
-    return name, value
-
-
 def _scopes(options: dict[str, Any]) -> list[Scope]:
     """Return the accounts and regions that the options name.
 
@@ -245,6 +194,23 @@ def _scopes(options: dict[str, Any]) -> list[Scope]:
         raise CommandError("No region is configured. Add: --region REGION, or set AWS_DEFAULT_REGION.")
     roles = dict.fromkeys(options["role"] or [""])
     return [Scope(region, role, options["prefix"] or "", tags) for role in roles for region in dict.fromkeys(regions)]
+
+
+def _found(scopes: Sequence[Scope]) -> list[DiscoveredDlq]:
+    """Return the discovered DLQs of these accounts and regions."""
+    found = discovered_queues.list_dlqs()
+    return [dlq for dlq in found if any(scope.covers(dlq.arn, dlq.tags, dlq.role_arn) for scope in scopes)]
+
+
+def _new(scopes: Sequence[Scope]) -> list[DiscoveredDlq]:
+    """Return the discovered DLQs that are neither registered nor ignored.
+
+    Raises:
+        CommandError: there are none.
+    """
+    if found := [dlq for dlq in _found(scopes) if dlq.status == "new"]:
+        return found
+    raise CommandError("No new DLQ was found. To search AWS, run: manage.py discover_dlqs")
 
 
 def _named(names: Sequence[str]) -> list[DiscoveredDlq]:

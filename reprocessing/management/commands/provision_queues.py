@@ -25,6 +25,7 @@ from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation
 from reprocessing.management.arguments import OFF, add_confirm, add_json, matching, whole_number
+from reprocessing.management.command_line import command
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role, read_region
 from reprocessing.management.output import provision_output as words
@@ -118,6 +119,8 @@ class Command(Console):
             self.report({**result, "done": steps})
         else:
             self.say(last_line(comparisons, acted=options["confirm"]))
+            if options["confirm"]:
+                self.say("\n".join(next_lines(wanted)))
 
     def act(self, comparisons: list[QueueComparison], options: dict[str, Any]) -> list[str]:
         """Create and change the queues, show each step, and return the steps as lines of text.
@@ -219,6 +222,16 @@ def last_line(comparisons: list[QueueComparison], *, acted: bool) -> str:
     if not acted:
         return "This was a dry run: nothing was changed. Add --confirm to create and change these."
     return "Done. Changes take effect in SQS within 60 s, a new retention within 15 minutes."
+
+
+def next_lines(wanted: list[tuple[QueueLocation, WantedQueue]]) -> Iterator[str]:
+    """Yield, for each DLQ among the created queues, its URL and the command that registers it."""
+    names = {one.dlq: one.name.removesuffix(FIFO) for _, one in wanted if one.dlq}
+    for one in provision.compare_queues([pair for pair in wanted if pair[1].name in names]):
+        if one.address is not None:
+            add = command("add_dlq", names[one.wanted.name], "--url", one.address.url, "--confirm")
+            yield f"URL of the DLQ: {one.address.url}"
+            yield f"To register the DLQ: {add}"
 
 
 def queue_name(text: str) -> str:

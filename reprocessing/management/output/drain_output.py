@@ -34,8 +34,8 @@ FINAL_STATES = {
 def capture_notice(dlq: DeadLetterQueue) -> str:
     """Return a sentence about what a capture does to the messages in the DLQ: delete them, or make them invisible."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
-        return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
-    return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
+        return f"Capturing {dlq.name}: the messages move to PostgreSQL and are deleted from SQS."
+    return f"Capturing {dlq.name}: the messages stay in the DLQ, invisible to other readers for a while."
 
 
 def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
@@ -89,15 +89,16 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
         yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
     yield from (f"  obstacle        {sentence}" for sentence in outlook.obstacles)
     for one in outlook.objections:
-        yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).sentence}"
+        yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).label}"
     for share in outlook.shares:
-        yield from _target(share, outlook.forecast(share))
+        yield from _target(share, outlook.forecast(share), waves=bool(outlook.waves))
         if order := outlook.order_given_up(share):
             yield f"      order: {order} (add_dlq {outlook.dlq.name} ...)"
         yield from _faster(outlook.faster_options(share), outlook.dlq.name)
     if outlook.shares:
         yield f"  assumes         {'; '.join(outlook.assumptions)}"
-        yield f"  costs           {cost_in_words(outlook.cost)}, plus about one request/s for outcomes"
+        asks = ", plus about one request/s for outcomes" if any(one.tail for one in outlook.shares) else ""
+        yield f"  costs           {cost_in_words(outlook.cost)}{asks}"
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  expiry          SQS deletes the oldest message {_until(ahead)}; PostgreSQL keeps it"
     if limits := run_actions.own_limits(outlook.run):
@@ -126,14 +127,14 @@ def _keys(outlook: PlanForecast) -> str:
     return f", of {counted(ahead.lanes, 'ordering key')}, at most {ahead.longest:,} of one key"
 
 
-def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
+def _target(one: TargetFigures, forecast: Forecast, *, waves: bool) -> Iterable[str]:
     rate = "no rate limit" if one.rate is None else f"{one.rate:g} messages/s"
     window = f", window {one.window:g} s" if one.proof == "absence" else ""
     yield f"  to {resource_name(one.name)}: {counted(one.letters, 'message')}, {rate}"
     if one.confirmed_fanout is not None:
         yield f"      {refire_notice(one.confirmed_fanout)}"
     yield f"      outcome {one.proof}{window}; a key's next message is sent when the one before is {one.advance}"
-    yield f"      {forecast_text(one, forecast)}"
+    yield f"      {forecast_text(one, forecast, waves=waves)}"
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
@@ -149,19 +150,25 @@ def refire_notice(others: int) -> str:
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 
-def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
-    """Return a text with two durations of sending to a target: by its rate, and by its longest key queue."""
-    by_rate = f"by rate {duration_in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
-    if not one.round_trip:
-        return f"{by_rate}; by the longest key no time: no message waits for an outcome"
+def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str:
+    """Return a text with the duration of sending to a target, and what limits it. `waves`: the run has waves."""
+    takes = f"takes {duration_in_words(forecast.seconds)}"
     trip = f"{one.longest:,} x {one.round_trip:g} s{', the first one sooner' if one.tail < one.round_trip else ''}"
-    return f"{by_rate}; by the longest key {duration_in_words(forecast.by_lane)} ({trip})"
+    if forecast.bound == "rate":
+        limits = ["the rate"] if one.rate else []
+        limits += ["the waits for the waves' outcomes"] if waves and one.tail else []
+        by_key = f"; the longest key: {duration_in_words(forecast.by_lane)} ({trip})" if one.round_trip else ""
+        return f"{takes}{', limited by ' if limits else ''}{' and '.join(limits)}{by_key}"
+    otherwise = f"; without this limit {duration_in_words(forecast.by_rate)}" if forecast.by_rate else ""
+    return f"{takes}, limited by the longest key ({trip}){otherwise}"
 
 
 def expiry_refusal(outlook: PlanForecast) -> str:
     """Return an error text: SQS would delete messages of the plan before they are sent, and what to do about it."""
+    waves = bool(outlook.waves)
     messages = "; ".join(
-        f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
+        f"{counted(one.late, 'message')} to {resource_name(one.name)} "
+        f"({forecast_text(one, outlook.forecast(one), waves=waves)})"
         for one in outlook.late_targets
     )
     name = outlook.dlq.name

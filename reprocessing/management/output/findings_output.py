@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
+from reprocessing.domain.configuration.keys import Kind, key_of
 from reprocessing.management.arguments import OFF
 from reprocessing.pipeline.dlqs.examine import Finding
 from reprocessing.store.proposed_changes import Difference
+
+_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+#: Fields of DLQs and targets whose values are seconds.
+_SECONDS: Final = frozenset({
+    "retention", "window", "visibility", "interval", "backoff_base", "backoff_cap", "new_key_delay", "give_up_after",
+    "breaker_cooldown", "ramp_every", "timeout",
+})  # fmt: skip
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:
     """Yield a line for each changed setting and each problem. `new`: the object is new, so old values are left out."""
     for one in changes:
-        before = "" if new or one.before is None else f"{one.before} -> "
-        yield f"  {one.label}.{one.field}: {before}{OFF if one.after is None else one.after}"
+        before = "" if new or one.before is None else f"{_with_unit(one.field, one.before)} -> "
+        key = one.field if one.field == "kind" else key_of(Kind.DLQ, key_of(Kind.TARGET, one.field))
+        yield f"  {one.label}.{key}: {before}{_with_unit(one.field, one.after)}"
     for finding in findings:
         cure = f"\n          {finding.cure}" if finding.cure else ""
         yield f"  {finding.severity.upper():7} {finding.what}{cure}"
+
+
+def _with_unit(field: str, value: object) -> object:
+    """Return a setting's value as people read it: `off` if it is removed, times with their unit."""
+    if value is None:
+        return OFF
+    if field not in _SECONDS or not isinstance(value, (int, float)) or isinstance(value, bool):
+        return value
+    unit, length = next((pair for pair in _UNITS if value >= pair[1] and value % pair[1] == 0), ("", 0))
+    if not length:
+        return f"{value:g} s"
+    count = int(value // length)
+    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[str, Any]:

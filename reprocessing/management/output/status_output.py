@@ -48,7 +48,7 @@ def status_lines(found: Json) -> Iterable[str]:
 def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     now = found["now"]
     schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
-    following = f", next poll {format_time(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
+    following = f", next queue check {format_time(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
@@ -57,7 +57,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  messages  {_counts(dlq['messages'])}"
     if dlq["known"]:
-        yield f"  known     {_counts(dlq['known'])}"
+        yield f"  evidence  {_counts(dlq['known'])}"
     if dlq["parked"]:
         yield "  parked    " + "; ".join(
             f"{n:,}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()
@@ -140,7 +140,7 @@ def _depth(dlq: Json) -> str:
     said = "not read yet"
     if depth["at"]:
         said = f"about {depth['visible']:,} visible, {depth['in_flight']:,} in flight at {format_time(depth['at'])}"
-    return f"{said}; {copies['held']:,} held in the DLQ, {copies['to_delete']:,} to be deleted"
+    return f"{said}; {copies['held']:,} captured messages kept in the DLQ, {copies['to_delete']:,} to be deleted"
 
 
 def _counts(counts: dict[str, int]) -> str:

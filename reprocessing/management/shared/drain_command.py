@@ -146,6 +146,8 @@ class DrainCommand(Console):
         stops.refuse_while_held()
         log, pace = ProgressLog(self.stderr), Pace()
         go_on = _going_on(run, along)
+        if log.is_watched:
+            log.line(f"Ctrl-C ends this command. Nothing is lost: running workers continue the run, or type: {go_on}")
         try:
             tally = drain.replay_run(
                 run, drain_context(interruption), along=[one.pk for one in along],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.domain.message.identity import SelectorSource
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.command_line import command
 from reprocessing.management.console import format_time
@@ -42,12 +43,16 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """Return a sentence for each reason why key queues wait, such as an open breaker, with the number of key queues."""
+    """Return a sentence for each reason why key queues wait, such as an open breaker, with the number of key queues.
+
+    Without ordering keys, each message has a key queue of its own, so the sentence counts messages.
+    """
+    what = "message" if dlq.ordering_key == SelectorSource.NONE else "ordering key"
     reasons: Counter[str] = Counter()
     for one in lane_counts.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
             reasons[one.why] += one.n
-    return [f"{counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
+    return [f"{counted(lanes, what)} {'waits' if lanes == 1 else 'wait'}: {why}." for why, lanes in reasons.items()]
 
 
 def _failing(dlq: DeadLetterQueue) -> str:

@@ -102,7 +102,8 @@ class ParkingCommand(Console):
         else:
             results = self.result_lines(chosen, decided, options, mark)
             needs = [] if options["confirm"] else approval_text({dlq.pk: len(chosen)}, by=options["by"])
-            self.say("\n".join([*selection_lines(dlq, self.state, chosen), *needs, *results]))
+            if chosen or not filter_options(options):  # else the error below says it
+                self.say("\n".join([*selection_lines(dlq, self.state, chosen), *needs, *results]))
         if not chosen and filter_options(options):
             raise CommandError(no_match(dlq, self.state, options))
         if decided.refused:

@@ -88,6 +88,8 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
     """Return an error text: no message matched, and how many messages of the DLQ are in this state, by reason."""
     there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
+    if kinds == "no messages":
+        return f"{dlq.name} has no {state} messages."
     return (
         f"No {state} message of {dlq.name} matches {shell_quoted(filter_options(options))}. {state.capitalize()} "
         f"there: {kinds}. Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
@@ -103,8 +105,11 @@ def selection_type(text: str) -> str:
 
 def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
     """Yield lines about the selected messages: their number, then for each parking reason, three of its messages."""
+    if not chosen:
+        yield f"{dlq.name} has no {state} messages."
+        return
     found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
-    yield f"{dlq.name}: {found}{':' if chosen else '.'}"
+    yield f"{dlq.name}: {found}:"
     for reason, count in Counter(one.reason for one in chosen).most_common():
         if reason:
             yield f"  {count:,} parked because: {ParkedReason(reason).sentence} (--parked-for {reason})"

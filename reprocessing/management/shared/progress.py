@@ -39,16 +39,18 @@ class Pace:
 
 
 class ProgressLog:
-    """Writes progress to standard error: at most one line a second on a terminal, else one in ten seconds."""
+    """Writes progress to standard error: each second on a terminal, but only changed lines, else every ten seconds."""
 
     def __init__(self, out: OutputWrapper) -> None:
         self._out = out
-        self._every = _WATCHED if out.isatty() else _LOGGED
+        self.is_watched = out.isatty()  #: a person reads the lines on a terminal
+        self._every = _WATCHED if self.is_watched else _LOGGED
+        self._last = ""
         self._next = time.monotonic() + self._every
 
     def line(self, text: str) -> None:
         """Write a line now, even if the last line was written a moment ago."""
-        self._next = time.monotonic() + self._every
+        self._next, self._last = time.monotonic() + self._every, text
         with suppress(BrokenPipeError):
             self._out.write(as_invoked(text), lambda plain: plain)
             self._out.flush()
@@ -56,7 +58,12 @@ class ProgressLog:
     def line_if_due(self, text: Callable[[], str]) -> None:
         """Write the line that `text` returns, if enough time has passed since the last line.
 
-        That is 1 s on a terminal, otherwise 10 s. `text` is called only if the line is written.
+        That is 1 s on a terminal, otherwise 10 s. On a terminal, a line equal to the last line is not written.
         """
-        if time.monotonic() >= self._next:
-            self.line(text())
+        if time.monotonic() < self._next:
+            return
+        new = text()
+        if self.is_watched and new == self._last:
+            self._next = time.monotonic() + self._every
+        else:
+            self.line(new)

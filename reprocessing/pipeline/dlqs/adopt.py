@@ -39,7 +39,20 @@ class Adoption:
     trouble: str = ""
 
 
-def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[Adoption]:
+@dataclass(frozen=True, slots=True)
+class AdoptionSettings:
+    """The settings that a person gives for all DLQs that are added together.
+
+    `policy`: name of their policy; empty: none. `teams`: names of the groups whose members see them.
+    """
+
+    policy: str = ""
+    teams: tuple[str, ...] = ()
+
+
+def examine_adoptions(
+    queues: Sequence[DiscoveredDlq], conf: Conf, settings: AdoptionSettings = AdoptionSettings()
+) -> Iterator[Adoption]:
     """Examine each discovered DLQ, and yield what would be added. Nothing is received, sent or stored."""
     taken = set(DeadLetterQueue.objects.values_list("name", flat=True))
     for queue in queues:
@@ -51,7 +64,7 @@ def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[A
         else:
             name = propose_name(arn, taken)
             taken.add(name)
-            yield _examined(queue, name, conf)
+            yield _examined(queue, name, conf, settings)
 
 
 def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
@@ -68,10 +81,11 @@ def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
     capture_lease.note_depth(row.pk, visible=depth.visible, in_flight=depth.in_flight)
 
 
-def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
+def _examined(queue: DiscoveredDlq, name: str, conf: Conf, settings: AdoptionSettings) -> Adoption:
+    given = {"role_arn": queue.role_arn, "policy": settings.policy}
     wanted = Wanted(
-        name=name, url=queue.url, sources=named_sources(queue),
-        dlq={"mode": Mode.OBSERVE.value} | ({"role_arn": queue.role_arn} if queue.role_arn else {}),
+        name=name, url=queue.url, sources=named_sources(queue), teams=settings.teams or None,
+        dlq={"mode": Mode.OBSERVE.value} | {field: value for field, value in given.items() if value},
     )  # fmt: skip
     try:
         found = examine.dlq(wanted, conf)

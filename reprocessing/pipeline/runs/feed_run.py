@@ -185,7 +185,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
         run, _ = Run.objects.get_or_create(
             dlq=dlq, kind=RunKind.STANDING,
             defaults={
-                "name": f"standing:{dlq.pk}",  # people cannot give a run such a name
+                "name": f"automatic:{dlq.pk}",  # people cannot give a run such a name
                 "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),
             },
         )  # fmt: skip

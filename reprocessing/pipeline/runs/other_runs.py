@@ -68,8 +68,8 @@ def _next_step(dlq: DeadLetterQueue, first: BlockingRun) -> str:
         case RunState.PAUSED:
             return f"To resume that run: manage.py resume_run {first.name} --reason WHY --confirm"
         case _ if dlq.mode == Mode.AUTOMATIC:
-            resume = f"manage.py resume_run standing:{dlq.pk} --reason WHY --confirm"
-            return f"The standing run sends them after it is resumed: {resume}"
+            resume = f"manage.py resume_run automatic:{dlq.pk} --reason WHY --confirm"
+            return f"The automatic run sends them after it is resumed: {resume}"
         case RunState.FINISHED:
             return f"To continue that run: manage.py rerun {first.name} --confirm"
         case RunState.PLANNED:

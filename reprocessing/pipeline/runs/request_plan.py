@@ -31,7 +31,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
     if dlq.mode == Mode.AUTOMATIC:
         return (
-            f"{dlq.name} is in mode automatic: its standing run redrives all messages. To select messages, change its "
+            f"{dlq.name} is in mode automatic: its automatic run redrives all messages. To select messages, change its "
             "mode to manual first."
         )
     held = stops.stop_of(None)

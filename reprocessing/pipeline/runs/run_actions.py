@@ -148,7 +148,7 @@ def why_impossible(run: Run, action: RunAction) -> str:
     if run.state not in action.out_of:
         return state_text(run)
     if action.name == "abort" and run.kind == RunKind.STANDING:
-        return "A standing run never ends. Pause it instead: then it sends nothing."
+        return "An automatic run never ends. Pause it instead: then it sends nothing."
     if action.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
         return aws_redrives.describe(moved)
     if action.name == "start" and run.selected is None:

@@ -11,6 +11,8 @@ from reprocessing.store import rows
 
 #: Letters before a letter, and after it, that a page shows.
 SHOWN: Final = 10
+#: Finished letters after a letter that are read to count the delivered ones.
+COUNTED_AT_MOST: Final = 1_000
 
 # Each part has the condition and the order of an index. No index has a key's letters of all states, because a letter
 # changes often, and each change would write that index.
@@ -47,6 +49,21 @@ SELECT id FROM (SELECT id, state FROM redrive_letter
                  ORDER BY sequence DESC, message_id DESC LIMIT 1000) newest
  WHERE state = 'delivered' LIMIT 1
 """  # noqa: S608  # the inserted text is a constant
+
+_DELIVERED_LATER: Final[LiteralString] = f"""
+SELECT count(*) FILTER (WHERE state = 'delivered')::int AS delivered, count(*) > %(most)b::int AS is_cut
+  FROM (SELECT state FROM redrive_letter
+         WHERE {_ENDED} AND (sequence, message_id) > (%(sequence)b, %(message_id)b)
+         ORDER BY sequence, message_id LIMIT %(most)b::int + 1) later
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class LaterDelivered:
+    """How many later letters of a key are delivered. `is_cut`: not all later letters were read; there may be more."""
+
+    delivered: int
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +114,19 @@ def last_delivered(letter: Letter) -> int | None:
         return None
     found = rows.column(int, _LAST_DELIVERED, _asked(letter) | {"letter": letter.pk})
     return found[0] if found else None
+
+
+def delivered_later(letter: Letter) -> LaterDelivered:
+    """Count the delivered letters of the same ordering key that come after a letter in the order of the key.
+
+    Only the next 1,001 finished letters are read. A letter without an ordering key has no later letters.
+    """
+    if letter.single or letter.key_hash is None or letter.source_id is None or letter.sequence is None:
+        return LaterDelivered(0, is_cut=False)
+    asked = _asked(letter) | {
+        "sequence": letter.sequence, "message_id": letter.message_id, "most": COUNTED_AT_MOST,
+    }  # fmt: skip
+    return rows.fetch(LaterDelivered, _DELIVERED_LATER, asked)[0]
 
 
 def _asked(letter: Letter) -> dict[str, object]:

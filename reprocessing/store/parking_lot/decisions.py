@@ -26,6 +26,7 @@ class LockedLetter:
     Attributes:
         refusal: why the release, discard or restore is not possible; empty: it is possible.
         reason, target_id, run_id: the parking reason, the target and the run before the change.
+        finished_at: when the letter was parked or discarded.
     """
 
     letter_id: int
@@ -34,6 +35,7 @@ class LockedLetter:
     reason: str
     target_id: int | None
     run_id: int | None
+    finished_at: datetime | None
     refusal: str
 
 
@@ -66,7 +68,7 @@ SELECT n.id AS lane_id FROM redrive_lane n
 # Returns why a letter cannot be released, discarded or restored. A FIFO target needs a message group; some targets
 # accept only tasks or events.
 _ASK = """
-SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id,
+SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id, l.finished_at,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
@@ -166,6 +168,8 @@ INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before,
 SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
        jsonb_build_object('state', %(was)b::text)
        || CASE WHEN a.reason = '' THEN '{}'::jsonb ELSE jsonb_build_object('reason', a.reason) END
+       || CASE WHEN a.reason = '' OR a.finished_at IS NOT DISTINCT FROM l.finished_at THEN '{}'::jsonb
+               ELSE jsonb_build_object('parked_at', a.finished_at) END
        || CASE WHEN a.target_id IS NOT DISTINCT FROM l.target_id THEN '{}'::jsonb
                ELSE jsonb_build_object('target', (SELECT arn FROM redrive_target WHERE id = a.target_id)) END,
        jsonb_build_object('state', l.state)
@@ -174,7 +178,8 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
                ELSE jsonb_build_object('target', (SELECT arn FROM redrive_target WHERE id = l.target_id)) END
        || CASE WHEN l.due_at IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('due', l.due_at) END,
        %(operation)b::bigint
-  FROM unnest(%(letters)b::bigint[], %(reasons)b::text[], %(targets)b::bigint[]) AS a(letter_id, reason, target_id)
+  FROM unnest(%(letters)b::bigint[], %(reasons)b::text[], %(targets)b::bigint[],
+              %(finished)b::timestamptz[]) AS a(letter_id, reason, target_id, finished_at)
   JOIN redrive_letter l ON l.id = a.letter_id
  ORDER BY l.id
 """
@@ -255,7 +260,8 @@ def record_decisions(  # noqa: PLR0913  # each by its name
     """Write an audit log entry for each letter: act, person, reason, former state (`was`), and bulk action."""
     values = {
         "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
-        "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,
+        "targets": [letter.target_id for letter in asked],
+        "finished": [letter.finished_at for letter in asked], "act": act.value, "was": was.value, "by": by,
         "reason": reason, "operation": operation,
     }  # fmt: skip
     rows.execute(_RECORD, values)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 from uuid import UUID
 
+from reprocessing.domain.lifecycle import FAILS_AGAIN
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
@@ -43,6 +44,9 @@ class ListedLetter:
     expires_at: datetime | None
     finished_at: datetime | None
     attempts: int
+    attempts_before_release: int
+    spared: int
+    max_attempts: int
     assigned_to: str
     revision_id: int | None
 
@@ -51,7 +55,8 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no ordering key or lane yet.
+    `strays`: how many of these letters have no ordering key or lane yet. `unchanged`: how many letters, parked because
+    of their consumer's failure, were not edited since.
     """
 
     dlq: str
@@ -59,6 +64,7 @@ class CountByReason:
     reason: str
     n: int
     strays: int
+    unchanged: int
 
 
 PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
@@ -68,7 +74,8 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
        g.id AS group_id, coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
             SELECT FROM redrive_dlq_copy c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
-       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
+       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.attempts_before_release, l.spared,
+       d.max_attempts, l.assigned_to, l.revision_id
   FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
   LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
@@ -92,8 +99,11 @@ SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.i
 """
 
 _KINDS: Final[LiteralString] = """
-SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
+SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays,
+       count(*) FILTER (WHERE l.unchanged) AS unchanged
   FROM (SELECT l.dlq_id, l.state, l.reason,
+               l.state = 'parked' AND l.reason = ANY(%(fails_again)b::text[]) AND NOT EXISTS (
+                   SELECT FROM redrive_revision r WHERE r.id = l.revision_id AND r.at >= l.finished_at) AS unchanged,
                l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
           FROM redrive_letter l
          WHERE {where} AND coalesce(l.finished_at <= %(until)b::timestamptz, true) LIMIT %(limit)b) l
@@ -158,7 +168,9 @@ def counts_by_reason(criteria: MessageFilter, *, until: datetime | None = None) 
     `until`: letters that finished later are not counted; None: all are counted.
     """
     with search_timeout():
-        asked = parameters_within_timeout(criteria) | {"limit": MAX_COUNT + 1, "until": until}
+        asked = parameters_within_timeout(criteria) | {
+            "limit": MAX_COUNT + 1, "until": until, "fails_again": list(FAILS_AGAIN),
+        }  # fmt: skip
         return rows.fetch(CountByReason, _KINDS.format(where=where_clause(criteria)), asked)
 
 

@@ -15,7 +15,7 @@ from reprocessing.domain.errors import InvalidSelector, PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.parking_lot import failure_fingerprint
-from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
+from reprocessing.domain.parking_lot.failure_fingerprint import TYPE_CAUSES
 from reprocessing.domain.payloads import masking, sealing
 from reprocessing.domain.payloads.mask_rules import MaskRules
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
@@ -75,11 +75,11 @@ def type_of(letter: Letter, *, opens: bool) -> str:
     """
     held = rows.first(_Content, _CONTENT, {"letter": letter.pk, "most": BODY_LIMIT})
     if held is None or (not opens and sealing.key_id(bytes(held.attributes)) is not None):
-        return _of_group(letter)
+        return type_of_group(letter)
     try:
         (held,) = content.opened([held])
     except PayloadUnreadable:
-        return _of_group(letter)
+        return type_of_group(letter)
     return _type(held, letter.dlq, viewed_content.rules_of(letter.dlq))
 
 
@@ -103,10 +103,10 @@ def _type(held: _Content, dlq: DeadLetterQueue, rules: MaskRules) -> str:
     return failure_fingerprint.type_of(facts, held.size, _selector(dlq.message_type))
 
 
-def _of_group(letter: Letter) -> str:
+def type_of_group(letter: Letter) -> str:
     """Return the type or task that is the title of the letter's failure group; "": the group has another title."""
     group = letter.group
-    return group.title if group is not None and group.cause in {CauseKind.TYPE, CauseKind.TASK} else ""
+    return group.title if group is not None and group.cause in TYPE_CAUSES else ""
 
 
 @lru_cache(maxsize=256)

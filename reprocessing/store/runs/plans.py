@@ -164,6 +164,11 @@ def unselected_plans(dlq: int) -> list[Run]:
     return list(found.order_by("pk"))
 
 
+def replaceable_plans(dlq: int) -> list[Run]:
+    """Return the DLQ's plans that no person named, the oldest first: its next plan replaces them."""
+    return list(Run.objects.filter(pk__in=rows.column(int, _UNNAMED_ONES, {"dlq": dlq, "but": 0})).order_by("pk"))
+
+
 def delete_plan(run: int) -> None:
     """Delete a plan that nobody has seen, so that other runs can select its letters."""
 

@@ -67,6 +67,11 @@ FREE_CAPTURED_LETTERS: Final[LiteralString] = (
 _TO_BE_SENT: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
     SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state IN ('captured', 'waiting')
+    UNION ALL
+    SELECT FROM redrive_run mine JOIN redrive_run r ON r.dlq_id = mine.dlq_id
+     CROSS JOIN LATERAL (SELECT FROM redrive_letter WHERE run_id = r.id AND state = 'waiting'
+                          ORDER BY run_id, state LIMIT %(most)b::bigint) l
+     WHERE mine.id = %(run)b AND mine.state = 'planned' AND r.state IN ('finished', 'aborted')
      LIMIT %(most)b::bigint) few
 """
 
@@ -148,7 +153,10 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
 
 
 def count_to_send(run: int, *, most: int | None = None) -> int:
-    """Return how many messages of a run are not sent yet, counted up to `most`; None: all are counted."""
+    """Return how many messages of a run are not sent yet, counted up to `most`; None: all are counted.
+
+    Of a plan, also the queued messages of the DLQ's ended runs count, because its start takes them over.
+    """
     return rows.value(int, _TO_BE_SENT, {"run": run, "most": most})
 
 

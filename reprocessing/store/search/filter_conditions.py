@@ -94,6 +94,8 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
     parts: list[LiteralString] = []
     if criteria.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
+    if criteria.presumed:
+        parts.append("(l.state <> 'delivered' OR l.presumed)")
     parts += [said for name, said in _CONDITIONS.items() if getattr(criteria, name) not in {None, ()}]
     if (
         criteria.key is not None and not criteria.states and not whole

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 
+from reprocessing.domain.parking_lot.failure_fingerprint import TYPE_CAUSES
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.parking_lot.filtered_letters import MAX_COUNT
@@ -18,9 +19,10 @@ SELECT l.state, count(*) AS n
 
 _LIST: Final[LiteralString] = """
 SELECT l.id, l.message_id, d.name AS dlq, l.state, l.presumed, l.reason, l.ordering_key AS key, l.attempts,
-       l.first_sent_at, l.finished_at
+       l.attempts_before_release, l.spared, d.max_attempts, l.first_sent_at, l.finished_at,
+       CASE WHEN g.cause = ANY(%(type_causes)b::text[]) THEN g.title ELSE '' END AS type
   FROM (SELECT * FROM redrive_letter l WHERE {where}{place} ORDER BY {order} LIMIT %(limit)b) l
-  JOIN redrive_dlq d ON d.id = l.dlq_id
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
  ORDER BY l.id DESC
 """
 
@@ -38,7 +40,10 @@ SELECT count(*) AS n, min(x.captured_at) AS since
 
 @dataclass(frozen=True, slots=True)
 class FoundLetter:
-    """A letter that a search found, without its bytes."""
+    """A letter that a search found, without its bytes.
+
+    `type`: its type, such as order.paid, or its Celery task; empty: its failure group does not name a type.
+    """
 
     id: int
     message_id: str
@@ -48,8 +53,12 @@ class FoundLetter:
     reason: str
     key: str | None
     attempts: int
+    attempts_before_release: int
+    spared: int
+    max_attempts: int
     first_sent_at: datetime
     finished_at: datetime | None
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +137,7 @@ def _page(where: LiteralString, asked: dict[str, Any], below: int | None, limit:
     order: LiteralString = "(l.id + 0) DESC" if is_counted else "l.id DESC"
     place: LiteralString = " AND l.id < %(below)b::bigint" if below is not None else ""
     statement = _LIST.format(where=where, place=place, order=order)
-    letters = rows.fetch(FoundLetter, statement, asked | {"below": below, "limit": limit})
+    letters = rows.fetch(
+        FoundLetter, statement, asked | {"below": below, "limit": limit, "type_causes": list(TYPE_CAUSES)}
+    )
     return FoundPage(letters, n, counts if is_counted else None)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from reprocessing.models import AuditEntry, Run
+from reprocessing.pipeline.runs import drain
+from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.api.callers import problem, program, told
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -106,3 +108,17 @@ def test_a_run_has_the_rate_and_the_order_that_were_asked_for() -> None:
     problem(caller.post("/runs", dlq=bench.dlq.name, rate=0), 422)
     type(bench.dlq).objects.update(when_parked="hold")
     assert "its order must be kept" in problem(caller.post("/runs", dlq=bench.dlq.name, advance="accepted"), 409)
+
+
+def test_a_plan_that_would_be_replaced_is_named_before_and_after() -> None:
+    bench = Workbench()
+    caller = program()
+    bench.bury("one")
+    bench.capture()
+    drain.plan_run(bench.dlq, RunRequest("orders-1", "ann", named=False))
+    plan: dict[str, Any] = {"dlq": bench.dlq.name, "capture": False}
+    replaced = "the plan orders-1 of ann, which has 1 message."
+    assert told(caller.post("/runs", **plan))["says"][1:] == [f"It would replace {replaced}"]
+    made = told(caller.post("/runs", run="deploy", confirm=True, **plan))
+    assert (made["says"][1:], made["run"]["selected"]) == ([f"It replaces {replaced}"], 1)
+    assert told(caller.post("/runs", run="later", confirm=True, **plan))["says"][1:] == []

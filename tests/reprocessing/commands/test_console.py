@@ -138,7 +138,7 @@ def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
 def test_each_dlq_has_a_standing_run_whose_id_no_person_can_take(add_row: AddRow) -> None:
     rows = [add_row("n" * 95 + last) for last in "ab"]
     runs = [feed_run.standing_run(one) for one in rows]
-    assert [(run.dlq_id, run.name) for run in runs] == [(row.pk, f"standing:{row.pk}") for row in rows]
+    assert [(run.dlq_id, run.name) for run in runs] == [(row.pk, f"automatic:{row.pk}") for row in rows]
     assert "is not valid" in refusal("drain_dlq", rows[0].name, "--run", runs[0].name)
 
 

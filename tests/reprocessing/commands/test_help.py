@@ -63,6 +63,11 @@ def test_no_command_takes_an_abbreviation_of_any_option() -> None:
     assert abbreviated == []
 
 
+NO_REASON = (
+    "the following arguments are required: --reason. The reason is for the audit log, such as --reason 'consumer fixed'"
+)
+
+
 def test_an_error_of_a_command_line_is_the_message_and_where_the_options_are_shown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -70,6 +75,7 @@ def test_an_error_of_a_command_line_is_the_message_and_where_the_options_are_sho
         (["drain_dlq", "orders", "--conf"], "manage.py drain_dlq: unrecognized arguments: --conf"),
         (["serve", "--threads", "0"], "manage.py serve: argument --threads: "),
         (["native_redrive", "start"], "manage.py native_redrive start: the following arguments are required: NAME"),
+        (["release_parked", "orders"], f"manage.py release_parked: {NO_REASON}"),
     ):
         with pytest.raises(SystemExit) as ended:
             COMMANDS[words[0]].run_from_argv(["manage.py", *words])

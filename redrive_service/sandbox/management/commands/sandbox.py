@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +17,7 @@ from django.core.management.base import CommandError, CommandParser
 from redrive_service.sandbox import stopping
 from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.folder import LAST_PORT, Ports
+from redrive_service.sandbox.folder import LAST_PORT, Ports, in_shell
 from redrive_service.sandbox.stack import LOOPBACK, Stack
 from reprocessing.management.command_line import as_invoked
 from reprocessing.management.command_parser import StrictCommand
@@ -91,6 +92,8 @@ class Command(StrictCommand):
         except stopping.Stopped:
             pass
         self.say("Everything is stopped.")
+        for line in after_the_end(options):
+            self.say(line)
 
     def run_queues_only(self, options: dict[str, Any]) -> None:
         """Start only the local SQS, with the service's own queues."""
@@ -177,7 +180,7 @@ class Command(StrictCommand):
     def say(self, message: str) -> None:
         """Write a line to standard error, if it is open. Standard output is for the environment variables."""
         try:
-            self.stderr.write(as_invoked(message))
+            self.stderr.write(as_invoked(message), style_func=str)  # unchanged: Django would print it red, as an error
             self.stderr.flush()
         except OSError:
             silence(sys.stderr)
@@ -195,6 +198,22 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise CommandError("--messages is for --demo: without it there is no incident.")
     if options["json"] and not options["demo"]:
         raise CommandError("--json prints the figures of --demo's incident. Add --demo.")
+
+
+def after_the_end(options: dict[str, Any]) -> Iterator[str]:
+    """Yield lines for a sandbox that has ended: where its data are, how to start it again, and how to delete all."""
+    data: Path = options["folder"]
+    if not (data / "settings.json").exists():
+        return  # the sandbox was stopped before it started
+    yield f"The data are in {in_shell(data)}"
+    is_own = data == FOLDER
+    words = [f"--only {options['only']}"] if options["only"] else []
+    words += [] if is_own else [f"--folder {in_shell(data)}"]
+    if options["demo"]:
+        yield f"To run the demo again:     {'make demo' if is_own else ' '.join(['manage.py sandbox --demo', *words])}"
+    yield f"To start the servers:      {' '.join(['manage.py sandbox', *words])}"
+    if is_own:
+        yield "To delete everything:      make clean"
 
 
 def port(text: str) -> int:

@@ -46,6 +46,7 @@ _CHECKS = (
     other_targets.published,
     other_targets.changed_targets,
     policies.outcome,
+    policies.outcome_after_observing,
     policies.acknowledged,
     policies.awaited,
     policies.dependent_targets,

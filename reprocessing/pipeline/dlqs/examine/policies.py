@@ -39,6 +39,30 @@ def outcome(case: Case) -> Iterator[Finding]:
             )
 
 
+def outcome_after_observing(case: Case) -> Iterator[Finding]:
+    """The outcome of each target was chosen for a DLQ that is captured.
+
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that has
+    the outcome accepted since its DLQ is in mode observe, where no other outcome can be proved. Now the DLQ leaves this
+    mode, so the outcome absence could be proved.
+    """
+    row = case.observed.row
+    if row is None or row.mode != Mode.OBSERVE or case.mode == Mode.OBSERVE:
+        return
+    for seen in case.observed.queues.values():
+        is_chosen = seen.facts.arn not in case.observed.targets or "proof" in case.proposal.targets[seen.facts.arn]
+        if (
+            watcher(case.observed, seen) == case.arn
+            and case.of_target(seen, "proof") == Proof.ACCEPTED
+            and not is_chosen
+        ):
+            yield warn(
+                f"A message counts as delivered as soon as {seen.address.name} has accepted it, whatever its consumer "
+                "does with it: in mode observe, only the outcome accepted was possible.",
+                "To learn whether consumers processed the messages, set --outcome absence.",
+            )
+
+
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
@@ -128,7 +152,7 @@ def order(case: Case) -> Iterator[Finding]:
             yield warn(
                 f"{seen.address.name} is a standard queue: it may deliver the messages of a key in another order "
                 "than they were sent, and later messages overtake a message that fails.",
-                "Say --outcome absence --advance settled: then each message waits for the outcome of the one before.",
+                "Set --outcome absence --advance settled: then each message waits for the outcome of the one before.",
             )
 
 

@@ -66,9 +66,9 @@ def sources(case: Case) -> Iterator[Finding]:
     if silence:
         yield warn(f"Its source queues are unknown: {silence}", "Name them with --source URL.")
     if not case.observed.targets_by_source and not case.observed.without_target:
-        found = "" if silence else "No queue's redrive policy names it. "
+        found = "" if silence else "No queue's redrive policy names this DLQ. "
         yield refuse(
-            f"{found}Without a source every message would be parked: it has no target.",
+            f"{found}The DLQ needs a source: without a source, messages have no target, and all would be parked.",
             "Name the queue that messages go back to: --source URL; or what else failed: --source ARN.",
         )
     for seen in case.observed.sources.values():
@@ -148,7 +148,7 @@ def deletion_of_copies(case: Case) -> Iterator[Finding]:
             yield note(f"Copies are deleted from the DLQ as soon as their messages are captured: {why}.")
     elif case.value("delete_when") == DeleteWhen.CAPTURED:
         yield note("Copies are deleted from the DLQ at capture: from then on only PostgreSQL has the messages.")
-    if case.mode != Mode.OBSERVE:
+    if case.mode != Mode.OBSERVE and case.observed.row is None:
         yield note(
             "Capturing hides messages: an alarm on the DLQ's visible messages no longer fires.",
             "Alarm on the sum of ApproximateNumberOfMessagesVisible and …NotVisible, and on redrive_status --json.",

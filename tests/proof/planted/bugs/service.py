@@ -8,15 +8,15 @@ BUGS = quoted("""
 @manage.py
 @tests/redrive_service/test_startup.py
 a-start-that-is-refused-names-a-program-that-may-not-be-there:
-    test_what_can_be_tried_without_an_environment_is_named_as_this_process_was_invoked
--        sys.exit(as_invoked(f"{error}"))
-+        sys.exit(f"{error}")
+    test_a_database_that_does_not_answer_is_told_in_a_sentence
+-        sys.exit(as_invoked(f"PostgreSQL cannot be used: {
++        sys.exit(str(f"PostgreSQL cannot be used: {
 
 @redrive_service/sandbox/management/commands/sandbox.py
 @tests/sandbox/test_command.py
 the-demo-shows-commands-that-cannot-be-pasted: test_commands_are_shown_as_the_sandbox_was_invoked
--            self.stderr.write(as_invoked(message))
-+            self.stderr.write(message)
+-            self.stderr.write(as_invoked(message), style_func
++            self.stderr.write(message, style_func
 
 @redrive_service/server.py
 @tests/redrive_service/test_server.py
@@ -96,8 +96,8 @@ a-dry-run-that-acts: test_a_dry_run_captures_and_plans_and_sends_nothing
 @tests/reprocessing/commands/dlqs/test_add_dlq.py
 a-dlq-and-its-source-queue-look-alike:
     test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_written_down
--        yield f"  {one.label}.{one.field}: {
-+        yield f"  {one.name}.{one.field}: {
+-        yield f"  {one.label}.{key}: {
++        yield f"  {one.name}.{key}: {
 
 @reprocessing/management/shared/drain_progress.py
 @tests/reprocessing/commands/runs/test_why_attempts_fail.py

@@ -194,7 +194,7 @@ def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
     assert _action(_board(ann)) == ("Resume run", f"{here}/run/{run.pk}/change/")
     Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=database_now())
-    assert _action(_board(ann)) == ("Check target", f"{here}/breaker/{breaker.pk}/change/")
+    assert _action(_board(ann)) == ("Check circuit breaker", f"{here}/breaker/{breaker.pk}/change/")
     _set(shop, trouble="The queue is gone.")
     assert _action(_board(ann)) == ("Fix problem", f"/admin/board/{shop.dlq_id}")
     _set(shop, trouble="AccessDenied: not authorized to perform sqs:ReceiveMessage")
@@ -310,9 +310,9 @@ def test_urgent_cards_name_the_first_dlqs_and_link_to_all(ann: Client) -> None:
     assert re.findall(r"<h2>([^<]+)<", page) == ["Stopped ", "Expires within 24 h", "Errors of redrive_doctor"]
     cards = [re.sub(r"<[^>]*>", "", card) for card in re.findall(r"<p title=.*?</article>", page, re.DOTALL)]
     assert [" ".join(card.split()) for card in cards] == [
-        f"stopped-0 by ben since {now:%Y-%m-%d %H:%M} UTC: a migration stopped-1, stopped-2, …",
-        "expires SQS deletes the first message in 2 h 59 min",
-        "service A clock is wrong. Run manage.py redrive_doctor",
+        f"DLQ stopped-0: by ben since {now:%Y-%m-%d %H:%M} UTC: a migration stopped-1, stopped-2, …",
+        "DLQ expires: SQS deletes the first message in 2 h 59 min",
+        "service: A clock is wrong. Run manage.py redrive_doctor",
     ]  # fmt: skip
     assert '<h2>Stopped <a href="/admin/?state=stopped#dlqs">all 5</a></h2>' in page
     assert "A clock is wrong." not in _board(person("bob", *SEES))

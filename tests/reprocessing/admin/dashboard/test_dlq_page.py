@@ -65,7 +65,7 @@ def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
         Letter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
     page = _page(ann)
     found = {
-        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured": 1,
+        ParkedReason.ATTEMPTS_SPENT.label: 3, ParkedReason.STALE.label: 1, "captured": 1,
         "presumed delivered": 1, "delivered": 2,
     }  # fmt: skip
     assert {what: _count(page, what)[0] for what in found} == found
@@ -124,14 +124,14 @@ def test_largest_failure_groups_are_linked() -> None:
 
 
 def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
-    run = Run.objects.create(name="standing:1", dlq=shop.dlq, kind="standing", state="running")
-    assert "standing:1" not in _page(ann)
+    run = Run.objects.create(name="automatic:1", dlq=shop.dlq, kind="standing", state="running")
+    assert "automatic:1" not in _page(ann)
     letter = parked(shop)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)
-    assert "standing:1" in _page(ann)
+    assert "automatic:1" in _page(ann)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.DELIVERED, finished_at=database_now())
     Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
-    assert "standing:1" in _page(ann)
+    assert "automatic:1" in _page(ann)
 
 
 def test_messages_without_an_active_run_need_review(ann: Client, shop: Source) -> None:

@@ -29,3 +29,20 @@ def test_checklist_is_shown_in_the_demo_only_and_marks_what_this_person_has_done
     assert [step.is_done for step in steps] == [False, False, False, True]
     assert steps[0].address == f"/admin/reprocessing/run/{run.pk}/change/"
     assert "Try the demo" not in part
+
+
+@pytest.mark.parametrize(
+    ("acts", "is_done"),
+    [((), False), (("released", "discarded"), False), (("edited",), False), (("edited", "released"), True)],
+    ids=["nothing", "released unedited", "not released", "edited and released"],
+)
+def test_step_of_parked_messages_is_done_after_an_edited_message_was_released(
+    ann: Client, acts: tuple[str, ...], is_done: bool
+) -> None:
+    shop = dlq("shop")
+    for act in acts:
+        AuditEntry.objects.create(act=act, by="ann", reason="a test", dlq=shop.dlq)
+    with override_settings(REDRIVE={**settings.REDRIVE, "FIRST_STEPS": True}):
+        step = ann.get("/admin/").context["steps"][2]
+    assert (step.address, step.is_done) == ("/admin/reprocessing/parkedletter/", is_done)
+    assert step.text.startswith("edit a parked message and release it; discard the others.")

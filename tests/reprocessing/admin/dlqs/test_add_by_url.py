@@ -242,7 +242,7 @@ def test_a_queue_that_is_nobody_s_dlq_asks_for_its_source(make_queue: MakeQueue,
     answer = proposed(ann, url=make_queue().url)
     page = unescape(answer.content.decode())
     assert "The values cannot be saved" in page
-    assert "No queue's redrive policy names it. Without a source every message would be parked" in page
+    assert "No queue's redrive policy names this DLQ. The DLQ needs a source: without a source," in page
     assert [part.heading for part in answer.context["parts"] if part.is_open] == ["Queue"]
     assert answer.context["look"].yaml == ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
@@ -15,7 +16,14 @@ from pytest_django import Settings
 from reprocessing import conf
 from reprocessing.admin.dlqs.discover import MOST
 from reprocessing.domain.dlqs.discovery import Scope
-from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveredSource, DiscoveryScope
+from reprocessing.models import (
+    AuditEntry,
+    DeadLetterQueue,
+    DiscoveredQueue,
+    DiscoveredSource,
+    DiscoveryScope,
+    Policy,
+)
 from reprocessing.pipeline.dlqs import discover
 from reprocessing.store.dlqs import discovery_scopes
 from tests.contract.endpoints import Endpoint
@@ -90,6 +98,22 @@ def test_adding_shows_the_effect_first_and_then_adds_in_mode_observe(dlq: Queue,
     entry = AuditEntry.objects.get()
     assert (entry.by, entry.reason, entry.dlq) == ("ann", "because", row)
     assert f"It is already registered as {dlq.name}." in ann.get(ticked("adopt")).content.decode()
+
+
+def test_a_policy_is_chosen_for_all_that_are_added(dlq: Queue, ann: Client) -> None:
+    Policy.objects.create(name="standard", settings={"max_attempts": 7})
+    assert "<option>standard</option>" in ann.get(LIST).content.decode()
+    address = f"{ticked('adopt')}&policy=standard"
+    assert "in mode observe, with the policy standard" in ann.get(address).content.decode()
+    confirm(ann, address)
+    row = DeadLetterQueue.objects.get()
+    assert (row.mode, row.max_attempts, row.policy and row.policy.name) == ("observe", 7, "standard")
+
+
+def test_an_unknown_policy_adds_nothing_and_is_named(dlq: Queue, ann: Client) -> None:
+    shown = unescape(ann.get(f"{ticked('adopt')}&policy=none-such").content.decode())
+    assert f"{dlq.name} (000000000000, us-east-1) cannot be added." in shown
+    assert "none-such" in shown
 
 
 def test_nothing_is_added_if_the_effect_is_no_longer_what_was_shown(dlq: Queue, ann: Client) -> None:

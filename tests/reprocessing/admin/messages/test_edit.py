@@ -10,6 +10,7 @@ from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute, unpack_attributes
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, Revision
+from reprocessing.store.ordering import key_messages
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, tried_again
 
 pytestmark = pytest.mark.django_db
@@ -279,3 +280,34 @@ def test_no_script_runs_on_edit_pages() -> None:
     assert Revision.objects.count() == 1
     assert [SCRIPT in one for one in seen] == [False] * 5
     assert ["&lt;script&gt;" in one for one in seen] == [True] * 5
+
+
+def test_titles_name_the_type_and_the_key() -> None:
+    letter = parked(dlq(), key="account-0030", body=b'{"type": "invoice.sent", "total": 1}')
+    ann = person("ann", *EDITS)
+    page = opened(ann, letter)
+    preview = post(ann, address(letter), **filled(page, body='{"type": "invoice.sent", "total": 2}'))
+    titles = [unescape("".join(re.findall(r"<h1>(.*?)</h1>", told))) for told in (page, preview)]
+    name = "invoice.sent, key account-0030"
+    assert titles == [f"Edit {name}", f"Preview of the edit of {name}"]
+    other = parked(dlq("other-dlq"), body=b"1")
+    assert "<h1>Edit a message of other-dlq</h1>" in opened(ann, other)
+
+
+@pytest.mark.parametrize(("later", "said"), [(0, ""), (1, "1 later message of this key is"), (2, "2 later messages")])
+def test_preview_says_how_many_later_messages_are_delivered(
+    later: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, ann = dlq(), person("ann", *EDITS)
+    letter = parked(source, key="account-7", body=BODY)
+    for _ in range(later):
+        delivered = parked(source, key="account-7")
+        Letter.objects.filter(pk=delivered.pk).update(state="delivered", reason="")
+    Letter.objects.update(single=False, key_hash=b"of account-7")
+    page = looked(ann, letter, body=mended())
+    told = re.search(r"<strong>((?:At least )?\d later mess.*?)</strong>", page)
+    after = "it" if later == 1 else "them"
+    assert (told[1] if told else "").startswith(said)
+    assert (f"already delivered; the consumer gets this message after {after}." in page) == bool(later)
+    monkeypatch.setattr(key_messages, "COUNTED_AT_MOST", 1)
+    assert ("At least 2 later" in looked(ann, letter, body=mended())) == (later == 2)

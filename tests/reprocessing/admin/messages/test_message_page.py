@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Rule, Target
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Target
 from reprocessing.models.target import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
@@ -127,13 +127,16 @@ def test_a_key_with_html_is_text_everywhere() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, r"Parked after 1 attempt \(.* UTC\): All attempts that the DLQ allows have failed\."),
+        ({}, r"Parked \(.* UTC\): Failed 1 attempt\."),
+        ({"attempts": 3}, r"Parked \(.* UTC\): Failed 3 of 3 attempts\."),
+        ({"attempts": 4, "spared": 1},
+         r"Parked \(.* UTC\): Failed 3 of 3 attempts; 1 more was not counted: circuit breaker open\."),
         ({"state": "captured", "reason": "", "finished_at": None}, "Captured: it is in no run\\."),
         ({"state": "waiting", "reason": "", "finished_at": None}, "Queued: nothing is queued\\."),
         ({"state": "delivered", "reason": "", "presumed": True}, r"It is presumed delivered: .* \(.* UTC\)"),
         ({"state": "discarded", "reason": ""}, r"Discarded\. \(.* UTC\)"),
     ],
-    ids=range(5),
+    ids=range(7),
 )  # fmt: skip
 def test_the_newest_state_is_a_sentence(fields: dict[str, object], sentence: str) -> None:
     letter = parked(dlq())
@@ -172,18 +175,35 @@ def test_the_next_action_is_the_first_button() -> None:
 def test_the_history_has_all_events_newest_first() -> None:
     source = dlq()
     letter = parked(source)
-    Letter.objects.filter(pk=letter.pk).update(group=failure_group(source), grouped_at=database_now())
+    Letter.objects.update(finished_at=database_now())
+    Letter.objects.update(group=failure_group(source), grouped_at=database_now())
     act_on_parked.note([letter.pk], by="zoe", reason="asked the shop")
     act_on_parked.release([letter.pk], by="ben", reason="it is mended")
     page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
     found = re.findall(r'<p class="try-head"><strong>(.*?)</strong>', page)
     assert found == [
-        "Released", "Noted", "Assigned to a failure group", "Attempt 1", "Captured from shop-dlq",
-        "Sent to shop-dlq-source, where it failed",
+        "Released", "Noted", "Assigned to a failure group", "Parked", "Attempt 1", "Captured from shop-dlq",
+        "Sent to shop-dlq; SQS named no source queue",
     ]  # fmt: skip
-    assert [text in page for text in ("by ben", "it is mended", "It was parked: All attempts", "asked the shop")] == [
-        True
-    ] * 4
+    assert [
+        text in page for text in ("by ben", "it is mended", "All attempts that the DLQ allows", "asked the shop")
+    ] == [True] * 4
+
+
+def test_the_history_names_the_source_queue_only_if_sqs_named_it() -> None:
+    letter = parked(dlq(), system={"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:0:orders"})
+    ann, address = person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/"
+    assert "<strong>Sent to orders, where it failed</strong>" in opens(ann, address)
+    Payload.objects.all().delete()
+    assert "<strong>Sent</strong>" in opens(ann, address)
+
+
+def test_a_sentence_about_the_delivery_stands_once() -> None:
+    letter = parked(dlq())
+    Letter.objects.update(state="delivered", reason="", presumed=True)
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    assert page.count("It is presumed delivered: ") == 1
+    assert '<p class="answer">Outcome: presumed, since ' in page
 
 
 def test_the_row_of_an_attempt_still_says_that_the_message_was_parked_after_a_release() -> None:
@@ -459,36 +479,14 @@ def test_the_page_of_a_queue_whose_name_has_a_zero_byte_is_missing() -> None:
     assert person("ann", "view_heartbeat").get("/admin/reprocessing/heartbeat/%00/change/").status_code == 404
 
 
-WHY = "because the circuit breaker opened and no other message succeeded"
-
-
 def test_parked_message_says_which_attempts_did_not_count() -> None:
     letter = parked(dlq())
     Letter.objects.update(attempts=19, attempts_before_release=3, spared=13)
     tried_again(letter, no=19, closed_at=database_now(), outcome="refused", counts_as_failure=True, spared=True)
     page = pages(person("ann", *LOOKS), letter.pk)[0]
-    told = f"Parked after 19 attempts (3 count; 13 do not, {WHY}; 3 were made before the last release)"
+    told = "Failed 3 of 3 attempts; 13 more were not counted: circuit breaker open; 3 were made before the last"
     assert (told in page, ">refused, does not count<" in page) == (True, True)
-    assert "To stop the attempts now" not in page
-
-
-@pytest.mark.parametrize(
-    ("after", "ends"),
-    [
-        (86_400.0, ("After 24 h without a success at the target, the message is parked if no other message waits for "
-         "the target; else the run pauses. Neither happens while the run has messages for another target.")),
-        (None, "The DLQ's setting give-up-after is off, so no time ends these attempts."),
-    ],
-    ids=["24 h", "off"],
-)  # fmt: skip
-def test_queued_message_says_what_ends_uncounted_attempts(after: float | None, ends: str) -> None:
-    letter = parked(dlq())
-    DeadLetterQueue.objects.update(give_up_after=after, max_attempts=3)
-    Letter.objects.update(state="waiting", reason="", finished_at=None, attempts=4, spared=0)
-    client = person("ann", *LOOKS)
-    assert "not count" not in pages(client, letter.pk)[1]
-    Letter.objects.update(spared=3)
-    page = html.unescape(pages(client, letter.pk)[1])
-    told = "3 of its attempts do not count: the circuit breaker opened and no other message succeeded, so the target"
-    assert told in page
-    assert f"then the message is parked after 3 counted attempts. {ends} To stop the attempts now, stop the key" in page
+    Letter.objects.update(reason="refused")
+    other = "Parked after 19 attempts (13 were not counted: circuit breaker open; 3 were made before the last release) "
+    assert other in pages(person("ben", *LOOKS), letter.pk)[0]
+    assert "What ends these attempts" not in page

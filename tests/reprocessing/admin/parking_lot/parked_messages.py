@@ -40,13 +40,14 @@ def dlq(name: str = "shop-dlq") -> Source:
     return Source.objects.create(dlq=watched, arn=target.arn, target=target)
 
 
-def parked(
+def parked(  # noqa: PLR0913  # all but the source are passed by name
     source: Source,
     *,
     key: str | None = None,
     body: bytes = b"{}",
     attributes: Mapping[str, Attribute] | None = None,
     reason: str = "attempts_spent",
+    system: Mapping[str, str] | None = None,
 ) -> Letter:
     """A letter that was tried once, came back, and waits for a person; an hour old, with three hours left."""
     number = next(_numbers)
@@ -74,7 +75,10 @@ def parked(
         finished_at=now,
     )
     Payload.objects.create(
-        letter=letter, body=body, attributes=pack_attributes(attributes or {}), system={"SenderId": "AIDA-shop"}
+        letter=letter,
+        body=body,
+        attributes=pack_attributes(attributes or {}),
+        system=system or {"SenderId": "AIDA-shop"},
     )
     tried_again(letter, no=1, epoch=0, fence=1, closed_at=now, outcome="returned", sent_message_id=f"sent-{number}")
     return letter

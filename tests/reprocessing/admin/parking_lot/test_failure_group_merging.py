@@ -81,12 +81,12 @@ def test_numbers_of_a_group_with_more_parts_than_its_page_names_lead_to_the_mess
     Letter.objects.filter(pk__in=[letter.pk for letter in letters]).update(**CAPTURED)
     FailureGroup.objects.filter(pk__in=[part.pk for part in parts]).update(merged_into=root)
     page = ann.get(f"{LIST}{root.pk}/change/")
-    assert [letter.pk for letter, _ in page.context["letters"]] == sorted((one.pk for one in letters), reverse=True)
+    assert [letter.pk for letter, _, _ in page.context["letters"]] == sorted((one.pk for one in letters), reverse=True)
     card = page.context["card"]
     for address in (card["captured_address"], card["letters_address"]):
         assert ann.get(address).context["cl"].result_count == card["numbers"].captured == 5
     after = ann.get(f"{LIST}{root.pk}/change/?after={letters[2].pk}")
-    assert [letter.pk for letter, _ in after.context["letters"]] == [letters[1].pk, letters[0].pk]
+    assert [letter.pk for letter, _, _ in after.context["letters"]] == [letters[1].pk, letters[0].pk]
     for odd, found in ((f"group={parts[0].pk}", 1), (f"group={10**17}", 0)):
         assert ann.get(f"/admin/reprocessing/letter/?{odd}", follow=True).context["cl"].result_count == found
 

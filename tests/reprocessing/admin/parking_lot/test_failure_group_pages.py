@@ -160,7 +160,7 @@ def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messa
     shop = dlq()
     ours = group(shop)
     member(ours, shop)
-    rule = "/admin/reprocessing/rule/add/?letter="
+    rule = "/admin/reprocessing/rule/add/?group="
     may = person("ann", *DECIDES, "view_failuregroup", "change_failuregroup", "add_rule")
     page = read(may)
     assert re.findall(r'formaction="[^"]+/(\w+)" name="query" value="([^"]+)"', page) == [
@@ -361,5 +361,5 @@ def test_pages_have_bounded_queries(django_assert_max_num_queries: DjangoAssertN
 def test_where_the_reason_is_not_known_the_pages_say_how_to_make_it_known(cause: str, hints: bool) -> None:
     found, ann = group(dlq(), "order.paid", cause=cause), person("ann", *SEES)
     pages = [ann.get(one).content.decode() for one in (LIST, f"{LIST}{found.pk}/change/")]
-    assert ["docs/consumers.md" in page for page in pages] == [hints, hints]
+    assert ["in the manual for consumers" in page for page in pages] == [hints, hints]
     assert ">Failure or type<" in pages[0]

@@ -54,9 +54,9 @@ def test_list_shows_reason_key_age_attempts_and_time_left() -> None:
     assert why
     named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Time left in SQS")
     assert (why[1], {name: cells[name] for name in named}) == (
-        "All attempts that the DLQ allows have failed.",
+        "All attempts failed",
         {
-            "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1",
+            "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1 of 3",
             "Time left in SQS": "2 h 59 min",
         },
     )  # fmt: skip
@@ -66,8 +66,21 @@ def test_deleted_copy_has_no_time_left() -> None:
     letter = parked(dlq())
     held_copy(letter, state="gone", gone_at=database_now())
     ann = person("ann", *LOOKS)
-    assert '<td data-label="Time left in SQS">no copy</td>' in ann.get(LOT).content.decode()
-    assert "2 h 59 min" not in ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert '<td data-label="Time left in SQS">not in SQS</td>' in ann.get(LOT).content.decode()
+    page = ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert "<dt>Time left in SQS</dt><dd>not in SQS</dd>" in page
+
+
+def test_lists_and_pages_say_how_many_attempts_do_not_count() -> None:
+    letter = parked(dlq())
+    Letter.objects.update(attempts=4, spared=1)
+    ann, told = person("ann", *LOOKS), "3 of 3, 1 not counted"
+    assert f'<td data-label="Attempts">{told}</td>' in ann.get(LOT).content.decode()
+    assert f'<td class="field-tries">{told}</td>' in ann.get("/admin/reprocessing/letter/").content.decode()
+    page = ann.get(f"{LOT}{letter.pk}/change/").content.decode()
+    assert f"<dt>Attempts</dt><dd>{told}</dd>" in page
+    Letter.objects.update(attempts=9, attempts_before_release=4, spared=0)
+    assert '<td data-label="Attempts">5, 4 before release</td>' in ann.get(LOT).content.decode()
 
 
 def test_only_parked_letters_are_in_it() -> None:
@@ -226,7 +239,7 @@ def test_discarded_message_is_restored_once() -> None:
 
 
 def _strays(page: str) -> str:
-    found = re.search(r'<p class="card card-wary">(.*? no ordering key: .*?)</p>', page)
+    found = re.search(r'<p class="card card-wary">(.*? no ordering key\. .*?)</p>', page)
     return re.sub(r"</?strong>", "", found[1]) if found else ""
 
 
@@ -241,10 +254,10 @@ def test_release_says_that_failures_in_an_outage_do_not_count(mode: str) -> None
 @pytest.mark.parametrize(
     ("strays", "others", "words"),
     [
-        (1, 0, ("The message has no ordering key", "it is sent on its own, in no order with other messages.")),
-        (2, 0, ("All messages have no ordering key", "each is sent on its own, in no order with other messages.")),
-        (1, 1, ("1 of the messages has no ordering key", "it is sent on its own, in no order with other messages.")),
-        (2, 1, ("2 of the messages have no ordering key", "each is sent on its own, in no order with other messages.")),
+        (1, 0, ("The message has no ordering key", "the message is sent without order.")),
+        (2, 0, ("All messages have no ordering key", "these messages are sent without order.")),
+        (1, 1, ("1 of the messages has no ordering key", "the message is sent without order.")),
+        (2, 1, ("2 of the messages have no ordering key", "these messages are sent without order.")),
         (0, 1, ("", "")),
     ],
 )
@@ -257,5 +270,5 @@ def test_release_warns_of_missing_ordering_keys(strays: int, others: int, words:
     ticked = post(client, LOT + "release", scope="ticked", pick=[pack_messages([one]) for one in letters])
     whole = post(client, LOT + "release", scope="all", query="")
     for told in (_strays(ticked), _strays(whole)):
-        assert (told.partition(":")[0], told.rpartition("finds a key, ")[2]) == words
+        assert (told.partition(".")[0], told.rpartition("still no key, ")[2]) == words
     assert _strays(post(client, LOT + "discard", scope="all", query="")) == ""

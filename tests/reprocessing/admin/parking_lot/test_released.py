@@ -5,13 +5,15 @@ from uuid import uuid4
 
 import pytest
 
+from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import BulkAction, BulkActionKind, Run
+from reprocessing.models import BulkAction, BulkActionKind, Letter, Run
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
 from reprocessing.store.parking_lot import bulk_actions
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
+LOT = "/admin/reprocessing/parkedletter/"
 MAY = (*LOOKS, "view_run", "view_bulkaction")
 
 
@@ -33,6 +35,26 @@ def test_run_shows_who_released_how_many_and_why() -> None:
     assert (page.count("No other entries."), "No entries yet" in page) == (1, False)
     listed = ann.get("/admin/reprocessing/run/").content.decode()
     assert re.findall(r'<td data-what="Messages" class="n">(.*?)</td>', listed) == ["released"]
+
+
+@pytest.mark.parametrize(("state", "but"), [("running", ""), ("paused", " (paused: nothing is sent until somebody")])
+def test_release_links_to_the_runs_that_send_the_messages(state: str, but: str) -> None:
+    sources, first, second = (dlq("shop-dlq"), dlq("bank-dlq")), *(person(one, *DECIDES, "view_run") for one in "ab")
+    letters = [parked(source) for source in sources]
+    stop = {"stopped_by": "zoe", "why": "a test"} if state == "paused" else {}
+    runs = [Run.objects.create(name=f"r-{one.dlq.name}", dlq=one.dlq, state=state, **stop) for one in letters]
+    for letter, run in zip(letters, runs, strict=True):
+        Letter.objects.filter(pk=letter.pk).update(run=run)
+    page = post(first, f"{LOT}release", letters=pack_messages(letters), reason="it is mended")
+    links = [f'<a href="/admin/reprocessing/run/{run.pk}/change/">Show the run {run}</a>{but}' for run in runs]
+    assert ("2 messages released. " in page, [link in page for link in links]) == (True, [True, True])
+    again = post(second, f"{LOT}release", letters=pack_messages(letters), reason="once more")
+    assert ("Nothing was done." in again, "Show the run" in again) == (True, False)
+
+
+def test_release_links_to_no_run_without_the_permission_to_see_runs() -> None:
+    page = post(person("ann", *DECIDES), f"{LOT}release", letters=pack_messages([parked(dlq())]), reason="mended")
+    assert ("1 message released." in page, "Show the run" in page) == (True, False)
 
 
 def test_bulk_action_and_its_runs_link_to_each_other() -> None:

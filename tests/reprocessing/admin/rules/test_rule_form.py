@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from django.test import Client
@@ -53,6 +54,24 @@ def test_preview_shows_the_effect_and_saves_nothing() -> None:
     assert "Of 2 messages captured in the last 7 days" in page
     assert "It would act on <strong>1</strong> message (1 captured)" in page
     assert not Rule.objects.exists()
+
+
+def test_after_preview_the_browser_shows_the_preview_or_the_refusal(ann: Client) -> None:
+    assert '<form method="post" action="#preview"' in ann.get(ADD).content.decode()
+    good = {"name": "bad", "conditions": BAD, "action": "hold"}
+    found = []
+    for sent in (good | {"do": "look"}, good | {"do": "write", "seen": "x", "reason": "why"}, {"do": "look"}):
+        page = post(ann, ADD, **sheet(ann, ADD) | sent)
+        found.append(re.findall(r'<(\w+)[^>]* id="preview" tabindex="-1"', page))
+    assert found == [["h2"], ["p"], ["p"]]
+
+
+def test_each_input_of_a_condition_has_a_visible_label(ann: Client) -> None:
+    page = ann.get(ADD).content.decode()
+    labels = re.findall(r'<label[^>]*><span>(\w+)</span><(\w+) [^>]*aria-label="(\w+) 1"', page)
+    assert labels == [("Field", "input", "Field"), ("Operator", "select", "Operator"), ("Value", "input", "Value")]
+    page = post(ann, ADD, **sheet(ann, ADD), show_as="text", shown_as="rows")
+    assert '<label for="id_conditions">Conditions</label>' in page
 
 
 @pytest.mark.soak
@@ -259,6 +278,8 @@ def test_draft_has_the_ordering_key_if_a_condition_can_read_it(
     ann = person("ann", *MAKES)
     conditions, page = _from_letter(ann, letter)
     assert (conditions, 'name="add" value="source"' in page) == (expected, True)
+    says = f"Filled in from the message: the ordering key ({selector})." in page
+    assert says == bool(expected)
     more, _ = _from_letter(ann, letter, add="source", conditions=json.dumps(conditions))
     assert more == [*expected, 'source equals "shop-dlq-source"']
 

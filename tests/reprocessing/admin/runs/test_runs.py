@@ -82,7 +82,7 @@ def test_plan_shows_targets_and_what_cannot_be_sent(source: Source, ann: Client)
     chosen = f"/admin/reprocessing/letter/?run__id__exact={Run.objects.get().pk}&amp;state__exact=captured"
     assert f'<dt>Messages</dt><dd><a href="{chosen}">3</a></dd>' in page
     assert "<b>3</b> to shop-dlq-source" in page
-    assert "<b>2</b> It has no ordering key" in page
+    assert "<b>2</b> No ordering key (this DLQ requires one): parked when the run starts." in page
     assert "all messages" in page
     assert "Assumes: no failures, and nothing else is sent to these targets; every wave succeeds" in page
     columns = page.partition('class="choices"')[2].partition("</ol>")[0]
@@ -307,7 +307,7 @@ def test_form_submitted_twice_plans_one_run(source: Source, ann: Client) -> None
     ("given", "why"),
     [
         ({"mode": "observe"}, "is in mode observe"),
-        ({"mode": "automatic"}, "its standing run redrives all messages"),
+        ({"mode": "automatic"}, "its automatic run redrives all messages"),
         ({"source": "elsewhere"}, "shop-dlq has no such source queue"),
         ({"sent_after": "2026-02-01 00:00", "sent_before": "2026-01-01 00:00"}, "Exchange the two dates."),
         ({"reason": " "}, "This field is required"),
@@ -425,10 +425,15 @@ def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
 
 
 def test_standing_run_can_be_paused_only(source: Source, ann: Client) -> None:
-    run = Run.objects.create(name="standing:1", dlq=source.dlq, kind="standing", state="running", asked_by="beat")
+    run = Run.objects.create(name="automatic:1", dlq=source.dlq, kind="standing", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
-    assert "A standing run never ends." in ann.get(_address(run, "abort/now")).content.decode()
+    assert "waiting for new messages</p>" in page
+    assert "% finished" not in page
+    listed = ann.get("/admin/reprocessing/run/").content.decode()
+    assert '<td data-what="Progress">waiting for new messages</td>' in listed
+    assert '<span class="chip">automatic</span>' in listed
+    assert "An automatic run never ends." in ann.get(_address(run, "abort/now")).content.decode()
 
 
 @pytest.mark.soak

@@ -82,6 +82,24 @@ def test_a_message_that_is_not_parked_is_opened_too(ann: Client) -> None:
     assert _opened(ann, "4711") == f"/admin/reprocessing/letter/{letter.pk}/change/"
 
 
+@pytest.mark.parametrize(
+    ("typed", "found", "meaning"),
+    [
+        ("state:presumed-delivered", 1, "state is presumed delivered"),
+        ('state:"presumed delivered"', 1, "state is presumed delivered"),
+        ("state:delivered", 2, "state is delivered or presumed delivered"),
+        ("state:presumed state:parked", 2, "state is presumed delivered or parked"),
+    ],
+)
+def test_states_are_found_by_the_names_that_pages_show(ann: Client, typed: str, found: int, meaning: str) -> None:
+    letters = [_order(_shop(name), 4711) for name in ("orders", "billing", "returns")]
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[:2]]).update(state="delivered", reason="")
+    Letter.objects.filter(pk=letters[0].pk).update(presumed=True)
+    page = _page(ann, typed)
+    assert re.findall(r"<strong>(\d)</strong> messages? found", page) == [str(found)]
+    assert meaning in page
+
+
 def test_the_meaning_is_shown_with_the_dlqs_that_declare_the_field(ann: Client) -> None:
     for name in ("orders", "billing", "returns"):
         _order(_shop(name), 4711)
@@ -320,3 +338,21 @@ def test_search_in_the_list_of_a_run_finds_older_messages_of_the_run(
     assert (str(letters[4].pk) + "/change/" in str(page.content), "More than 2" in str(page.content)) == (
         True, False,
     )  # fmt: skip
+
+
+def test_lists_show_the_type_and_when_a_message_finished(ann: Client) -> None:
+    source = _shop()
+    letters = [_order(source, 4711) for _ in range(4)]
+    titles = {"type": "order.paid", "task": "shop.pay", "body": "JSON with id"}
+    for letter, (cause, title) in zip(letters, titles.items(), strict=False):
+        group = failure_group(source, title, cause=cause)
+        Letter.objects.filter(pk=letter.pk).update(group=group)
+    Letter.objects.filter(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
+    cells = dict[str, list[str]]()
+    for label, text in re.findall(r'<td data-label="(.*?)">(.*?)</td>', _page(ann, "key:key-4711")):
+        cells.setdefault(label, []).append(text)
+    assert cells["Type"] == ["-", "-", "shop.pay", "order.paid"]
+    times = [f"{letter.finished_at:%Y-%m-%d %H:%M:%S}" for letter in reversed(letters[1:])]
+    assert cells["Finished (UTC)"] == [*times, "-"]
+    listed = _page(ann, "", "/admin/reprocessing/letter/")
+    assert re.findall(r'<td class="field-type">(.*?)</td>', listed) == ["-", "-", "shop.pay", "order.paid"]

@@ -82,7 +82,7 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
 @pytest.mark.parametrize(
     ("state", "next_step"),
     [
-        ("aborted", "The standing run, or the next run of the DLQ, takes its messages over."),
+        ("aborted", "The automatic run, or the next run of the DLQ, takes its messages over."),
         ("paused", "Resume that run."),
     ],
 )

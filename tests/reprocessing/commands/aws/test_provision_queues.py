@@ -101,8 +101,10 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
         "RedriveAllowPolicy": {"redrivePermission": "byQueue", "sourceQueueArns": [arn(name + ending)]},
     }
     before = len(sandbox.calls())
-    assert ask("provision_queues", name + ending, "--confirm").endswith(
-        "All queues are as wanted: nothing to change.\n"
+    assert (
+        ask("provision_queues", name + ending, "--confirm")
+        .rpartition("URL of the DLQ: ")[0]
+        .endswith("All queues are as wanted: nothing to change.\n")
     )
     assert {one["action"] for one in sandbox.calls()[before:]} == {
         "GetQueueUrl", "GetQueueAttributes", "ListDeadLetterSourceQueues"

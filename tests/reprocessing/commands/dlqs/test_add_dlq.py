@@ -271,7 +271,7 @@ def test_without_the_right_to_list_sources_one_names_them(
     refused: Refused, told: Told, shop: Shop, sandbox: Sandbox
 ) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "ListDeadLetterSourceQueues"})
-    assert "Without a source every message would be parked" in refused("--url", shop.dlq.url)
+    assert "without a source, messages have no target" in refused("--url", shop.dlq.url)
     url = ("--url", shop.dlq.url, "--source", shop.sources[0].url)
     assert "Allow sqs:ListDeadLetterSourceQueues" in told("warn", *url)
     assert told("refuse", *url) == ""
@@ -521,3 +521,16 @@ def test_what_breaks_the_order_of_a_fifo_queue_is_warned_of(told: Told, make_que
 def test_an_alarm_that_capturing_silences_has_its_replacement(told: Told, shop: Shop) -> None:
     assert "no longer fires" in told("note", "--url", shop.dlq.url)
     assert "no longer fires" not in told("note", "--url", shop.dlq.url, "--mode", "observe")
+
+
+def test_a_dlq_that_is_no_longer_only_observed_is_warned_of_an_outcome_that_nobody_chose(
+    ask: Ask, told: Told, shop: Shop
+) -> None:
+    as_soon = f"A message counts as delivered as soon as {shop.sources[0].name} has accepted it"
+    add(ask, shop.dlq, "--mode", "observe")
+    assert as_soon not in told("warn", "--rate", "5")
+    assert as_soon in told("warn", "--mode", "manual")
+    assert as_soon not in told("warn", "--mode", "manual", "--outcome", "absence")
+    assert as_soon not in told("warn", "--mode", "manual", "--outcome", "accepted")
+    ask("add_dlq", "orders", "--mode", "manual", "--confirm")
+    assert as_soon not in told("warn", "--mode", "automatic")

@@ -79,6 +79,7 @@ def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(
     ("change", "told"),
     [
         (("manual", "automatic"), BY_THEMSELVES),
+        (("observe", "manual"), "Nothing is redriven yet. manage.py peek_dlq orders --confirm shows"),
         (
             ("automatic", "manual"),
             "New messages are no longer redriven automatically. manage.py peek_dlq orders --confirm shows",

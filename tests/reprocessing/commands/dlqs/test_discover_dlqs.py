@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
@@ -22,7 +23,7 @@ from reprocessing.domain.dlqs.discovery import Scope
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedrivePolicy
 from reprocessing.gateways.sqs.queue_attributes import describe_with_depth
-from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveryScope, Incident
+from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveryScope, Incident, Policy
 from reprocessing.models.discovery import DiscoveryStage
 from reprocessing.pipeline.dlqs import discover, read_scope
 from reprocessing.pipeline.dlqs.discover import ScanResult
@@ -256,6 +257,28 @@ def test_adopting_is_a_dry_run_then_adds_the_dlq_in_mode_observe_with_its_source
     assert AuditEntry.objects.get().reason == "found"
     assert found(ask_json)[shop.dlq.arn]["watched_as"] == row.name
     assert "It is already registered as" in refused_adoption(shop.dlq)
+
+
+def test_all_new_dlqs_are_adopted_at_once_with_their_policy_and_team(
+    ask: Ask, ask_json: AskJson, shop: Shop, make_queue: MakeQueue
+) -> None:
+    found(ask_json)
+    other = Shop(make_queue)
+    ignored = Shop(make_queue)
+    found(ask_json)
+    ask("discover_dlqs", "--ignore", ignored.dlq.name, "--confirm")
+    Policy.objects.create(name="standard", settings={"mode": "manual", "max_attempts": 7})
+    payments = Group.objects.create(name="payments")
+    ask("discover_dlqs", "--adopt-new", "--policy", "standard", "--team", "payments", "--confirm")
+    rows = DeadLetterQueue.objects.order_by("name")
+    assert {row.name for row in rows} == {shop.dlq.name, other.dlq.name}
+    assert {(row.mode, row.max_attempts, row.policy.name) for row in rows if row.policy} == {("observe", 7, "standard")}
+    assert {row.pk for row in payments.dlqs.all()} == {row.pk for row in rows}
+    assert "No new DLQ was found." in refusal("discover_dlqs", "--adopt-new")
+
+
+def test_settings_of_added_dlqs_are_refused_where_nothing_is_added() -> None:
+    assert "Add: --adopt NAME, or --adopt-new" in refusal("discover_dlqs", "--stored", "--policy", "standard")
 
 
 def refused_adoption(queue: Queue) -> str:

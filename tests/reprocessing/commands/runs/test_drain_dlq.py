@@ -114,7 +114,7 @@ def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.Cap
     bench = Workbench()
     bench.bury("letter")
     said = ask("drain_dlq", bench.name, "--limit", "7", "--run", "monday")
-    assert f"Capturing {bench.name}: its messages stay there, invisible" in capsys.readouterr().err
+    assert f"Capturing {bench.name}: the messages stay in the DLQ, invisible" in capsys.readouterr().err
     assert said.splitlines()[-2:] == [
         "This was a dry run: nothing was sent, parked or discarded. To execute the plan:",
         f"manage.py drain_dlq {bench.name} --run monday --confirm",
@@ -124,7 +124,7 @@ def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.Cap
 def test_a_fifo_dlq_is_said_to_move_to_postgres(capsys: pytest.CaptureFixture[str], ask: Ask) -> None:
     bench = Workbench(fifo=True)
     ask("drain_dlq", bench.name)
-    assert "its messages move to PostgreSQL and are deleted from SQS" in capsys.readouterr().err
+    assert "the messages move to PostgreSQL and are deleted from SQS" in capsys.readouterr().err
 
 
 def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> None:
@@ -292,7 +292,7 @@ def test_lanes_that_outlast_their_letters_are_refused_with_both_forecasts(
         assert (told["forecast_seconds"], told["refused"]) == (180.0, None)
         return
     said = refusal("drain_dlq", bench.name, "--confirm")
-    assert "by rate about 2 seconds; by the longest key about 3 minutes (3 x 60 s)" in said
+    assert "takes about 3 minutes, limited by the longest key (3 x 60 s); without this limit about 2 seconds" in said
     assert "--advance accepted" in said
     assert Run.objects.count() == 0
 
@@ -777,3 +777,19 @@ def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
         telling._next = 0.0
         show_capture(telling, Captured(received=received, letters=received), Pace())
     assert out.getvalue() == "3 messages received, 3 new\n"
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "told"), [(True, ["3 left", "2 left"]), (False, ["3 left", "3 left", "2 left"])]
+)
+def test_a_terminal_gets_each_progress_line_once(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, told: list[str]
+) -> None:
+    out, now = StringIO(), [0.0]
+    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
+    monkeypatch.setattr("reprocessing.management.shared.progress.time.monotonic", lambda: now[0])
+    log = ProgressLog(OutputWrapper(out))
+    for text in ("3 left", "3 left", "2 left"):
+        now[0] += 10.0
+        log.line_if_due(lambda: text)  # noqa: B023  called at once
+    assert out.getvalue().splitlines() == told

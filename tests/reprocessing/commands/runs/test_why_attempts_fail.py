@@ -108,4 +108,4 @@ def test_what_holds_lanes_back_is_told_once_due_or_not(orders: DeadLetterQueue, 
         add_letter(source, LetterState.WAITING, lane=add_lane(source, LanePhase.READY, run=run, due_at=due), run=run)
     told = drain_progress.progress_line(orders, progress.count_letters(run.pk))
     assert told.count("the run monday is paused") == 1
-    assert "2 ordering keys: the run monday is paused." in told
+    assert "2 messages wait: the run monday is paused." in told

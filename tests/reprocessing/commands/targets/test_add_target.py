@@ -37,7 +37,7 @@ def known() -> Any:  # noqa: ANN401  a generator
 def test_a_dry_run_tells_everything_and_writes_nothing(ask: Ask) -> None:
     said = ask("add_target", URL)
     assert f"{URL}: HTTP endpoint" in said
-    assert f"{URL}.timeout: 30.0" in said
+    assert f"{URL}.timeout: 30 s" in said
     assert f"This was a dry run: {URL} is added with --confirm." in said
     assert not Target.objects.exists()
 

@@ -31,8 +31,8 @@ def of(body: bytes) -> Outline:
         (b"null", Outline("JSON: a null", ("json", ":null"))), (b" ", Outline("an empty body", ("empty",))),
         (b"<a:b/>", Outline("XML: a:b", ("xml", "a:b"))),
         (b"x=1&a=2&", Outline("a form with a, x", ("form", "a", "x"), ("a", "x"))),
-        (b"x=&a=", Outline("text", ("text",))), (b"\xff", Outline("bytes that are no text", ("binary",))),
-        (b'{"a": NaN}', Outline("text", ("json-like",))),
+        (b"x=&a=", Outline("plain text body", ("text",))), (b"\xff", Outline("bytes that are no text", ("binary",))),
+        (b'{"a": NaN}', Outline("plain text body", ("json-like",))),
     ],
 )  # fmt: skip
 def test_a_body_is_outlined_without_its_values(body: bytes, outline: Outline) -> None:

@@ -211,10 +211,11 @@ def test_a_tasks_cause_is_its_name_and_not_its_arguments() -> None:
         (b'{"4111111111111111": 1, "ann@example.com": 2}', "JSON with #"), (b"[1]", "A JSON list of numbers"),
         (b"[]", "An empty JSON list"), (b'"x"', "JSON: a text"), (b" ", "An empty body"),
         (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- a - b --><!DOCTYPE o><order id='4'/>", "XML: order"),
-        (b"name=ann&card=4111", "A form with card, name"), (b"gqFhAaFiwsDAwMDAwMA=", "Text"),
-        (NOTIFICATION, "SNS notification: text"),
+        (b"name=ann&card=4111", "A form with card, name"), (b"gqFhAaFiwsDAwMDAwMA=", "Plain text body"),
+        (NOTIFICATION, "SNS notification: plain text body"),
         (b'{"Type": "Notification", "TopicArn": "t", "Message": "{\\"sum\\": 1}"}', "SNS notification: JSON with sum"),
-        (b"\x89PNG\xff", "Bytes that are no text"), (b"hello 4111", "Text"), (b'{"a": NaN}', "Text"),
+        (b"\x89PNG\xff", "Bytes that are no text"), (b"hello 4111", "Plain text body"),
+        (b'{"a": NaN}', "Plain text body"),
     ],
 )  # fmt: skip
 def test_the_bodys_outline_is_the_last_cause(body: bytes, title: str) -> None:

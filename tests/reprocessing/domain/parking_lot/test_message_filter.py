@@ -36,7 +36,7 @@ def filters(draw: st.DrawFn) -> MessageFilter:
         dlq=draw(IDS), group=draw(IDS), source=draw(IDS), target=draw(IDS), rule=draw(IDS), run=draw(IDS),
         states=tuple(one.value for one in LetterState if one in states),
         reasons=tuple(one.value for one in ParkedReason if one in reasons),
-        key=draw(TEXTS), named=draw(TEXTS), text=draw(TEXTS),
+        presumed=draw(st.sampled_from([None, True])), key=draw(TEXTS), named=draw(TEXTS), text=draw(TEXTS),
         sent_after=died[0] if len(set(died)) > 1 else None, sent_before=died[-1] if died else None,
         finished_after=finished[0] if finished else None,
         assigned=draw(st.sampled_from([None, "", "ann"])),
@@ -65,7 +65,9 @@ def test_any_address_is_read_or_refused_in_a_sentence(query: dict[str, list[str]
         assert str(error).endswith(".")  # noqa: PT017  # most addresses are read
 
 
-@pytest.mark.parametrize("name", ["dlq", "group", "source", "target", "rule", "run", "state", "reason", "sent_after"])
+@pytest.mark.parametrize(
+    "name", ["dlq", "group", "source", "target", "rule", "run", "state", "reason", "sent_after", "presumed"]
+)
 @pytest.mark.parametrize("value", ["x", "-1", "9" * 40, "\u0661", "1e3", "\0"])
 def test_an_invalid_value_is_never_ignored(name: str, value: str) -> None:
     with pytest.raises(InvalidFilter, match=name):

@@ -25,7 +25,7 @@ BARRED = LaneGroup(5, "the circuit breaker is open", is_barred=True)
 AHEAD = LaneGroup(2, "the run A is aborted", is_barred=True, ahead="A", ahead_state="aborted")
 BEHIND_A = (
     "Waits for the run A, whose messages come first in 2 key queues: the run A is aborted. "
-    "The standing run, or the next run of the DLQ, takes its messages over."
+    "The automatic run, or the next run of the DLQ, takes its messages over."
 )
 RUNNING = RunFacts(state="running", open=9)
 PLANNED = RunFacts(state="planned")

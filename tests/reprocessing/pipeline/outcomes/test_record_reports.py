@@ -406,5 +406,5 @@ def test_redrive_status_counts_letters_by_how_their_outcome_is_known(clock: Cloc
     assert told["known"] == dict.fromkeys(letters, 1)
     out = StringIO()
     call_command("redrive_status", bench.name, stdout=out)
-    (line,) = (line for line in out.getvalue().splitlines() if line.startswith("  known"))
-    assert line == "  known     1 acknowledged, 1 failed, 1 silent"
+    (line,) = (line for line in out.getvalue().splitlines() if line.startswith("  evidence"))
+    assert line == "  evidence  1 acknowledged, 1 failed, 1 silent"

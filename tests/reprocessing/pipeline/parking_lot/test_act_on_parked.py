@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from unittest.mock import Mock
 
 import pytest
@@ -43,9 +43,11 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
     [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
 def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
+    parked_at = bench.letter().finished_at
     deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     review = AuditEntry.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
+    assert datetime.fromisoformat(review.before.pop("parked_at")) == parked_at
     assert (review.by, review.reason, review.before, review.after) == (
         "anna", "because", {"state": "parked", "reason": "attempts_spent"}, {"state": after},
     )  # fmt: skip

@@ -82,6 +82,17 @@ def test_the_last_delivered_message_of_the_key_is_found() -> None:
     assert [key_messages.last_delivered(letter) for letter in (made[3], made[1])] == [made[1].pk, made[0].pk]
 
 
+def test_delivered_messages_after_a_message_of_the_key_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = letters(dlq(), ["delivered", "parked", "delivered", "discarded", "delivered", "waiting"])
+    letters(made[0].source, ["delivered"], key_hash=b"another", first=7)  # type: ignore[arg-type]  # it has a source
+    counted = [key_messages.delivered_later(letter) for letter in (made[0], made[1], made[4])]
+    assert [(found.delivered, found.is_cut) for found in counted] == [(2, False), (2, False), (0, False)]
+    monkeypatch.setattr(key_messages, "COUNTED_AT_MOST", 2)
+    assert key_messages.delivered_later(made[1]) == key_messages.LaterDelivered(2, is_cut=True)
+    made[1].single = True
+    assert key_messages.delivered_later(made[1]).delivered == 0
+
+
 #: Fills a key: so many letters in a state, from a sequence on.
 _MANY = """
 INSERT INTO redrive_letter (public_id, dlq_id, source_id, target_id, lane_id, message_id, state, planned, single,
@@ -103,5 +114,6 @@ def test_few_rows_of_a_long_key_are_read() -> None:
     with explained() as found:
         before, after, *more = around(letter)
         key_messages.last_delivered(letter)
+        key_messages.delivered_later(letter)
     assert (len(before), len(after), more) == (SHOWN, SHOWN, [True, True])
-    assert [(one.scanned, one.buffers < 100) for one in found] == [(frozenset(), True)] * 3
+    assert [(one.scanned, one.buffers < 100) for one in found] == [(frozenset(), True)] * 4

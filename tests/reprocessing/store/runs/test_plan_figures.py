@@ -91,3 +91,14 @@ def test_messages_of_ended_runs_are_counted_up_to_a_limit(monkeypatch: pytest.Mo
 def test_messages_to_be_sent_are_counted_up_to_a_limit() -> None:
     run = _planned(dlq())
     assert [run_transitions.count_to_send(run.pk, most=most) for most in (2, 9, None)] == [2, 6, 6]
+
+
+def test_messages_that_a_plan_would_take_over_are_to_be_sent_by_it_and_by_no_run_that_is_under_way() -> None:
+    source = dlq()
+    run = _planned(source)
+    old = Run.objects.create(name="old", dlq=source.dlq, state="finished")
+    for state in (LetterState.WAITING, LetterState.WAITING, LetterState.DELIVERED):
+        add_letter(source, state, run=old)
+    assert [run_transitions.count_to_send(run.pk, most=most) for most in (1, 7, None)] == [1, 7, 8]
+    Run.objects.filter(pk=run.pk).update(state="running")
+    assert run_transitions.count_to_send(run.pk) == 6
