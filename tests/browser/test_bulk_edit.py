@@ -20,7 +20,7 @@ def test_on_a_phone_without_scripts_the_messages_of_one_value_are_edited(window:
         parked(source, body=b'{"country": "%s"}' % country.encode())
     ann = window("ann", EDITOR, size=PHONE, javascript=False)
     ann.open(LOT)
-    ann.press("Group all by…")
+    ann.press("Group by…")
     ann.write("Field", "body:country")
     ann.press("Show groups")
     ann.sees("2 values of body:country in 3 parked messages")

@@ -81,7 +81,7 @@ def test_what_failed_is_released_from_the_page_of_its_run(window: Opening, javas
     ann.press("monday")
     ann.sees("KeyError", where=".failed-groups")
     ann.sees("messages per minute")
-    ann.press("Release what failed…")
+    ann.press("Release failed messages…")
     ann.sees("parked messages of the run monday")
     ann.write("Reason", "the shop is mended")
     ann.do(lambda page: page.locator("input.default[type=submit]").click())

@@ -45,6 +45,11 @@ _AFTERWARDS: Final = {
 }  # fmt: skip
 #: If no worker has started a bulk action after this time, its page says that workers may be missing.
 _UNUSUAL: Final = timedelta(seconds=15)
+#: What a bulk action did to the messages that it changed.
+_DID: Final = {
+    BulkActionKind.RELEASE: "Released", BulkActionKind.DISCARD: "Discarded", BulkActionKind.RESTORE: "Restored",
+    BulkActionKind.ASSIGN: "Assigned", BulkActionKind.NOTE: "Got the note", BulkActionKind.EDIT: "Edited",
+}  # fmt: skip
 
 
 class AbortBulkActionForm(forms.Form):
@@ -170,6 +175,7 @@ def progress_of(action: BulkAction) -> dict[str, Any]:
     """
     passed, runs = action.done + action.letters_skipped, action.state == BulkActionState.RUNNING
     return {
+        "did": _DID[BulkActionKind(action.act)],
         "one": action, "passed": passed, "most": max(action.asked, passed, 1),
         "to_go": max(0, action.asked - passed) if runs else 0, "gone": no_longer_matching(action),
         "refusals": _refusals(action), "late": _late(action), "waits": runs and action.cursor == 0 and _waits(action),

@@ -38,7 +38,7 @@ def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -
         "part": MAX_READ if parked > MAX_READ else 0,
         "address": message_list.address_of(every),
         "query": message_list.query_of(every),
-        "release": Button("Release what failed…", reverse("admin:parkedletter_release"), closed),
+        "release": Button("Release failed messages…", reverse("admin:parkedletter_release"), closed),
     }
 
 

@@ -126,7 +126,7 @@ def _plan_stamp(run: Run) -> str:
 
 def _selection_text(run: Run) -> str:
     if run.kind == RunKind.STANDING:
-        return f"all messages of {run.dlq.name}, all the time"
+        return f"all new messages of {run.dlq.name}"
     if run.is_for_released_letters:
         return "messages released from the parking lot"
     return str(Selection.read(run.selection))

@@ -105,6 +105,13 @@ def test_row_shows_the_figures_of_its_dlq(ann: Client, shop: Source) -> None:
     assert 'aria-label="24 h: 2 captured, 5 delivered, 0 failed again"' in page
 
 
+def test_a_row_says_that_everything_is_stopped(ann: Client, shop: Source) -> None:
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert "stopped everywhere" not in _board(ann)
+    stops.stop(None, by="ann", reason="it burns")
+    assert _row(_board(ann), "shop")[1] == "stopped everywhere automatic"
+
+
 def test_figures_are_sums_and_link_to_the_filtered_table(ann: Client, shop: Source) -> None:
     other = dlq("other")
     for source, n in ((shop, 2), (other, 1)):

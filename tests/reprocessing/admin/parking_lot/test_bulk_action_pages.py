@@ -38,13 +38,13 @@ def test_page_shows_live_progress() -> None:
     client = person("ben", *MAY)
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
     assert (_facts(page), f'hx-get="{DESK}{operation.pk}/progress"' in page) == (
-        {"Done": "0", "Skipped": "0", "Remaining": "3"}, True,
+        {"Discarded": "0", "Skipped": "0", "Remaining": "3"}, True,
     )  # fmt: skip
     assert ("&lt;b&gt;test data" in page, "<b>test data" in page) == (True, False)
     parked(source)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
-    assert {name: _facts(part)[name] for name in ("Done", "Skipped")} == {"Done": "3", "Skipped": "0"}
+    assert {name: _facts(part)[name] for name in ("Discarded", "Skipped")} == {"Discarded": "3", "Skipped": "0"}
     assert ("hx-get" in part, "1 message matched the filter only after the start" in part) == (False, True)
 
 
@@ -56,7 +56,7 @@ def test_paused_run_is_named() -> None:
     operation = _asked(BulkActionKind.RELEASE)
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
-    assert (_facts(part)["Done"], "nothing is sent until somebody resumes it" in part) == ("1", True)
+    assert (_facts(part)["Released"], "nothing is sent until somebody resumes it" in part) == ("1", True)
 
 
 def _released(letters: int) -> tuple[BulkAction, list[Letter]]:

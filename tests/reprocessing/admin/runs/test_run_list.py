@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Letter, Run, RunMinute, Source
+from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_list
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.commands.stock import add_letter
 
@@ -62,6 +65,28 @@ def test_each_row_says_state_messages_progress_rate_failures_and_person(source: 
         "running": ["running", "shop-dlq", "4", "75 %, 1 unfinished", "1", "ann"],
     }
     assert 0.75 <= float(rate.removesuffix("/s")) <= 1.5  # 90 in 60 to 120 seconds
+
+
+def test_a_running_run_of_what_is_stopped_is_not_just_called_running(
+    source: Source, ann: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    Run.objects.create(name="monday", dlq=source.dlq, state="running", started_at=database_now())
+    Run.objects.create(name="tuesday", dlq=source.dlq)
+    stops.stop(source.dlq_id, by="ann", reason="it burns")
+    assert _rows(ann)["monday"][0] == "running, DLQ stopped"
+    stops.stop(None, by="ann", reason="it burns")
+    with django_assert_num_queries(6):
+        found = _rows(ann)
+    assert (found["monday"][0], found["tuesday"][0]) == ("running, stopped everywhere", "planned")
+
+
+def test_the_automatic_run_is_started_by_the_scheduler(source: Source, ann: Client) -> None:
+    run = feed_run.standing_run(source.dlq)
+    assert _rows(ann)[run.name][-1] == "the scheduler"
+    page = ann.get(f"{ADDRESS}{run.pk}/change/").content.decode()
+    assert f"Automatic run of shop-dlq <small>{run.name}</small></h1>" in page
+    assert "<dt>Selection</dt><dd>all new messages of shop-dlq</dd>" in page
+    assert ("<dt>Started by</dt><dd>the scheduler</dd>" in page, "Requested by" in page) == (True, False)
 
 
 def test_runs_are_filtered_by_state_dlq_and_person(source: Source, ann: Client) -> None:
