@@ -68,18 +68,18 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
     if not scripts:
         ann.press("Update")
     ann.press("Show fields and values")
-    ann.press("globex text, 1")
-    ann.sees("It would act on 1 message (1 captured).")
+    ann.press("globex (1 message)")
+    ann.sees("It would act on 1 message now waiting (1 captured).")
     if scripts:
         ann.write("Value 1", "acme")
-        ann.sees("It would act on 2 messages (2 captured).")
+        ann.sees("It would act on 2 messages now waiting (2 captured).")
     else:
         ann.press("Remove condition 1")
-        ann.press("acme text, 2")
+        ann.press("acme (2 messages)")
     ann.choose("Action", "quarantine: park for review")
     ann.press("Preview")
     ann.sees("The rule is saved, not enabled")
-    ann.sees("It would act on 2 messages (2 captured).")
+    ann.sees("It would act on 2 messages now waiting (2 captured).")
     place = "document.getElementById('preview').getBoundingClientRect()"
     assert ann.ask(f"[location.hash, {place}.top >= 0 && {place}.bottom <= innerHeight]") == ["#preview", True]
     if scripts:

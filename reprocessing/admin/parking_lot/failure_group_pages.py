@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_safe
 
+from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.messages.uncounted_attempts import attempts_of
 from reprocessing.admin.parking_lot import failure_group_cards as shown
@@ -25,7 +26,7 @@ from reprocessing.admin.parking_lot.failure_group_table import GroupQuery
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
-from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, FailureGroup, Letter
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.ordering import lanes
@@ -204,6 +205,7 @@ class FailureGroups(ReadOnlyAdmin):
             "may_see_letters": request.user.has_perm("reprocessing.view_letter"),
             "may_add_rule": request.user.has_perm("reprocessing.add_rule"),
             "letters": [(letter, _why(letter), attempts_of(letter)) for letter in letters[:LETTERS]],
+            "compared": _compared(letters) if not behind and may_see_payloads(request.user) else None,
             "after": after,
             "behind": behind,
             "first": "?behind=1" if behind else "?",
@@ -229,7 +231,11 @@ class FailureGroups(ReadOnlyAdmin):
         return list(Letter.objects.filter(pk__in=ids).select_related("dlq").order_by("-pk")[: LETTERS + 1])
 
     def _context(self, request: HttpRequest, title: str) -> dict[str, Any]:
-        return {**self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media}
+        may_see_reporters = request.user.has_perm("reprocessing.view_reporter")
+        return {
+            **self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media,
+            "may_see_reporters": may_see_reporters,
+        }  # fmt: skip
 
 
 def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
@@ -257,6 +263,12 @@ def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:
         "previous": replace(asked, page=asked.page - 1).address if asked.page > 1 else "",
         "next": replace(asked, page=asked.page + 1).address if asked.page < last else "",
     }
+
+
+def _compared(letters: list[Letter]) -> Letter | None:
+    """Return the newest parked message whose body still exists; None: there is none."""
+    parked = (letter for letter in letters if letter.state == LetterState.PARKED and letter.body_deleted_at is None)
+    return next(parked, None)
 
 
 def _why(letter: Letter) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,7 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState, ParkedRe
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.domain.search.search_text import SearchText, write_search
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule, Run, Source, Target
+from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.parking_lot.filtered_letters import ListedLetter, PageStart
@@ -150,6 +152,21 @@ def page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reprocessing/admin/parking_lot.html", context)
 
 
+def _reasons(criteria: MessageFilter) -> Iterable[tuple[ParkedReason, str]]:
+    """Yield the reasons that the filter offers: reasons that messages of its DLQs have, and its own reasons.
+
+    Each with its number of messages as text, from stored counts; "" if the filter has other conditions, too.
+    """
+    alone = replace(criteria, reasons=()) == MessageFilter(dlq=criteria.dlq, states=criteria.states, dlqs=criteria.dlqs)
+    found = Counter[str]()
+    for kind in counters.counts_by_state(criteria.dlq):
+        if kind.state in criteria.states and (criteria.dlqs is None or kind.dlq_id in criteria.dlqs):
+            found[kind.reason] += kind.n
+    for reason in ParkedReason:
+        if found[reason.value] > 0 or reason in criteria.reasons:
+            yield reason, f"{max(0, found[reason.value]):,}" if alone else ""
+
+
 def _filter_context(request: HttpRequest, criteria: MessageFilter, count: int) -> dict[str, Any]:
     names = names_of(request, criteria)
     states = [
@@ -170,7 +187,7 @@ def _filter_context(request: HttpRequest, criteria: MessageFilter, count: int) -
         "dlqs": list(
             visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")[:_DLQS_SHOWN]
         ),
-        "reasons": [(reason.value, reason.label) for reason in ParkedReason],
+        "reasons": [(reason.value, reason.label, n) for reason, n in _reasons(criteria)],
         "is_parked": criteria.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),
         "looked_through": SEARCHED_LETTERS if criteria.reads_bodies else 0,

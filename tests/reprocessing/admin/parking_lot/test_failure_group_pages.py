@@ -361,5 +361,36 @@ def test_pages_have_bounded_queries(django_assert_max_num_queries: DjangoAssertN
 def test_where_the_reason_is_not_known_the_pages_say_how_to_make_it_known(cause: str, hints: bool) -> None:
     found, ann = group(dlq(), "order.paid", cause=cause), person("ann", *SEES)
     pages = [ann.get(one).content.decode() for one in (LIST, f"{LIST}{found.pk}/change/")]
-    assert ["in the manual for consumers" in page for page in pages] == [hints, hints]
+    assert ["use the package reprocessing.reasons" in page for page in pages] == [hints, hints]
+    assert ["docs/" in page for page in pages] == [False, False]
     assert ">Failure or type<" in pages[0]
+
+
+def test_times_are_named_as_the_times_at_which_messages_were_sent(ann: Client, shop: Source) -> None:
+    ours = group(shop)
+    pages = [ann.get(one).content.decode() for one in (LIST, address(ours))]
+    assert [re.findall(r">(?:<a[^>]*>)?(First [a-z ]+|Last [a-z ]+)<", page) for page in pages] == [
+        ["First sent", "Last sent"], ["Last message sent", "First message sent", "Last released"],
+    ]  # fmt: skip
+    assert [page.count(" failure</") for page in pages] == [0, 0]
+
+
+def test_a_parked_message_is_compared_with_a_delivered_one_in_one_click(shop: Source) -> None:
+    ours = group(shop)
+    chosen = member(ours, shop)
+    member(ours, shop, state="delivered", reason="")
+    may, eve = person("may", *SEES, "view_payload"), person("eve", *SEES)
+    page = may.get(address(ours)).content.decode()
+    there = f"/admin/reprocessing/letter/{chosen.pk}/compare"
+    assert f'id="compare" action="{there}"' in page
+    assert '<button type="submit" form="compare" class="button">Compare a parked message with a' in page
+    assert "compare" not in eve.get(address(ours)).content.decode()
+    answer = post(may, there, **{"with": ""})
+    assert "No delivered message of the same type" in answer or "Two messages compared" in answer
+
+
+def test_release_all_has_the_look_of_the_main_button(shop: Source) -> None:
+    ours = group(shop)
+    member(ours, shop)
+    page = person("may", *DECIDES, "view_failuregroup").get(address(ours)).content.decode()
+    assert re.findall(r'<button[^>]* class="([^"]+)">Release the parked message', page) == ["button default"]

@@ -88,7 +88,7 @@ def test_a_rule_for_one_customer_is_built_without_typing_json_and_without_script
     assert [(value.text, value.count) for value in field.values] == [("acme", 2), ("globex", 1)]
     page = pressed(ann, ADD, page, use=field.values[0].condition)
     assert of(page) == ["body:customer equals acme"]
-    assert "It would act on <strong>2</strong> messages (2 captured)" in page.content.decode()
+    assert "It would act on <strong>2</strong> messages now waiting (2 captured)" in page.content.decode()
     page = pressed(ann, ADD, page, do="look", enabled="on")
     look = page.context["look"]
     ann.post(ADD, {**shown(page), "do": "write", "seen": look.seen, "reason": "acme sends rubbish"})
@@ -211,7 +211,7 @@ def test_live_part_shows_the_effect_of_rows_that_are_complete(ann: Client) -> No
     sent = shown(ann.get(ADD)) | {"dlq": queue.pk, "action": "divert", "do": "live"}
     row = {"row_0_field": "body:customer", "row_0_operator": "equals", "row_0_value": "acme"}
     part = ann.post(ADD, {**sent, **row}).content.decode()
-    assert "It would act on <strong>2</strong> messages" in part
+    assert "It would act on <strong>2</strong> messages now waiting" in part
     assert "<html" not in part
     part = ann.post(ADD, {**sent, **row, "row_0_value": ""}).content.decode()
     assert "Condition 1:" in part
@@ -230,8 +230,8 @@ def test_live_part_says_that_older_messages_are_not_evaluated(ann: Client, monke
         monkeypatch.setattr(rule_effect, "COUNTED", counted)
         part = " ".join(ann.post(ADD, sent).content.decode().split())
         head = part.partition(" captured in the last 7 days:")[0].rpartition("<p>")[2]
-        sample = re.findall(f'found-([a-z]+)"><b>sample</b>{more}', part)
-        said.append((head, "It would act on <strong>0</strong>" in part, sample))
+        sample = re.findall(f'found-([a-z]+)"><b>not evaluated</b>{more}', part)
+        said.append((head, "It would act on <strong>0</strong> messages now waiting." in part, sample))
     assert said == [
         ("Of 3 messages", False, []), ("Of the newest 1 of 3 messages", True, ["warn"]),
         ("Of the newest 1 of more than 2 messages", True, ["warn"]), ("Of the newest 2 of 3 messages", False, ["note"]),

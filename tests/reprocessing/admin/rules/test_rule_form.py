@@ -52,8 +52,21 @@ def test_preview_shows_the_effect_and_saves_nothing() -> None:
     given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
     page = post(ann, ADD, **sheet(ann, ADD) | given)
     assert "Of 2 messages captured in the last 7 days" in page
-    assert "It would act on <strong>1</strong> message (1 captured)" in page
+    assert "It would act on <strong>1</strong> message now waiting (1 captured)" in page
     assert not Rule.objects.exists()
+
+
+def test_preview_says_which_messages_the_rule_does_not_decide_about() -> None:
+    source, ann = dlq(), person("ann", *MAKES, "view_payload")
+    for state, kind in (("delivered", "bad"), ("captured", "taken")):
+        add_letter(source, LetterState(state), body=b'{"kind": "%s"}' % kind.encode(), planned=True)
+    taken = {"action": "hold", "conditions": ["body:kind equals taken"], "enabled": True, "position": 1}
+    rule_changes.save_rule("first", taken, by="bob", reason="a test")
+    given = {"name": "bad", "conditions": '["body:kind in bad,taken"]', "action": "quarantine", "position": 100}
+    page = post(ann, ADD, **sheet(ann, ADD) | given, do="look")
+    assert "It would act on <strong>0</strong> messages now waiting." in page
+    assert "<b>finished</b>1 already delivered (no effect)." in page
+    assert "<b>decided by another rule</b>1 by the rule first, which comes first." in page
 
 
 def test_after_preview_the_browser_shows_the_preview_or_the_refusal(ann: Client) -> None:
