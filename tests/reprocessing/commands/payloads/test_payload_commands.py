@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from django.core.management import CommandError
 
 from reprocessing import conf
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.payloads import sealing
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.maintenance.doctor import payloads
+from reprocessing.store.payloads import content, payload_keys
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.commands.stock import add_letter, add_source
-from tests.reprocessing.payload_rings import NEW, OLD, Rings
+from tests.reprocessing.payload_rings import NEW, OLD, WRONG_OLD, Rings
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "a test", "--by", "ann")
@@ -39,6 +43,27 @@ def test_rotation_is_a_dry_run_then_seals_and_is_recorded(
     told = ask_json("rotate_payload_keys", *WHY, "--confirm")
     assert (told["keys"], told["keys_in_use"]) == (PayloadKey.objects.count(), ["new"])
     assert [entry.after["to"] for entry in AuditEntry.objects.filter(act="rotated").order_by("pk")] == ["old", "new"]
+
+
+def test_rotation_does_not_say_that_a_key_can_be_removed_before_every_process_was_restarted(
+    ask: Ask, letter: Letter, rings: Rings
+) -> None:
+    rings(OLD)
+    ask("rotate_payload_keys", "--seal-readable", *WHY, "--confirm")
+    rings(NEW, OLD)
+    said = ask("rotate_payload_keys", *WHY, "--confirm")
+    assert "No data key is wrapped by another key than new now." in said
+    assert "when every process has been restarted with new first, and redrive_doctor, run after that" in said
+
+
+@pytest.mark.parametrize("confirm", [(), ("--confirm",)], ids=["dry run", "confirmed"])
+def test_rotation_refuses_a_wrong_key_under_the_right_name(
+    ask: Ask, letter: Letter, encrypted: Rings, confirm: tuple[str, ...]
+) -> None:
+    content.sealer_of(letter.dlq_id, date(2026, 3, 1))
+    encrypted(WRONG_OLD)
+    with pytest.raises(CommandError, match="Nothing was done: The payload key old does not fit"):
+        ask("rotate_payload_keys", *WHY, *confirm)
 
 
 def test_shredding_is_a_dry_run_then_destroys(ask: Ask, ask_json: AskJson, letter: Letter, encrypted: Rings) -> None:
@@ -98,4 +123,46 @@ def test_the_doctor_says_whether_payloads_are_encrypted(letter: Letter, rings: R
     rings(NEW, OLD)
     assert told() == ["old still wraps data keys, not only new.", "encrypted with the key new."]
     rings(NEW)
-    assert told()[0] == "REDRIVE_PAYLOAD_KEYS lacks old, with which messages are encrypted."
+    assert told() == ["REDRIVE_PAYLOAD_KEYS lacks old, with which messages are encrypted."]
+
+
+def _findings() -> list[tuple[str, str]]:
+    return [(one.severity.value, one.what) for one in payloads.findings(conf.current())]
+
+
+def test_the_doctor_without_keys_says_that_payloads_are_encrypted(letter: Letter, encrypted: Rings) -> None:
+    content.sealer_of(letter.dlq_id, date(2026, 3, 1))
+    encrypted()
+    assert _findings() == [("error", "REDRIVE_PAYLOAD_KEYS is not set, but payloads are encrypted with old.")]
+
+
+def test_the_doctor_finds_a_wrong_key_under_the_right_name(orders: DeadLetterQueue, encrypted: Rings) -> None:
+    content.sealer_of(orders.pk, date(2026, 3, 1))
+    encrypted(WRONG_OLD)
+    ((severity, what),) = _findings()
+    assert (severity, what.partition(":")[0]) == ("error", "The payload key old does not fit")
+
+
+@pytest.mark.parametrize("right", ["oldest", "newest"])
+def test_the_doctor_finds_a_key_that_was_wrong_for_a_while(
+    orders: DeadLetterQueue, encrypted: Rings, right: str
+) -> None:
+    for day, key in ((1, OLD), (2, WRONG_OLD)):
+        encrypted(key)
+        ring, of = payload_keys._unwrapped.ring()[0], (orders.pk, date(2026, 3, day))
+        wrapped = ring.wrap(sealing.new_secret(), payload_keys.context_of(of))[1]
+        PayloadKey.objects.create(dlq=orders, day=of[1], wrapped=wrapped, wrapped_by="old")
+    encrypted(OLD if right == "oldest" else WRONG_OLD)
+    assert [severity for severity, _ in _findings()] == ["error"]
+
+
+def test_the_doctor_counts_readable_payloads_and_says_how_to_encrypt_them(
+    ask: Ask, letter: Letter, encrypted: Rings
+) -> None:
+    assert _findings() == [("well", "encrypted with the key old.")]  # nothing is encrypted yet
+    content.sealer_of(letter.dlq_id, date(2026, 3, 1))
+    readable, well = payloads.findings(conf.current())
+    assert readable.what.startswith("1 payloads and edits are stored readable")
+    assert "rotate_payload_keys --seal-readable" in readable.cure
+    ask("rotate_payload_keys", "--seal-readable", *WHY, "--confirm")
+    assert list(payloads.findings(conf.current())) == [well]
