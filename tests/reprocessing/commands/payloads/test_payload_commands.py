@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from reprocessing import conf
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.payloads import sealing
-from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
+from reprocessing.models import AuditEntry, DeadLetterQueue, Erasure, Letter, Payload, PayloadKey
 from reprocessing.pipeline.maintenance.doctor import payloads
 from reprocessing.store.payloads import content, payload_keys
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -80,6 +80,15 @@ def test_single_messages_are_shredded_by_id(ask: Ask, letter: Letter) -> None:
     assert Payload.objects.count() == 0
 
 
+def test_a_message_that_is_shredded_again_is_named_and_not_recorded_again(ask: Ask, letter: Letter) -> None:
+    again = ("shred_payloads", "orders", "--message-id", letter.message_id, *WHY)
+    assert "1 payloads of orders" in ask(*again, "--confirm")
+    for confirm in ((), ("--confirm",)):
+        said = f"Destroyed before, so nothing is left to destroy: {letter.message_id}.\n"
+        assert ask(*again, *confirm) == said
+    assert AuditEntry.objects.filter(act="shredded").count() == 1
+
+
 def test_messages_in_progress_are_named_and_not_shredded(ask: Ask, orders: DeadLetterQueue) -> None:
     waiting = add_letter(add_source(orders), LetterState.WAITING)
     for which in ((), ("--message-id", waiting.message_id)):
@@ -94,7 +103,16 @@ def test_an_erasure_is_a_dry_run_then_erases(ask: Ask, ask_json: AskJson, letter
     assert Payload.objects.count() == 1
     told = ask_json("erase", *where, *WHY, "--confirm")
     assert (told["finished"], told["counts"]["payloads"], Letter.objects.get().ordering_key) == (True, 1, None)
-    assert "0 messages match" in ask("erase", *where, *WHY)
+    assert AuditEntry.objects.filter(act="erased", letter=None).count() == 1
+
+
+@pytest.mark.parametrize("confirm", [(), ("--confirm",)], ids=["dry run", "confirmed"])
+def test_an_erasure_that_matches_nothing_is_refused_and_certifies_nothing(
+    ask: Ask, letter: Letter, confirm: tuple[str, ...]
+) -> None:
+    with pytest.raises(CommandError, match="Nothing was done: no message matches --where"):
+        ask("erase", "--where", "key=customer-4712", *WHY, *confirm)
+    assert (Erasure.objects.count(), AuditEntry.objects.count(), Payload.objects.count()) == (0, 0, 1)
 
 
 def test_an_erasure_that_leaves_messages_in_progress_fails_and_says_what_to_do(
