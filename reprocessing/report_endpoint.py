@@ -11,6 +11,7 @@ from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.models import Reporter
@@ -49,6 +50,10 @@ def reports(request: HttpRequest) -> JsonResponse:
     except (OperationalError, InterfaceError, InternalError) as error:
         logger.warning("Reports were not recorded: %s", str(error).partition("\n")[0])
         why = "Nothing was recorded: PostgreSQL cannot be reached. Send the request again; nothing is recorded twice."
+        return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
+    except PayloadUnreadable as error:
+        logger.warning("Reports were not recorded: %s", error)
+        why = "Nothing was recorded: payload keys are not available. Send the request again; nothing is recorded twice."
         return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
     logger.info(
         "%s reported: %d accepted, %d repeated, %d refused",

@@ -17,7 +17,7 @@ from celery.signals import worker_process_shutdown, worker_shutdown
 from django.db import connection
 
 from reprocessing import conf
-from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.errors import PayloadUnreadable, QueueUnreachable
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.redis.shared_clients import restore_watermark, send_rates
 from reprocessing.models import DeadLetterQueue, Heartbeat
@@ -162,7 +162,7 @@ def capture(dlq_id: int, **_future: object) -> None:
             return
         poll = schedule.extend_poll(poll, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
         gathered = feed_run.poll_dlq(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
-    except QueueUnreachable as error:
+    except (QueueUnreachable, PayloadUnreadable) as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
         return

@@ -13,6 +13,8 @@ from reprocessing.store.payloads import payload_keys
 OLD, NEW = (
     f"{name}={base64.b64encode(name.encode() * 8 + b'-' * (32 - 8 * len(name))).decode()}" for name in ("old", "new")
 )
+#: Another key with the name "old".
+WRONG_OLD = "old=" + base64.b64encode(b"another key with the name of old").decode()
 Rings = Callable[..., None]
 
 

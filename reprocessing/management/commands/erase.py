@@ -17,6 +17,10 @@ from reprocessing.pipeline.payloads.erase import Erased, Found
 
 _NAMES = ("key", "text", "field", "q", "dlq", "sent_after", "sent_before")
 
+_NO_MATCH = (
+    "Nothing was done: no message matches --where, and no stored text has the value. Check the value's spelling."
+)
+
 
 def condition(text: str) -> tuple[str, str]:
     """Read the value of --where, NAME=VALUE, and return name and value."""
@@ -52,7 +56,9 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         criteria = self.criteria(options["where"])
         if not options["confirm"]:
-            self.tell_plan(erase.count_erasable(criteria), options)
+            self.tell_plan(found := erase.count_erasable(criteria), options)
+            if not found.letters and not found.history:
+                raise CommandError(_NO_MATCH)
             return
         log = ProgressLog(self.stderr)
         done = erase.erase(
@@ -60,6 +66,8 @@ class Command(Console):
             on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
         )  # fmt: skip
         self.tell_result(done, options)
+        if not done.counts and not done.busy:
+            raise CommandError(_NO_MATCH)
 
     def criteria(self, where: list[tuple[str, str]]) -> MessageFilter:
         query: dict[str, list[str]] = {}
@@ -72,6 +80,8 @@ class Command(Console):
             result = {"dry_run": True, "messages": found.letters, "in_progress": found.busy, "history": found.history}
             self.report(result)
             return
+        if not found.letters and not found.history:
+            return
         self.say(f"{found.letters:,} messages match, {found.busy:,} of them in progress.")
         for table, n in found.history.items():
             self.say(f"History with the value: {table}, {n:,} rows.")
@@ -82,7 +92,7 @@ class Command(Console):
         if options["json"]:
             result = {"dry_run": False, "erasure": done.erasure, "finished": finished, "in_progress": done.busy}
             self.report(result | {"counts": done.counts})
-        else:
+        elif done.counts:
             self.say(f"Erasure {done.erasure}: " + ", ".join(f"{n:,} {name}" for name, n in done.counts.items() if n))
             if finished:
                 self.say(

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
 from reprocessing.management.shared.progress import ProgressLog
@@ -17,11 +18,12 @@ from reprocessing.store.payloads import payload_keys
 
 
 class Command(Console):
-    """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed.
+    """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed later.
 
-    Data keys encrypt payloads; the payloads stay encrypted with the same data keys. Capturing and sending continue
-    meanwhile. With --seal-readable, payloads that were stored before encryption was enabled are encrypted, too. If the
-    command is interrupted, run it again: it continues.
+    First restart every process with the new key in front: a process that still has the old key first makes data keys
+    with it. Data keys encrypt payloads; the payloads stay encrypted with the same data keys. Capturing and sending
+    continue meanwhile. With --seal-readable, payloads that were stored before encryption was enabled are encrypted,
+    too. If the command is interrupted, run it again: it continues.
 
     Examples:
         rotate_payload_keys --reason "yearly rotation"
@@ -43,6 +45,7 @@ class Command(Console):
                 "-base64 32, and set REDRIVE_PAYLOAD_KEYS=NAME=KEY (docs/payloads.md)."
             )
         first = key_ring.first_key()
+        refuse_wrong_keys()
         waiting = PayloadKey.objects.exclude(wrapped=None).exclude(wrapped_by=first).count()
         if not options["confirm"]:
             self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys would be encrypted with {first}.")
@@ -76,4 +79,21 @@ class Command(Console):
         if not options["confirm"]:
             self.say("This was a dry run: nothing was changed. To do it, add --confirm.")
         elif set(used) <= {first}:
-            self.say(f"Only {first} is in use: other keys can be removed from REDRIVE_PAYLOAD_KEYS.")
+            self.say(
+                f"No data key is wrapped by another key than {first} now. Other keys can be removed from "
+                f"REDRIVE_PAYLOAD_KEYS when every process has been restarted with {first} first, and redrive_doctor, "
+                "run after that, does not name them."
+            )
+
+
+def refuse_wrong_keys() -> None:
+    """Refuse if one of the keys in use is missing or does not fit: a wrong key may have the right name.
+
+    Raises:
+        CommandError: the text says which key, and what to do.
+    """
+    try:
+        for name in payload_keys.used_wrapping_keys():
+            payload_keys.check_fits(name)
+    except PayloadKeyUnavailable as error:
+        raise CommandError(f"Nothing was done: {error}") from error

@@ -12,6 +12,7 @@ from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.models import DeadLetterQueue, Letter, PayloadKey
 from reprocessing.pipeline.payloads import shred
+from reprocessing.store.payloads import removal
 
 
 class Command(Console):
@@ -60,10 +61,11 @@ class Command(Console):
             raise CommandError(
                 f"Nothing was done: {dlq.name} has no message {', '.join(missing)}. Ids must match exactly."
             )
-        n = len(found)
+        gone = removal.destroyed_before(found.values())
+        n = len(found) - len(gone)
         if options["confirm"]:
             done = shred.shred_messages(list(found.values()), by=options["by"], reason=options["reason"])
-            n = len(done.letters)
+            n, gone = len(done.letters), done.gone
             if done.busy:
                 busy = [message_id for message_id, pk in found.items() if pk in done.busy]
                 self.tell(dlq, options, n, 0)
@@ -71,7 +73,11 @@ class Command(Console):
                     f"{len(busy):,} are queued, or are being sent, or await their outcome: {', '.join(busy)}. Wait, "
                     "and run the command again."
                 )
-        self.tell(dlq, options, n, 0)
+        if gone and not options["json"]:
+            ids = ", ".join(message_id for message_id, pk in found.items() if pk in gone)
+            self.say(f"Destroyed before, so nothing is left to destroy: {ids}.")
+        if n or options["json"]:
+            self.tell(dlq, options, n, 0)
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any], letters: int, keys: int) -> None:
         if options["json"]:

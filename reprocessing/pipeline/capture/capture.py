@@ -18,7 +18,7 @@ from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies
-from reprocessing.pipeline.capture.new_letters import NewLetters
+from reprocessing.pipeline.capture.new_letters import NewLetters, check_keys
 from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
 from reprocessing.pipeline.capture.returned_bodies import returned_bodies
 from reprocessing.pipeline.replay import after_settlement
@@ -77,8 +77,10 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     returns random numbers for backoffs.
 
     Raises:
+        PayloadKeyUnavailable: new messages cannot be encrypted. Nothing was received.
         django.db.Error: PostgreSQL failed. Messages that were not stored become visible again.
     """
+    check_keys(dlq, lanes.database_now().date())
     dirty = float(conf.receive_visibility + conf.long_poll)
     capturing = capture_lease.lease(dlq.pk, lease=LEASE, dirty=dirty)
     if capturing is None:

@@ -23,6 +23,18 @@ from reprocessing.store.search.search_entries import EntriesOfMessages, stored_e
 _POSSIBLE_RETURN = StoredPlace(ParkedReason.POSSIBLE_RETURN)
 
 
+def check_keys(dlq: DeadLetterQueue, day: date) -> None:
+    """Check that new letters of a DLQ can be encrypted on this day, if payloads are encrypted; make missing data keys.
+
+    A capture that failed at its keys after it received messages would leave these messages invisible in the DLQ.
+
+    Raises:
+        PayloadKeyUnavailable: a key is missing or does not fit, AWS KMS does not answer, or this process has no key.
+    """
+    for place in (payload_keys.INSTALLATION, (dlq.pk, day), *([(dlq.pk, None)] if dlq.search_fields else [])):
+        payload_keys.current_key(place)
+
+
 class NewLetters:
     """Makes the letters of one capture, with the settings that the DLQ had when the capture began.
 

@@ -44,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The result of an erasure: its id (`erasure`), and how much was erased (`counts`).
+    """The result of an erasure: its id (`erasure`), and how much was erased (`counts`; empty: nothing had the value).
 
     `busy`: how many messages in progress are left; 0: the erasure is done.
     """
@@ -102,6 +102,10 @@ def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callabl
         done += len(batch.erased)
         on_progress(done)
     erasure.erase_history(opened, value)
+    if not busy and not opened.counts:
+        number = opened.pk
+        opened.delete()  # nothing was erased, so nothing is certified
+        return Erased(number, {}, 0)
     if not busy:
         erasure.finish(opened)
     return Erased(opened.pk, opened.counts, busy)

@@ -14,7 +14,13 @@ from django.db.models import Q
 
 from reprocessing.conf import Conf
 from reprocessing.domain.aws.metric_names import CAPTURE_ERRORS, CAPTURES
-from reprocessing.domain.errors import InvalidRunState, NativeRedriveConflict, QueueUnreachable, RunIdInUse
+from reprocessing.domain.errors import (
+    InvalidRunState,
+    NativeRedriveConflict,
+    PayloadUnreadable,
+    QueueUnreachable,
+    RunIdInUse,
+)
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.sqs import QueueAddress, depth
@@ -66,8 +72,7 @@ def capture_dlq(
 
     `on_progress`: called after each poll, with the counts so far.
 
-    Raises:
-        QueueUnreachable: the DLQ could not be read.
+    Raises QueueUnreachable (the DLQ could not be read) or PayloadKeyUnavailable (new messages cannot be encrypted).
     """
     conf = _brisk(context.conf)
     with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
@@ -286,7 +291,7 @@ class _Watch(_RepeatedWork):
                 dlq, conf=self._context.conf, dice=self._context.dice, seconds=30, stop=self._context.stop
             )
             recover.sweep_dlq(dlq, conf=self._context.conf)
-        except QueueUnreachable as error:
+        except (QueueUnreachable, PayloadUnreadable) as error:
             self._rest_after(error)
 
 

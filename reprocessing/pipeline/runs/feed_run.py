@@ -62,6 +62,7 @@ def poll_dlq(
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
+        PayloadKeyUnavailable: new messages cannot be encrypted. Nothing was received.
     """
     with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)

@@ -145,7 +145,7 @@ def erase_history(of: Erasure, value: str) -> None:
     Raises:
         PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
     """
-    installation_texts.erase_filters(value, ERASED)
+    _add_counts(of, Counter({"texts of filters": installation_texts.erase_filters(value, ERASED)}))
     for table, statement in _statements():
 
         def work(table: str = table, statement: LiteralString = statement) -> None:
@@ -156,7 +156,8 @@ def erase_history(of: Erasure, value: str) -> None:
 
         rows.in_transaction(work)
     in_ascii = json.dumps(value)[1:-1]
-    rows.execute(_ANSWERS, {"in_json": _values(value)["in_json"], "in_ascii": in_ascii})
+    answers = rows.execute(_ANSWERS, {"in_json": _values(value)["in_json"], "in_ascii": in_ascii})
+    _add_counts(of, Counter({"responses of the API": answers}))
 
 
 def count_history(value: str) -> dict[str, int]:

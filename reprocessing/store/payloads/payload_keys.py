@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final
 
-from reprocessing.domain.errors import PayloadDestroyed
+from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable
 from reprocessing.domain.payloads.key_ring import NO_KEYS, KeyRing
 from reprocessing.domain.payloads.sealing import DataKey, new_secret
 from reprocessing.store import rows
@@ -23,6 +23,8 @@ from reprocessing.store import rows
 #: for digests and texts. (DLQ, None): the DLQ's search key, which only computes the keyed hashes of search values.
 Place = tuple[int | None, date | None]
 INSTALLATION: Final[Place] = (None, None)
+#: Seconds for which a process without wrapping keys remembers whether data keys are in use.
+_LOOK_AGAIN: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,17 @@ UPDATE redrive_payload_key k SET wrapped = s.wrapped, wrapped_by = %(first)b
 
 _ANY = "SELECT EXISTS (SELECT FROM redrive_payload_key) AS any_key"
 
+_NEWEST_NAME = "SELECT wrapped_by FROM redrive_payload_key WHERE wrapped IS NOT NULL ORDER BY id DESC LIMIT 1"
+
+# The oldest and the newest data key of a wrapping key: another key may have had the same name for a while.
+_ENDS = """
+(SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
+  WHERE wrapped_by = %(name)b AND wrapped IS NOT NULL ORDER BY id LIMIT 1)
+UNION
+(SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
+  WHERE wrapped_by = %(name)b AND wrapped IS NOT NULL ORDER BY id DESC LIMIT 1)
+"""
+
 _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NOT NULL ORDER BY wrapped_by"
 
 
@@ -87,6 +100,20 @@ class _Unwrapped:
         self._lock = threading.Lock()
         self._keys: dict[int, tuple[DataKey, float]] = {}
         self._of_places: dict[Place, int] = {}
+        self._fitting: set[str] = set()
+        self._in_use: tuple[str, float] = "", 0.0
+
+    def name_in_use(self) -> str:
+        name, until = self._in_use
+        if until <= time.monotonic():
+            name = next(iter(rows.column(str, _NEWEST_NAME, {})), "")
+            self._in_use = name, time.monotonic() + _LOOK_AGAIN
+        return name
+
+    def check_once(self, name: str) -> None:
+        if name not in self._fitting:
+            check_fits(name)
+            self._fitting.add(name)
 
     def get(self, ids: Iterable[int]) -> dict[int, DataKey]:
         now = time.monotonic()
@@ -112,6 +139,8 @@ class _Unwrapped:
         with self._lock:
             self._keys.clear()
             self._of_places.clear()
+            self._fitting.clear()
+            self._in_use = "", 0.0
 
 
 _unwrapped = _Unwrapped()
@@ -162,14 +191,20 @@ def current_key(place: Place) -> DataKey | None:
     """Return the data key for new content of a place (DLQ and day); create a missing key. None: nothing is encrypted.
 
     Call it outside a transaction, because AWS KMS may be called.
+
+    Raises:
+        PayloadKeyUnavailable: the key cannot be unwrapped, the first wrapping key does not fit the data keys that have
+            its name, or this process has no wrapping key though data keys are in use.
     """
     if not encrypts():
+        _refuse_readable()
         return None
     if (known := _unwrapped.of_place(place)) is not None:
         return known
     asked = {"dlq": place[0], "day": place[1]}
     stored = rows.first(StoredKey, _OF_PLACE, asked)
     if stored is None:
+        _unwrapped.check_once(_unwrapped.ring()[0].first)
         name, wrapped = _unwrapped.ring()[0].wrap(new_secret(), context_of(place))
         rows.execute(_ADD, asked | {"wrapped": wrapped, "wrapped_by": name})
         stored = rows.fetch(StoredKey, _OF_PLACE, asked)[0]  # another process may have been faster
@@ -191,6 +226,17 @@ def try_first_key() -> None:
     """Check that the first wrapping key works: wrap and unwrap a new secret. Raises PayloadKeyUnavailable."""
     ring, context = _unwrapped.ring()[0], context_of(INSTALLATION)
     ring.unwrap(*ring.wrap(new_secret(), context), context)
+
+
+def check_fits(name: str) -> None:
+    """Check that the wrapping key with this name unwraps its oldest and its newest data key, if it has any.
+
+    Raises:
+        PayloadKeyUnavailable: the key is missing, does not fit, or AWS KMS does not answer.
+    """
+    ring = _unwrapped.ring()[0]
+    for key in rows.fetch(StoredKey, _ENDS, {"name": name}):
+        ring.unwrap(name, key.wrapped or b"", key.context)
 
 
 def is_live(key_id: int) -> bool:
@@ -227,6 +273,15 @@ def used_wrapping_keys() -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Id:
     id: int
+
+
+def _refuse_readable() -> None:
+    if name := _unwrapped.name_in_use():
+        raise PayloadKeyUnavailable(
+            f"REDRIVE_PAYLOAD_KEYS is not set for this process, but payloads are encrypted with the key {name}. So "
+            "this process captures no messages, and stores no readable payload. Set REDRIVE_PAYLOAD_KEYS for it as for "
+            "the other processes, and restart it."
+        )
 
 
 def _unwrap(stored: StoredKey, *, current: bool) -> DataKey:

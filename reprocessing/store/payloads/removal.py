@@ -32,6 +32,15 @@ SELECT l.id, l.state, EXISTS (
   FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
+# Ended letters whose content was removed before: a body that only retention deleted may still come back.
+_GONE = """
+SELECT l.id FROM redrive_letter l
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state NOT IN ('captured', 'parked', 'waiting', 'sending', 'awaiting')
+   AND l.body_deleted_at IS NULL
+   AND NOT EXISTS (SELECT FROM redrive_payload p WHERE p.letter_id = l.id)
+   AND NOT EXISTS (SELECT FROM redrive_revision v WHERE v.letter_id = l.id)
+"""
+
 _DISCARD_CAPTURED = """
 UPDATE redrive_letter
    SET state = 'discarded', finished_at = redrive_now(), due_at = NULL, blocked_reason = '', run_id = NULL
@@ -86,11 +95,15 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_o
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The ids of letters whose content was removed, of letters in progress (`busy`), and counts of changed rows."""
+    """The ids of letters whose content was removed, of letters in progress (`busy`), and counts of changed rows.
+
+    `gone`: the ids of letters whose content a person had shredded before, so that nothing was left to remove.
+    """
 
     letters: list[int] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +113,18 @@ class _Locked:
     is_open: bool
 
 
+def destroyed_before(letters: Collection[int]) -> list[int]:
+    """Return the ids of the ended letters whose payload and edits were removed before."""
+    return rows.column(int, _GONE, {"letters": list(letters)})
+
+
 def remove_content(
     letters: Collection[int], act: AuditAct, *, by: str, reason: str, after: dict[str, Any] | None = None
 ) -> Removed:
     """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
 
-    Letters in progress are not changed. For each changed letter, an audit log entry (`act`) is written. `after`: values
-    to add to the entry.
+    Letters in progress are not changed. For each changed letter, an audit log entry (`act`) is written; none for a
+    letter that is shredded again. `after`: values to add to the entry.
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})
@@ -115,15 +133,19 @@ def remove_content(
     ids = [letter.id for letter in free]
     if not ids:
         return Removed(busy=busy)
+    gone = set(destroyed_before(ids)) if act is AuditAct.SHREDDED else set[int]()
     touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
     rows.execute(_DISCARD_CAPTURED, {"letters": ids})
     rows.execute(_FOR_GOOD, {"letters": ids})
     void_edits(ids, "The content of the message was removed.")
     rows.execute(_ALLOW, {})
     counts = {name: rows.execute(statement, {"letters": ids}) for name, statement in _REMOVALS.items()}
+    gone = set() if counts["reports"] + counts["answers"] + counts["refusals"] else gone
+    free = [letter for letter in free if letter.id not in gone]
+    ids = [letter.id for letter in free]
     rows.execute(_RECORD, {
         "letters": ids, "states": [letter.state for letter in free], "act": act.value, "by": by, "reason": reason,
         "after": Jsonb(after or {}),
     })  # fmt: skip
     lane_state.advance(sorted(touched), [None] * len(touched))
-    return Removed(ids, busy, {"messages": len(ids)} | counts)
+    return Removed(ids, busy, {"messages": len(ids)} | counts, sorted(gone))

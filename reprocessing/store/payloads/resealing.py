@@ -20,6 +20,9 @@ from reprocessing.store.payloads.content import IS_SEALED, Sealer
 #: Bytes and number of letters in one transaction.
 CHUNK, LETTERS = 8 * 1024 * 1024, 500
 
+#: How many of the oldest and of the newest payloads and edits are looked at to find readable ones.
+LOOKED_AT: Final = 10_000
+
 #: Permits sealing captured and edited bytes until the end of the transaction.
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
@@ -66,6 +69,21 @@ UPDATE redrive_claim c SET body_hash = s.digest
   FROM unnest(%(former)b::bytea[], %(digests)b::bytea[], %(letters)b::bigint[]) AS s(former, digest, id)
  WHERE c.letter_id = s.id AND c.body_hash = s.former
 """
+
+# Reads a bounded number of rows: readable rows are the oldest (before encryption was enabled), or the newest.
+_COUNT_READABLE = f"""
+SELECT (SELECT count(*) FROM (
+            (SELECT letter_id, {IS_SEALED.format("attributes")} AS sealed FROM redrive_payload
+              ORDER BY letter_id LIMIT %(limit)b)
+            UNION
+            (SELECT letter_id, {IS_SEALED.format("attributes")} FROM redrive_payload
+              ORDER BY letter_id DESC LIMIT %(limit)b)) p WHERE NOT sealed)
+     + (SELECT count(*) FROM (
+            (SELECT id, {IS_SEALED.format("attributes")} AS sealed FROM redrive_revision ORDER BY id LIMIT %(limit)b)
+            UNION
+            (SELECT id, {IS_SEALED.format("attributes")} FROM redrive_revision
+              ORDER BY id DESC LIMIT %(limit)b)) v WHERE NOT sealed) AS n
+"""  # noqa: S608  # as above
 
 _LIVE = "SELECT id FROM redrive_payload_key WHERE id = ANY(%(ids)b::bigint[]) AND destroyed_at IS NULL FOR SHARE"
 
@@ -158,6 +176,11 @@ def seal_payloads(above: int, day: date) -> Sealed:
         return rows.execute(_SEAL, values)
 
     return Sealed(rows.in_transaction(write), found[-1].id)
+
+
+def count_readable() -> int:
+    """Return how many of the oldest and of the newest 10,000 payloads and edits are stored readable."""
+    return rows.value(int, _COUNT_READABLE, {"limit": LOOKED_AT})
 
 
 def seal_edits(above: int, day: date) -> Sealed:

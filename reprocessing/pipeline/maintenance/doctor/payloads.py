@@ -1,8 +1,8 @@
-"""Check the encryption of payloads: is it on, and can its keys be used?"""
+"""Check the encryption of payloads: is it on, can its keys be used, and are payloads stored readable nevertheless?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from reprocessing.conf import Conf
@@ -14,35 +14,74 @@ from reprocessing.domain.maintenance.findings import (
     ok_finding,
     warning_finding,
 )
-from reprocessing.store.payloads import payload_keys
+from reprocessing.store.payloads import payload_keys, resealing
 
 _NAME: Final = "payloads"
+_ROTATE: Final = "Run: manage.py rotate_payload_keys"
 
 
 def findings(conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield findings: is every key that is in use set, and can the first key encrypt and decrypt data keys?"""
-    used = set(payload_keys.used_wrapping_keys())
+    """Yield findings: does every key that is in use fit, and can the first key encrypt and decrypt data keys?
+
+    One data key of each name is decrypted, since a wrong key may have the right name.
+    """
+    used = payload_keys.used_wrapping_keys()
     known = [entry.partition("=")[0] for entry in conf.payload_keys]
-    if lost := sorted(used - set(known)):
+    if not known:
+        yield _without_keys(used)
+        return
+    errors = [*_key_errors(used, known)]
+    yield from errors
+    if former := sorted(set(used).intersection(known[1:])):
+        yield warning_finding(
+            _NAME, f"{', '.join(former)} still wraps data keys, not only {known[0]}.",
+            "The former keys cannot be removed yet.",
+            f'{_ROTATE} --reason "rotation" --confirm',
+        )  # fmt: skip
+    yield from _readable(used)
+    if not errors:
+        yield ok_finding(_NAME, f"encrypted with the key {known[0]}.")
+
+
+def _without_keys(used: Collection[str]) -> DoctorFinding:
+    if not used:
+        return note_finding(
+            _NAME, "Payloads are stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set.",
+            "To encrypt them, set REDRIVE_PAYLOAD_KEYS (docs/payloads.md).",
+        )  # fmt: skip
+    return error_finding(
+        _NAME, f"REDRIVE_PAYLOAD_KEYS is not set, but payloads are encrypted with {', '.join(used)}.",
+        "A process without keys captures no messages, and cannot show or send encrypted messages.",
+        "Set REDRIVE_PAYLOAD_KEYS for every process (docs/payloads.md), and restart the processes.",
+    )  # fmt: skip
+
+
+def _key_errors(used: Collection[str], known: Collection[str]) -> Iterator[DoctorFinding]:
+    """Yield errors of the keys that are in use, and of the first key."""
+    if lost := sorted(set(used) - set(known)):
         yield error_finding(
             _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted.",
             "These messages cannot be shown or sent.", "Add the keys again, behind the first key.",
         )  # fmt: skip
-    if not known:
-        yield note_finding(
-            _NAME, "They are stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set.",
-            "To encrypt them, set REDRIVE_PAYLOAD_KEYS (docs/payloads.md).",
-        )  # fmt: skip
-        return
+    for name in sorted(set(used).intersection(known)):
+        try:
+            payload_keys.check_fits(name)
+        except PayloadUnreadable as error:
+            yield error_finding(
+                _NAME, str(error), "Messages that are encrypted with the key of this name cannot be shown or sent.", ""
+            )
     try:
         payload_keys.try_first_key()
     except PayloadUnreadable as error:
         yield error_finding(_NAME, str(error), "No message is captured, because none can be encrypted.", "")
-        return
-    if former := sorted(used - {known[0]} - set(lost)):
+
+
+def _readable(used: Collection[str]) -> Iterator[DoctorFinding]:
+    """Yield a warning if payloads are stored readable although others are encrypted."""
+    if used and (n := resealing.count_readable()):
+        few = f"among the oldest and newest {resealing.LOOKED_AT:,} of each"
         yield warning_finding(
-            _NAME, f"{', '.join(former)} still wraps data keys, not only {known[0]}.",
-            "The former keys cannot be removed yet.",
-            'Run: manage.py rotate_payload_keys --reason "rotation" --confirm',
+            _NAME, f"{n:,} payloads and edits are stored readable ({few}).",
+            "They were stored before encryption was enabled, or by a process without REDRIVE_PAYLOAD_KEYS.",
+            f'{_ROTATE} --seal-readable --reason "encryption was enabled" --confirm',
         )  # fmt: skip
-    yield ok_finding(_NAME, f"encrypted with the key {known[0]}.")
