@@ -31,7 +31,7 @@ class TokenForm(forms.Form):
 
     name = slug("Letters a to z, digits, - and _, no spaces. It cannot be changed later. No other token can have it.")
     teams = forms.ModelMultipleChoiceField(
-        Group.objects.order_by("name"), required=False, label="Teams",
+        Group.objects.none(), required=False, label="Teams",
         help_text="The token has access to the DLQs of these teams. None selected: the token belongs to you, and "
         "allows only what your permissions allow.",
     )  # fmt: skip
@@ -42,6 +42,7 @@ class TokenForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
         may = [scope for scope in Scope if user.has_perm(scope.permission)]
+        self.fields["teams"].queryset = tokens.possible_teams()  # type: ignore[attr-defined]  # a model choice field's
         self.fields["scopes"].choices = [(scope.value, f"{scope}: {scope.sentence}") for scope in may]  # type: ignore[attr-defined]  # a choice field's
 
     def request_of(self, user: User) -> TokenRequest:

@@ -39,6 +39,11 @@ class Scope(StrEnum):
         return _MEANINGS[self][1]
 
 
+#: The scopes that only a token of a user can use, and why: with a token of teams, each request would be refused.
+ONLY_FOR_USERS: Final = {
+    Scope.EVERYTHING_STOP: "it is about all DLQs, and a token of teams sees only the DLQs of its teams",
+    Scope.APPROVALS_DECIDE: "a person decides, and a token of teams is nobody's",
+}
 _MEANINGS: Final = {
     Scope.DLQS_READ: ("view_deadletterqueue", "list DLQs and read their status and stops"),
     Scope.DLQS_STOP: ("stop_deadletterqueue", "stop and resume DLQs"),

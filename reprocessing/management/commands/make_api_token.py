@@ -17,7 +17,8 @@ class Command(Console):
     """Make a token for the HTTP API.
 
     The token belongs to a user or to teams, and gives access to their DLQs. A user's token allows only what the user's
-    permissions allow. Prints the token's secret once; the service stores only a digest.
+    permissions allow. The scopes everything:stop and approvals:decide are only for tokens of users. Prints the token's
+    secret once; the service stores only a digest.
 
     Examples:
         make_api_token deploy --user ann --scope dlqs:read --scope runs:read
@@ -32,7 +33,7 @@ class Command(Console):
             action="append",
             type=not_empty,
             metavar="TEAM",
-            help="name of the team (a Django group) that owns the token; repeatable",
+            help="name of the team (a Django group, but not the group of a role) that owns the token; repeatable",
         )
         parser.add_argument(
             "--scope", action="append", choices=[scope.value for scope in Scope], metavar="SCOPE", required=True,

@@ -12,13 +12,15 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from reprocessing import conf
-from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.api.scopes import ONLY_FOR_USERS, Scope
 from reprocessing.domain.errors import InvalidApiToken
 from reprocessing.models import ApiToken, AuditAct, AuditEntry, ProviderIdentity
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.rights.roles import ROLES
 from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
 _PREFIX: Final = "redrive-api-"
+_ROLE_GROUPS: Final = frozenset(role.group for role in ROLES)
 #: The state of a token that is accepted.
 ACTIVE: Final = "active"
 #: The state of a token whose owner the OpenID provider has not confirmed for longer than TOKEN_RECHECK.
@@ -57,7 +59,8 @@ def check_request(asked: TokenRequest) -> None:
     """Check that an API token can be made with these parameters.
 
     Raises:
-        InvalidApiToken: a token has this name, both a user and teams are given, or neither, or `expires_at` is past.
+        InvalidApiToken: a token has this name, both a user and teams are given, or neither, a team is the group of a
+            role, teams cannot use a scope, or `expires_at` is past.
     """
     if ApiToken.objects.filter(name=asked.name).exists():
         raise InvalidApiToken(
@@ -66,6 +69,15 @@ def check_request(asked: TokenRequest) -> None:
     if (asked.user is None) == (not asked.teams):
         raise InvalidApiToken(
             "A token belongs either to one user or to teams, and sees their DLQs. Give --user NAME or --team NAME."
+        )
+    if roles := sorted(group.name for group in asked.teams if group.name in _ROLE_GROUPS):
+        raise InvalidApiToken(
+            f'"{roles[0]}" is a role, and roles are not teams: DLQs belong to teams. Give the group of a team.'
+        )
+    if asked.teams and (unusable := [scope for scope in asked.scopes if scope in ONLY_FOR_USERS]):
+        raise InvalidApiToken(
+            f"The scope {unusable[0]} is only for tokens of users: {ONLY_FOR_USERS[unusable[0]]}. Leave out the scope, "
+            "or make a token that belongs to a user."
         )
     if asked.expires_at is not None and asked.expires_at <= database_now():
         raise InvalidApiToken("The token would have expired already. Give a later time, or none.")
@@ -115,19 +127,24 @@ def find_token(name: str, *, locked: bool = False) -> ApiToken:
 def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, tuple[Group, ...]]:
     """Return the owners of a new token: the user with this name (None: no name is given), and the teams.
 
-    A team is a Django group. `teams`: the names of the teams; may be empty.
+    A team is a Django group that is not the group of a role. `teams`: the names of the teams; may be empty.
 
     Raises:
-        InvalidApiToken: no user or no team has a given name. For a team, the error's text lists all Django groups.
+        InvalidApiToken: no user or no team has a given name. For a team, the error's text lists all teams.
     """
     person = User.objects.filter(username=user).first() if user is not None else None
     if user is not None and person is None:
         raise InvalidApiToken(f'No user is named "{user}". Add the user in the admin, or give --team.')
     found = tuple(Group.objects.filter(name__in=teams).order_by("name"))
     if unknown := sorted(set(teams) - {group.name for group in found}):
-        known = ", ".join(Group.objects.order_by("name").values_list("name", flat=True)) or "none"
-        raise InvalidApiToken(f'No team is named "{unknown[0]}". The groups are: {known}.')
+        known = ", ".join(possible_teams().values_list("name", flat=True)) or "none"
+        raise InvalidApiToken(f'No team is named "{unknown[0]}". The teams are: {known}.')
     return person, found
+
+
+def possible_teams() -> QuerySet[Group]:
+    """Return the Django groups that can be teams, sorted by name: all groups except those of the roles."""
+    return Group.objects.exclude(name__in=_ROLE_GROUPS).order_by("name")
 
 
 def listed() -> QuerySet[ApiToken]:

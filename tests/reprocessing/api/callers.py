@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from reprocessing.domain.api.scopes import Scope
+from reprocessing.models import ApiToken
 from reprocessing.store.api.tokens import TokenRequest, make_token
 
 PREFIX = "/api/v1"
@@ -51,10 +52,16 @@ class Program:
 
 
 def program(*scopes: Scope, teams: tuple[Group, ...] = (), name: str | None = None) -> Program:
-    """A program of these teams or, without teams, of a user who may do everything; without scopes, with all scopes."""
+    """A program of these teams or, without teams, of a user who may do everything; without scopes, with all scopes.
+
+    A program of teams also gets the scopes that no new token of teams gets, as a token that was made earlier has them.
+    """
     named = name or f"program-{uuid4().hex[:8]}"
     user = None if teams else User.objects.create_superuser(f"owner of {named}")
-    made = make_token(TokenRequest(named, scopes or tuple(Scope), user, teams), by="ann", reason="a test")
+    wanted = scopes or tuple(Scope)
+    asked = TokenRequest(named, (Scope.DLQS_READ,) if teams else wanted, user, teams)
+    made = make_token(asked, by="ann", reason="a test")
+    ApiToken.objects.filter(pk=made.row.pk).update(scopes=list(wanted))
     return Program(named, made.secret)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 
-from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.api.scopes import ONLY_FOR_USERS, Scope
 from reprocessing.models import Approval, AuditEntry, Letter
 from reprocessing.store.api.tokens import TokenRequest, make_token
 from tests.reprocessing.api.callers import Program, problem, program, told
@@ -95,7 +95,9 @@ def test_nobody_approves_their_own_request_by_another_token(ann: User, bob: Prog
     told(second.post(f"/approvals/{approval}/decline", confirm=True))
     team = Group.objects.create(name="team")
     letters[0].dlq.teams.add(team)
-    made = make_token(TokenRequest("teams", tuple(Scope), teams=(team,)), by="bob", reason="a test")
+    made = make_token(
+        TokenRequest("teams", tuple(set(Scope) - set(ONLY_FOR_USERS)), teams=(team,)), by="bob", reason="a test"
+    )
     approval = discard(Program("teams", made.secret), letters)
     assert "somebody else must approve it" in problem(bob.post(f"/approvals/{approval}/approve", confirm=True), 403)
     assert states(letters) == {"parked"}

@@ -7,7 +7,13 @@ from typing import Final
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import PayloadUnreadable
-from reprocessing.domain.maintenance.findings import DoctorFinding, error_finding, ok_finding, warning_finding
+from reprocessing.domain.maintenance.findings import (
+    DoctorFinding,
+    error_finding,
+    note_finding,
+    ok_finding,
+    warning_finding,
+)
 from reprocessing.store.payloads import payload_keys
 
 _NAME: Final = "payloads"
@@ -23,9 +29,10 @@ def findings(conf: Conf) -> Iterator[DoctorFinding]:
             "These messages cannot be shown or sent.", "Add the keys again, behind the first key.",
         )  # fmt: skip
     if not known:
-        yield ok_finding(
-            _NAME, "stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set (docs/payloads.md)."
-        )
+        yield note_finding(
+            _NAME, "They are stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set.",
+            "To encrypt them, set REDRIVE_PAYLOAD_KEYS (docs/payloads.md).",
+        )  # fmt: skip
         return
     try:
         payload_keys.try_first_key()

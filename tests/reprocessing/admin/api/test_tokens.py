@@ -11,6 +11,7 @@ from django.test import Client
 
 from reprocessing.models import ApiToken, AuditEntry, ProviderIdentity
 from reprocessing.store.api import tokens
+from reprocessing.store.rights.roles import update_groups
 from tests.reprocessing.admin.parking_lot.parked_messages import confirm, person, post
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +43,22 @@ def test_a_token_of_teams_belongs_to_nobody_else() -> None:
     made(person("ann", *MAKES), teams=[team.pk])
     row = ApiToken.objects.get()
     assert (row.user, list(row.teams.all())) == (None, [team])
+
+
+def test_a_role_is_not_offered_as_a_team() -> None:
+    update_groups()
+    Group.objects.create(name="payments")
+    page = person("ann", *MAKES).get(ADD).content.decode()
+    assert ("payments</option>" in page, "Redrive administrator</option>" in page) == (True, False)
+
+
+def test_a_token_of_teams_gets_no_scope_that_only_users_can_use() -> None:
+    team = Group.objects.create(name="payments")
+    client = person("ann", *MAKES, "stop_sends")
+    assert "The scope everything:stop is only for tokens of users" in made(
+        client, teams=[team.pk], scopes=["everything:stop"]
+    )
+    assert ApiToken.objects.count() == 0
 
 
 def test_nobody_gives_a_program_more_than_they_may() -> None:

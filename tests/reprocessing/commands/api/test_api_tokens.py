@@ -7,6 +7,7 @@ from django.contrib.auth.models import Group, User
 
 from reprocessing.models import ApiToken, AuditEntry
 from reprocessing.store.api import tokens
+from reprocessing.store.rights.roles import update_groups
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.commands.refusals import refusal
 
@@ -49,15 +50,32 @@ def test_the_secret_that_is_printed_is_the_token_s_and_is_kept_nowhere(ask: Ask,
     ("given", "why"),
     [
         (("--user", "nobody"), 'No user is named "nobody".'),
-        (("--team", "nobodys"), 'No team is named "nobodys". The groups are: payments.'),
+        (("--team", "nobodys"), 'No team is named "nobodys". The teams are: payments.'),
         ((), "A token belongs either to one user or to teams, and sees their DLQs. Give --user NAME or --team NAME."),
         (("--user", "ann", "--team", "payments"), "A token belongs either to one user or to teams"),
+        (
+            ("--team", "payments", "--scope", "everything:stop"),
+            (
+                "The scope everything:stop is only for tokens of users: it is about all DLQs, and a token of teams "
+                "sees only the DLQs of its teams. Leave out the scope, or make a token that belongs to a user."
+            ),
+        ),
+        (
+            ("--team", "payments", "--scope", "approvals:decide"),
+            "The scope approvals:decide is only for tokens of users: a person decides, and",
+        ),
+        (
+            ("--team", "Redrive administrator"),
+            '"Redrive administrator" is a role, and roles are not teams: DLQs belong to teams.',
+        ),
         (("--user", "ann", "--expires", "2020-01-01T00:00:00Z"), "The token would have expired already."),
     ],
-    ids=["user", "team", "nobody", "both", "past"],
+    ids=["user", "team", "nobody", "both", "stop", "decide", "role", "past"],
 )
-def test_a_token_of_nobody_is_refused(given: tuple[str, ...], why: str) -> None:
-    assert refusal("make_api_token", "deploy", *given, *SCOPES, "--confirm").startswith(why)
+def test_a_token_that_could_do_nothing_is_refused_even_by_a_dry_run(given: tuple[str, ...], why: str) -> None:
+    update_groups()
+    for confirm in ((), ("--confirm",)):
+        assert refusal("make_api_token", "deploy", *given, *SCOPES, *confirm).startswith(why)
     assert ApiToken.objects.count() == 0
 
 

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.core import checks
 from django.core.management import CommandError
 
 from reprocessing import conf
+from reprocessing.checks import NOT_ENCRYPTED, payloads_are_encrypted
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.maintenance.findings import FindingSeverity
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.maintenance.doctor import payloads
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -12,6 +17,7 @@ from tests.reprocessing.commands.stock import add_letter, add_source
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
 
 pytestmark = pytest.mark.django_db
+DOCS = Path(__file__).parents[4] / "docs"
 WHY = ("--reason", "a test", "--by", "ann")
 
 
@@ -91,7 +97,14 @@ def test_the_doctor_says_whether_payloads_are_encrypted(letter: Letter, rings: R
         return [one.what for one in payloads.findings(conf.current())]
 
     rings()
-    assert told() == ["stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set (docs/payloads.md)."]
+    (note,) = payloads.findings(conf.current())
+    assert (note.severity, note.what) == (
+        FindingSeverity.NOTE, "They are stored readable in PostgreSQL, since REDRIVE_PAYLOAD_KEYS is not set.",
+    )  # fmt: skip
+    (information,) = payloads_are_encrypted(None)
+    assert (information.id, information.level) == (NOT_ENCRYPTED, checks.INFO)
+    page = (DOCS / "payloads.md").read_text()
+    assert f"shows an information (`{NOT_ENCRYPTED}`), and `redrive_doctor` a note." in page
     rings(OLD)
     ask("rotate_payload_keys", "--seal-readable", *WHY, "--confirm")
     assert told() == ["encrypted with the key old."]
