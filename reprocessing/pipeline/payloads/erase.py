@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Letter
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
-from reprocessing.store.payloads import content, erasure
+from reprocessing.store.payloads import content, erasure, removal
 from reprocessing.store.search import filter_conditions
 
 #: Most letters in one transaction.
@@ -77,8 +77,11 @@ def value_of(criteria: MessageFilter) -> str:
 def count_erasable(criteria: MessageFilter) -> Found:
     """Return what the erasure of a filter's value would erase. Nothing is changed."""
     value = value_of(criteria)
-    busy = sum(len(ids) for ids in _letters(replace(criteria, states=("waiting", "sending", "awaiting"))))
-    return Found(sum(len(ids) for ids in _letters(criteria)), busy, erasure.count_history(value))
+    letters, busy = 0, 0
+    for ids in _letters(criteria):
+        letters += len(ids)
+        busy += len(removal.letters_in_progress(ids))
+    return Found(letters, busy, erasure.count_history(value))
 
 
 def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count
 
 from reprocessing.domain.errors import ErasureRefused
-from reprocessing.models import Attempt, AuditAct, AuditEntry, DeadLetterQueue, Letter
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Letter
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
 from reprocessing.store.ordering import lanes
@@ -20,7 +20,6 @@ from reprocessing.store.payloads.removal import Removed
 
 #: Most letters in one transaction.
 BATCH: Final = 500
-_BUSY: Final = ("waiting", "sending", "awaiting")
 
 _DESTROY = """
 UPDATE redrive_payload_key
@@ -56,9 +55,7 @@ def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
 
 def why_not_shred(dlq: DeadLetterQueue) -> str:
     """Return why the payloads of a DLQ cannot be shredded now, for people; empty: they can."""
-    waits = Exists(Attempt.objects.filter(letter=OuterRef("pk"), closed_at=None))
-    busy = Letter.objects.filter(Q(state__in=_BUSY) | waits, dlq=dlq).count()
-    if busy:
+    if busy := removal.count_in_progress(dlq.pk):
         return (
             f"{busy:,} messages of {dlq.name} are queued, or are being sent, or await their outcome. Wait until the "
             f"run has finished, or abort it: manage.py show_runs {dlq.name}"

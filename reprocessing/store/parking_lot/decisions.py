@@ -135,8 +135,8 @@ RETURNING l.lane_id
 _DISCARD = """
 WITH moved AS (
     UPDATE redrive_letter l
-       SET state = 'discarded', reason = '', finished_at = redrive_now(), due_at = NULL
-     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked'
+       SET state = 'discarded', reason = '', finished_at = redrive_now(), due_at = NULL, blocked_reason = ''
+     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = ANY(%(states)b::text[])
     RETURNING l.id, l.lane_id, l.dlq_id, l.target_id, l.idempotency_key, l.body_hash
 ), claims AS (
     INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash)
@@ -225,9 +225,9 @@ def dlqs_without_run(letters: Sequence[int]) -> list[int]:
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
-def discard_letters(letters: Sequence[int]) -> set[int]:
-    """Discard parked letters, and mark their idempotency keys as discarded; return the ids of their lanes."""
-    return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
+def discard_letters(letters: Sequence[int], *, states: Sequence[str] = ("parked",)) -> set[int]:
+    """Discard letters in these states, and mark their idempotency keys as discarded; return the ids of their lanes."""
+    return set(rows.column(int, _DISCARD, {"letters": list(letters), "states": list(states)}))
 
 
 def advance_held_lanes(dlq: int) -> None:

@@ -1,7 +1,7 @@
 """Remove the content of letters permanently: payloads, edits and texts of reports, in the caller's transaction.
 
-A letter whose content was removed is not sent any more: captured and parked letters are discarded. Letters that are
-queued or being sent are left out.
+A letter whose content was removed is not sent any more: captured and parked letters are discarded, and letters that an
+ended run left in the queue. Other letters that are queued or being sent are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from reprocessing.store.approvals.requests import void_edits
 from reprocessing.store.ordering import lane_state
 from reprocessing.store.parking_lot import decisions
 
-_BUSY: Final = frozenset({"waiting", "sending", "awaiting"})
+#: SQL: whether letter `l` is in progress. A queued letter of an ended run waits for another run, which may never come.
+_IN_PROGRESS: Final[LiteralString] = """(l.state IN ('sending', 'awaiting')
+    OR EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
+    OR (l.state = 'waiting' AND NOT EXISTS (
+        SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.state IN ('finished', 'aborted'))))"""
 
 _LOCK_LANES = """
 SELECT n.id AS lane_id FROM redrive_lane n
@@ -26,11 +30,16 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
-_LOCK = """
-SELECT l.id, l.state, EXISTS (
-        SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL) AS is_open
+_LOCK = f"""
+SELECT l.id, l.state, {_IN_PROGRESS} AS is_busy
   FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
-"""
+"""  # noqa: S608  # the inserted text is a constant
+
+_BUSY = f"""
+SELECT l.id FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) AND {_IN_PROGRESS}
+"""  # noqa: S608  # as above
+
+_COUNT_BUSY = f"SELECT count(*) AS n FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_IN_PROGRESS}"  # noqa: S608
 
 # Ended letters whose content was removed before: a body that only retention deleted may still come back.
 _GONE = """
@@ -110,7 +119,20 @@ class Removed:
 class _Locked:
     id: int
     state: str
-    is_open: bool
+    is_busy: bool
+
+
+def letters_in_progress(letters: Collection[int]) -> list[int]:
+    """Return the ids of the letters that are queued, being sent, or awaiting their outcome.
+
+    Queued letters of runs that have ended are not in progress.
+    """
+    return rows.column(int, _BUSY, {"letters": list(letters)})
+
+
+def count_in_progress(dlq: int) -> int:
+    """Return how many letters of a DLQ are in progress (`letters_in_progress`)."""
+    return rows.value(int, _COUNT_BUSY, {"dlq": dlq})
 
 
 def destroyed_before(letters: Collection[int]) -> list[int]:
@@ -128,13 +150,13 @@ def remove_content(
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})
-    busy = [letter.id for letter in found if letter.state in _BUSY or letter.is_open]
+    busy = [letter.id for letter in found if letter.is_busy]
     free = [letter for letter in found if letter.id not in set(busy)]
     ids = [letter.id for letter in free]
     if not ids:
         return Removed(busy=busy)
     gone = set(destroyed_before(ids)) if act is AuditAct.SHREDDED else set[int]()
-    touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
+    touched = decisions.discard_letters(ids, states=("parked", "waiting"))
     rows.execute(_DISCARD_CAPTURED, {"letters": ids})
     rows.execute(_FOR_GOOD, {"letters": ids})
     void_edits(ids, "The content of the message was removed.")

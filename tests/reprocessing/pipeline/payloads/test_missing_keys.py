@@ -74,7 +74,7 @@ def test_a_process_without_keys_asks_once_and_not_for_each_message(rings: Rings)
     rings()
     bench = Workbench()
     bench.bury_all(*map(str, range(12)))
-    with mock.patch.object(payload_keys.rows, "column", wraps=rows.column) as asked:
+    with mock.patch.object(rows, "column", wraps=rows.column) as asked:
         bench.capture()
     said = [call.args[1] for call in asked.call_args_list]
     assert (Letter.objects.count(), said.count(payload_keys._NEWEST_NAME)) == (12, 1)

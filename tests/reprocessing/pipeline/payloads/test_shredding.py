@@ -14,8 +14,9 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, Pa
 from reprocessing.pipeline.payloads import erase, shred
 from reprocessing.store.maintenance import body_retention
 from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.runs import run_transitions
 from tests.reprocessing.payload_rings import Rings
-from tests.reprocessing.pipeline.bench import Workbench, enqueued
+from tests.reprocessing.pipeline.bench import KEYED, Workbench, enqueued
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
 
@@ -45,6 +46,31 @@ def test_a_dlq_with_messages_in_progress_is_not_shredded() -> None:
         _shred(bench)
     bench.replay()
     assert bench.delivered_bodies() == ["1"]
+
+
+def test_queued_messages_of_an_aborted_run_are_shredded_and_the_key_continues() -> None:
+    bench = Workbench(fields=KEYED)
+    run = bench.enqueue_lane("1", "2", key="customer-1")
+    about = MessageFilter(key="customer-1", states=())
+    assert erase.count_erasable(about).busy == 2
+    run_transitions.abort(run, by="ann", reason="wrong", stop_dlq=False)
+    first, second = Letter.objects.order_by("sequence")
+    assert (first.state, erase.count_erasable(about).busy) == ("waiting", 0)
+    shred.shred_messages([first.pk], by="ann", reason="a password")
+    bench.enlist()
+    bench.replay()
+    assert bench.delivered_bodies() == ["2"]
+    assert [Letter.objects.get(pk=one.pk).state for one in (first, second)] == ["discarded", "delivered"]
+
+
+def test_a_dlq_whose_run_was_aborted_is_shredded_and_nothing_is_sent_later() -> None:
+    bench = Workbench(fields=KEYED)
+    run = bench.enqueue_lane("1", "2")
+    run_transitions.abort(run, by="ann", reason="wrong", stop_dlq=False)
+    assert _shred(bench) == shred.Shredded(1, 2)
+    bench.enlist()
+    bench.replay(seconds=1)
+    assert (bench.delivered_bodies(), {*Letter.objects.values_list("state", flat=True)}) == ([], {"discarded"})
 
 
 @pytest.mark.soak
