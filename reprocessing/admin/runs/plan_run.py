@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.urls import reverse
@@ -19,6 +19,11 @@ from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs import forecast_plan, request_plan, run_actions
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs.plans import RunRequest
+
+if TYPE_CHECKING:
+    _ChoiceOfDlq = forms.ModelChoiceField[DeadLetterQueue]
+else:
+    _ChoiceOfDlq = forms.ModelChoiceField
 
 #: Max message ids that a person can enter.
 IDS: Final = 1_000
@@ -37,7 +42,7 @@ class _DlqSelect(forms.Select):
         return option
 
 
-class _DlqField(forms.ModelChoiceField):
+class _DlqField(_ChoiceOfDlq):
     """A DLQ for which a run is planned. The label of a DLQ that is not in mode manual names its mode."""
 
     def label_from_instance(self, obj: DeadLetterQueue) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -17,8 +17,11 @@ from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 from reprocessing.models.safety import BreakerState
 
+if TYPE_CHECKING:
+    from django.contrib.admin.options import _FieldOpts
 
-def _internals(*fields: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+
+def _internals(*fields: str) -> tuple[str, _FieldOpts]:
     """Return the section of a page with the fields that only developers of the service need. It is closed at first."""
     return "Internals", {"fields": fields, "classes": ("collapse",)}
 

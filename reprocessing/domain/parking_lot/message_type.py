@@ -115,11 +115,11 @@ def _named(part: _Part) -> TypeField | None:
         if _HEADER.fullmatch(key):
             headers.append(name)
         plain.setdefault(key, name)
-    names = [plain.get(NAMES[0]), *headers, *(plain.get(name) for name in NAMES[1:])]
-    for name in names:
-        kind, inner = _of(part.fields[name]) if name is not None else ("", ())
-        if name is not None and kind:
-            path = () if part.before is None else (*part.before, name, *part.after, *inner)
+    wanted = [plain.get(NAMES[0]), *headers, *(plain.get(key) for key in NAMES[1:])]
+    for found in filter(None, wanted):
+        kind, inner = _of(part.fields[found])
+        if kind:
+            path = () if part.before is None else (*part.before, found, *part.after, *inner)
             return TypeField(kind, part.in_body, path)
     return None
 

@@ -74,6 +74,7 @@ def test_a_rule_for_a_group_is_filled_with_what_the_group_is_about(
 
 def test_a_group_of_an_error_that_no_condition_reads_says_so() -> None:
     letter = parked(dlq(), key="account-0051", attributes=PAID)
+    assert letter.source
     group = failure_group(letter.source, "shop.CardDeclined", cause="reported")
     Letter.objects.update(group=group)
     found, sentence = made_for(group.pk, *MAKES)
@@ -88,6 +89,7 @@ def test_a_group_without_a_type_gets_no_condition_and_the_warning() -> None:
 
 def test_the_newest_parked_message_of_the_group_is_read() -> None:
     letter = grouped(b"{}", PAID)
+    assert letter.source
     newer = parked(letter.source, attributes={"event_type": Attribute("String", "order.sent")})
     Letter.objects.filter(pk=newer.pk).update(group=letter.group, state="delivered", reason="")
     assert letter.message_id in made_for(letter.group_id or 0, *MAKES)[1]
