@@ -71,7 +71,9 @@ def test_the_rate_of_a_dlq_is_measured_without_reading_letters(bench: Workbench)
     rates, buffers = _cost(lambda: send_rates.send_rates([bench.dlq.pk]))
     assert isinstance(rates, dict)
     assert rates[bench.dlq.pk] >= send_rates._MOST / send_rates.WINDOW
-    assert buffers <= send_rates._MOST + MOST  # one for each attempt
+    # One for each attempt, and for dead index entries, which stay while another session has an older snapshot. To read
+    # the letters would take three more for each.
+    assert buffers <= 2 * send_rates._MOST + MOST
 
 
 @pytest.mark.soak

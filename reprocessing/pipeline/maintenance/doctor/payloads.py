@@ -17,7 +17,6 @@ from reprocessing.domain.maintenance.findings import (
 from reprocessing.store.payloads import payload_keys, resealing
 
 _NAME: Final = "payloads"
-_ROTATE: Final = "Run: manage.py rotate_payload_keys"
 
 
 def findings(conf: Conf) -> Iterator[DoctorFinding]:
@@ -36,7 +35,7 @@ def findings(conf: Conf) -> Iterator[DoctorFinding]:
         yield warning_finding(
             _NAME, f"{', '.join(former)} still wraps data keys, not only {known[0]}.",
             "The former keys cannot be removed yet.",
-            f'{_ROTATE} --reason "rotation" --confirm',
+            'Run: manage.py rotate_payload_keys --reason "rotation" --confirm',
         )  # fmt: skip
     yield from _readable(used)
     if not errors:
@@ -83,5 +82,5 @@ def _readable(used: Collection[str]) -> Iterator[DoctorFinding]:
         yield warning_finding(
             _NAME, f"{n:,} payloads and edits are stored readable ({few}).",
             "They were stored before encryption was enabled, or by a process without REDRIVE_PAYLOAD_KEYS.",
-            f'{_ROTATE} --seal-readable --reason "encryption was enabled" --confirm',
+            'Run: manage.py rotate_payload_keys --seal-readable --reason "encryption was enabled" --confirm',
         )  # fmt: skip
