@@ -69,7 +69,7 @@ def test_a_drain_is_planned_watched_paused_and_aborted(clock: Clock) -> None:
 def test_messages_of_a_dlq_are_delivered_and_their_history_tells_how(clock: Clock) -> None:
     bench = Workbench()
     caller = program()
-    bench.bury('{"card": "4111"}', key="k")
+    bench.bury('{"card": "visa-in-clear"}', key="k")
     bench.capture()
     plan: dict[str, Any] = {"dlq": bench.dlq.name, "capture": False, "waves": False}
     run = told(caller.post("/runs", confirm=True, **plan))["run"]
@@ -78,11 +78,11 @@ def test_messages_of_a_dlq_are_delivered_and_their_history_tells_how(clock: Cloc
     assert (captured["state"], captured["expires_at"] is not None) == ("captured", True)
     told(caller.post(f"/runs/{run['run']}/start", confirm=True))
     bench.replay()
-    assert bench.delivered_bodies() == ['{"card": "4111"}']
+    assert bench.delivered_bodies() == ['{"card": "visa-in-clear"}']
     message = told(caller.get(f"/messages/{captured['redrive_id']}"))
     assert (message["state"], message["run"], message["attempts"]) == ("delivered", run["run"], 1)
     assert [(one["no"], one["outcome"], one["run"]) for one in message["history"]] == [(1, "accepted", run["run"])]
-    assert "4111" not in str(message)
+    assert "visa-in-clear" not in str(message)
     status = told(caller.get(f"/dlqs/{bench.dlq.name}/status"))
     assert (status["messages"]["delivered"], status["runs"][0]["run"]) == (1, run["run"])
 
