@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
 from reprocessing.store.ordering.blocking_runs import BLOCKING_STATE, OTHERS_LANES
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 
@@ -34,9 +35,7 @@ WITH seen AS (
       JOIN redrive_target t ON t.id = b.target_id LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
      CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
      CROSS JOIN LATERAL (
-           SELECT l.due_at, l.captured_at FROM redrive_letter l
-            WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
-            ORDER BY l.sequence, l.message_id LIMIT 1) head
+           SELECT l.due_at, l.captured_at FROM {first_letters("l", "n.id")}) head
       LEFT JOIN LATERAL (
            SELECT a.opened_at FROM redrive_attempt a
             WHERE a.breaker_id = b.id ORDER BY a.id DESC LIMIT 1) newest ON true

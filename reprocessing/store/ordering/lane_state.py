@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.replay.settlement_effects import CLAIM_HAS_LAPSED
 from reprocessing.store.safety.send_limits import HEAD_MAY_BE_SENT
 
@@ -49,9 +50,7 @@ WITH mine AS (
                    l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
                    l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.rulebook_version,
                           l.blocked_reason
-              FROM redrive_letter l
-             WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
-             ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
+              FROM {first_letters("l", "m.lane_id")}) h ON true
       LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
       LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))

@@ -11,6 +11,7 @@ from uuid import UUID
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import CLAIM_HAS_LAPSED, COPY_ENDS
 from reprocessing.store.safety import send_limits
@@ -37,10 +38,8 @@ WITH mine AS (
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
     SELECT m.fence, m.lease_left, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
-     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND l.blocked_reason <> 'moved_by_aws'
-       AND l.id = (SELECT h.id FROM redrive_letter h
-                    WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.frees_lane
-                    ORDER BY h.sequence, h.message_id LIMIT 1)
+     WHERE l.state = 'waiting' AND l.lane_id + 0 = m.lane_id AND l.blocked_reason <> 'moved_by_aws'
+       AND l.id = (SELECT h.id FROM {first_letters("h", "m.lane_id")})
        AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
        AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNHEALTHY_TARGETS})
        AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint

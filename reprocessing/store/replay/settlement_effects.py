@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
+from reprocessing.store.ordering.lane_head import first_letters
+
 #: For a target t: seconds for which a copy may be in t after an attempt with unknown outcome. If t has no window: SQS's
 #: deduplication interval (300 s), t's visibility timeout or t's timeout, whichever is longest (docs/adr/0031).
 #: `Target.copy_window` is the same rule in Python.
@@ -127,10 +129,7 @@ CLAIM_HAS_LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id
                  AND sha256(convert_to(coalesce(e.idempotency_key, ''), 'UTF8')) = c.key_hash THEN e.id END
-      FROM redrive_letter e
-     WHERE e.lane_id = (SELECT w.lane_id FROM redrive_letter w WHERE w.id = c.letter_id)
-       AND e.state IN ('waiting', 'sending', 'awaiting') AND NOT e.frees_lane
-     ORDER BY e.sequence, e.message_id LIMIT 1)
+      FROM {first_letters("e", "(SELECT w.lane_id FROM redrive_letter w WHERE w.id = c.letter_id)")})
   AND NOT EXISTS (
     SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
      WHERE a.letter_id = c.letter_id AND (num_nonnulls(a.closed_at) = 0 OR (

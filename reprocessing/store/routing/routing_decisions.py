@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.store import rows
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 from reprocessing.store.safety.send_limits import UNHEALTHY_TARGETS
 
@@ -128,9 +129,7 @@ UPDATE redrive_lane n SET breaker_id = NULL
          WHERE EXISTS (SELECT FROM blocked)
            AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM blocked)
            AND (SELECT l.rulebook_version < %(version)b AND (%(rules)b::bool OR l.rulebook_version > 0)
-                  FROM redrive_letter l
-                 WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
-                 ORDER BY l.sequence, l.message_id LIMIT 1)
+                  FROM {first_letters("l", "n.id")})
          ORDER BY n.id LIMIT %(limit)b FOR UPDATE OF n) due
  WHERE n.id = due.id
 """  # noqa: S608  # as above

@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering import new_heads
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
@@ -112,9 +113,7 @@ SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTE
            AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{{{}}}}') AS ahead
   FROM firsts e JOIN redrive_lane n ON n.id = e.lane_id
   LEFT JOIN LATERAL (
-        SELECT w.sequence, w.message_id FROM redrive_letter w
-         WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.frees_lane
-         ORDER BY w.sequence, w.message_id LIMIT 1) h ON true
+        SELECT w.sequence, w.message_id FROM {first_letters("w", "e.lane_id")}) h ON true
 """  # noqa: S608  # the inserted text is a constant
 
 _OBJECT: Final[LiteralString] = f"""

@@ -11,6 +11,7 @@ from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMe
 from reprocessing.store import rows
 from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.replay.settlement import Deletable, LetterClosing, close_letters, put_off_letters
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
@@ -79,11 +80,8 @@ coalesce(
       WHERE a.target_id = y.target_id AND a.closed_at IS NULL AND coalesce(a.breaker_id, 0) = y.breaker_id
         AND coalesce(a.run_id, 0) = y.run_id AND a.letter_id IS DISTINCT FROM mine.letter_id
       ORDER BY a.target_id LIMIT 1),
-    (SELECT l.id FROM (
-        SELECT * FROM redrive_letter x
-         WHERE x.lane_id = mine.lane_id AND x.state IN {_UNFINISHED} AND NOT x.frees_lane
-         ORDER BY x.sequence, x.message_id LIMIT %(depth)b::int) l
-      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
+    (SELECT l.id FROM {first_letters("l", "mine.lane_id", most="%(depth)b::int")}
+        AND l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
         AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
 ) IS NOT NULL"""  # noqa: S608  # the inserted text is a constant
 

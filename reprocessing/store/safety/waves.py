@@ -25,6 +25,7 @@ from reprocessing.domain.safety.wave_progression import (
     WaveCounts,
 )
 from reprocessing.store import rows
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.safety import circuit_breakers
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.send_limits import IS_INCONCLUSIVE
@@ -68,10 +69,7 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state <> 'waiting' OR {_FOR_LATER} OR EXISTS (
                 SELECT FROM redrive_lane n
                  WHERE n.id = l.lane_id AND (n.phase = 'held' OR n.stopped_at IS NOT NULL)) THEN 'silent'
-           WHEN l.id = (SELECT h.id FROM redrive_letter h
-                         WHERE h.lane_id = l.lane_id AND h.state IN ('waiting', 'sending', 'awaiting')
-                           AND NOT h.frees_lane
-                         ORDER BY h.sequence, h.message_id LIMIT 1) THEN 'open'
+           WHEN l.id = (SELECT h.id FROM {first_letters("h", "l.lane_id")}) THEN 'open'
            ELSE 'silent' END) AS fate
   FROM {{some}} a
   JOIN redrive_letter l ON l.id = a.letter_id

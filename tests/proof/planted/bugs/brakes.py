@@ -41,8 +41,8 @@ one-dead-target-keeps-another-tried: test_failing_and_idle_lanes_to_another_targ
 -      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
 +      WHERE o.id <> y.breaker_id AND coalesce(
 the-only-message-pauses-its-run: test_the_only_message_of_the_run_is_parked
--      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id
-+      WHERE l.run_id = y.run_id
+-        AND l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id
++        AND l.run_id = y.run_id AND l.target_id
 a-manual-run-is-paused-by-the-service: test_a_target_is_tried_on_for
 - AND r.kind = 'standing' AND r.id IN
 + AND r.id IN
@@ -267,8 +267,8 @@ a-standing-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
 +success=wave.success, is_automatic=False)
 @tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
 a-wave-waits-for-what-cannot-go: test_a_wave_goes_on_when_an_earlier_letter_arrives
--           WHEN l.id = (SELECT h.id FROM redrive_letter h
-+           WHEN 0 <> (SELECT h.id FROM redrive_letter h
+-           WHEN l.id = (SELECT h.id FROM
++           WHEN 0 <> (SELECT h.id FROM
 a-run-waits-for-what-was-released-for-later: test_a_letter_released_for_tomorrow_delays_no_wave
 -(l.route = 'delay' OR l.due_at = (
 +(l.route = 'delay' OR false AND l.due_at = (

@@ -61,8 +61,8 @@ a-discarded-letter-s-twin-goes-beside-its-copy:
 +c.state <> 'held' AND EXISTS (
 @tests/race/ordering/test_heads.py
 a-head-that-is-one-no-longer-goes: test_an_earlier_letter_that_returned_meanwhile_goes_first
--       AND l.id = (SELECT h.id FROM redrive_letter h
-+       AND l.id >= (SELECT h.id FROM redrive_letter h
+-       AND l.id = (SELECT h.id FROM
++       AND l.id >= (SELECT h.id FROM
 @tests/race/ordering/test_lanes.py
 intent-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
 -     WHERE n.fence = a.fence AND n.phase || '' = 'leased'

@@ -51,8 +51,8 @@ a-rule-that-errs-lets-go: test_a_rule_that_fails_holds_only_that_letter
 +coalesce(h.route IN ('hold') AND
 @tests/reprocessing/pipeline/runs/test_plan.py
 heads-by-arrival: test_what_arrived_in_the_wrong_order_goes_in_the_right_one
--ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
-+ORDER BY l.captured_at, l.id LIMIT 1) h ON true
+-FROM {first_letters("l", "m.lane_id")}) h ON true
++FROM redrive_letter l WHERE l.lane_id = m.lane_id AND l.finished_at IS NULL ORDER BY captured_at, id LIMIT 1) h ON true
 delivered-sequences-are-not-remembered: test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once
 -SET highest_sent_sequence = greatest(n.highest_sent_sequence, head.passed), run_id = head.run_id
 +SET highest_sent_sequence = n.highest_sent_sequence, run_id = head.run_id
