@@ -36,7 +36,7 @@ SCENARIOS: Final = (
         "latency-10ms-4", "each SQS call takes 10 ms longer; a worker with 4 processes",
         "--letters 40000 --latency 10 --processes 4",
     ),
-    Scenario("hot-key", "one key has half of the messages", "--letters 10000 --hot 0.5", is_short=True),
+    Scenario("hot-key", "one key has half of the messages", "--letters 20000 --hot 0.5", is_short=True),
     Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
     Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000"),
     Scenario("backlog-1m", "1,000,000 messages in the DLQ", "--letters 1000000"),

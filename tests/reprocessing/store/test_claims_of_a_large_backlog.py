@@ -30,7 +30,8 @@ _CAPTURED: Final[LiteralString] = """
 INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, state, planned, ordering_key, key_hash,
                             single, sequence, body_hash, size, first_sent_at, captured_at, expires_at)
 SELECT gen_random_uuid(), %s, md5(n::text), %s, %s, 'captured', true, key, sha256(key::bytea), false,
-       lpad(n::text, 21, '0'), sha256(n::text::bytea), 100, redrive_now(), redrive_now(), redrive_now() + interval '1 day'
+       lpad(n::text, 21, '0'), sha256(n::text::bytea), 100, redrive_now(), redrive_now(),
+       redrive_now() + interval '1 day'
   FROM (SELECT n, CASE WHEN n %% 2 = 0 THEN 'hot' ELSE n::text END AS key FROM generate_series(1, %s::int) n) letters
 """
 
