@@ -167,10 +167,11 @@ def is_fast(cost: Cost) -> bool:
     return cost.p95 <= LONGEST
 
 
-def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
+def compare(letters: int, history: int, times: int, dlqs: int, only: str) -> bool:
     """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements.
 
-    `times`: requests for each page. `only`: measure only pages whose names have this text.
+    `history`: number of delivered letters beside `letters`. `times`: requests for each page. `only`: measure only pages
+    whose names have this text.
     """
     from redrive_service.server import prepare_pages  # noqa: PLC0415  its settings are known by now
 
@@ -180,8 +181,10 @@ def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
     prepare_pages()  # as the web server does before it answers
     few = {name: measure(client, name, address, 2) for name, address in pages() if only in name}
     began = time.monotonic()
-    write(FEW + 1, letters, dlqs)
-    print(f"{letters:,} letters in {dlqs} dlqs, written in {time.monotonic() - began:.0f} s; {times} requests a page")
+    write(FEW + 1, letters, dlqs, history=history)
+    print(
+        f"{letters:,} letters in {dlqs} dlqs, {history:,} delivered before them, written in {time.monotonic() - began:.0f} s; {times} requests a page"
+    )
     print(f"{'page':<34}{'median':>9}{'p95':>9}  ms{'statements':>12}{f'with {FEW:,}':>12}{'KiB':>7}")
     well = True
     others = () if only else chain(later(client), gathered())
@@ -206,13 +209,14 @@ def main() -> None:
     """Measure and print; exit with 1 when a page is too slow, or its statement count grows with the letters."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     said.add_argument("--letters", type=int, default=1_000_000)
+    said.add_argument("--history", type=int, default=0, help="number of letters that were delivered before them")
     said.add_argument("--times", type=int, default=40)
     said.add_argument("--dlqs", type=int, default=DLQS)
     said.add_argument("--pages", default="", help="only pages whose name has this text")
     given = said.parse_args()
     with tempfile.TemporaryDirectory(prefix="redrive-bench-") as folder, Stack(Path(folder)) as stack:
         set_up_django(stack, {})
-        well = compare(given.letters, given.times, given.dlqs, given.pages)
+        well = compare(given.letters, given.history, given.times, given.dlqs, given.pages)
     stack.postgres.forget()  # removes data outside of the folder
     sys.exit(not well)
 
