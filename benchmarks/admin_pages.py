@@ -182,9 +182,8 @@ def compare(letters: int, history: int, times: int, dlqs: int, only: str) -> boo
     few = {name: measure(client, name, address, 2) for name, address in pages() if only in name}
     began = time.monotonic()
     write(FEW + 1, letters, dlqs, history=history)
-    print(
-        f"{letters:,} letters in {dlqs} dlqs, {history:,} delivered before them, written in {time.monotonic() - began:.0f} s; {times} requests a page"
-    )
+    print(f"{letters:,} letters in {dlqs} dlqs, and {history:,} that were delivered before them")
+    print(f"Written in {time.monotonic() - began:.0f} s; {times} requests a page")
     print(f"{'page':<34}{'median':>9}{'p95':>9}  ms{'statements':>12}{f'with {FEW:,}':>12}{'KiB':>7}")
     well = True
     others = () if only else chain(later(client), gathered())
