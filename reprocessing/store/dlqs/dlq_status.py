@@ -44,6 +44,7 @@ class DlqStatus:
     trouble: str
     fifo: bool
     retention: int
+    ordering_key: str
     held: int
     to_delete: int
     every: str | None
@@ -72,7 +73,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
            END) AS trouble,
        CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
-       d.fifo, d.retention, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
+       d.fifo, d.retention, d.ordering_key, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
        'every ' || i.every || ' ' || CASE i.every WHEN 1 THEN rtrim(i.period, 's') ELSE i.period END AS every,
        concat_ws(' ', t.minute, t.hour, t.day_of_month, t.month_of_year, t.day_of_week) AS crontab
   FROM redrive_dlq d
