@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Target
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Run, Target
 from reprocessing.models.target import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
@@ -170,6 +170,33 @@ def test_the_next_action_is_the_first_button() -> None:
     Lane.objects.update(stopped_at=database_now(), stopped_by="zoe", stop_reason="why")
     stopped = f'href="/admin/reprocessing/lane/{letter.lane_id}/change/">Open the stopped key queue</a>'
     assert f'<a class="button default" {stopped}' in opens(ann, address)
+
+
+def _first_button(page: str) -> str:
+    found = re.findall(r'<a class="button default" href="([^"]*)">([^<]*)</a>', page)
+    return " ".join(found[0]) if found else ""
+
+
+def test_a_captured_message_of_a_dlq_that_is_not_manual_is_not_led_to_a_plan() -> None:
+    source = dlq()
+    letter = parked(source)
+    Letter.objects.update(state="captured", reason="", finished_at=None)
+    sees = ("view_run", "operate_run", "change_deadletterqueue", "view_deadletterqueue")
+    ann, address = person("ann", *LOOKS, *sees), f"/admin/reprocessing/letter/{letter.pk}/change/"
+    DeadLetterQueue.objects.update(mode="observe")
+    assert _first_button(opens(ann, address)) == (
+        f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/examine Change the mode…"
+    )
+    DeadLetterQueue.objects.update(mode="automatic")
+    page = opens(ann, address)
+    assert (_first_button(page), "Plan a run" in page) == ("", False)
+    assert "<strong>Captured: the automatic run of the DLQ will take it.</strong>" in page
+    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="standing", state="running", asked_by="beat")
+    assert _first_button(opens(ann, address)) == f"/admin/reprocessing/run/{run.pk}/change/ Open the automatic run"
+    Run.objects.update(state="paused")
+    assert _first_button(opens(ann, address)).endswith("Open the paused automatic run")
+    DeadLetterQueue.objects.update(stopped_at=database_now(), stopped_by="zoe", stop_reason="why")
+    assert _first_button(opens(ann, address)).endswith("/change/ Open the stopped DLQ")
 
 
 def test_the_history_has_all_events_newest_first() -> None:
