@@ -265,11 +265,16 @@ def test_messages_of_the_key_are_listed_with_their_states() -> None:
     letters = [parked(source, key="key-7") for _ in range(3)]
     Letter.objects.update(single=False, key_hash=b"key-7", lane=letters[0].lane)
     Letter.objects.filter(pk=letters[0].pk).update(state="delivered", reason="")
+    Letter.objects.filter(pk=letters[1].pk).update(attempts=6, attempts_before_release=4, spared=1)
+    Letter.objects.filter(pk=letters[2].pk).update(attempts=5, attempts_before_release=3)
     ann = person("ann", *LOOKS)
     page = opens(ann, f"/admin/reprocessing/letter/{letters[1].pk}/change/")
     part = page[page.index('id="this-key"') : page.index('id="history"')]
     assert re.findall(r"/letter/(\d+)/change/", part) == [str(letters[0].pk), str(letters[2].pk)]
     assert re.findall(r'<span class="chip[^"]*">(\w+)</span>', part) == ["delivered", "parked", "parked"]
+    assert re.findall(r'data-label="Attempts">([^<]*)<', part) == [
+        "1 of 3", "1 of 3, 1 not counted, 4 before release", "2 of 3, 3 before release",
+    ]  # fmt: skip
     (every,) = re.findall(r'href="([^"]*)">All messages of this key', part)
     assert all(letter.message_id in opens(ann, every) for letter in letters)
     Letter.objects.update(single=True)
