@@ -152,7 +152,7 @@ def order(case: Case) -> Iterator[Finding]:
             yield warn(
                 f"{seen.address.name} is a standard queue: it may deliver the messages of a key in another order "
                 "than they were sent, and later messages overtake a message that fails.",
-                "Set --outcome absence, and set --advance settled: each message waits for the outcome of the one before.",
+                "Set --outcome absence, and set --advance settled: each message waits for the one before.",
             )
 
 
