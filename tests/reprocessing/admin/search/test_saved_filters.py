@@ -97,7 +97,8 @@ def test_a_filter_is_saved_on_the_list_of_messages_and_on_the_search_page(at: st
 @pytest.mark.parametrize(
     ("at", "query"),
     [
-        (LIST, ""), (LIST, "?o=1"), (LIST, "?lane=3&state__exact=parked"), (LIST, "?state__exact=delivered&presumed__exact=0"),
+        (LIST, ""), (LIST, "?o=1"), (LIST, "?lane=3&state__exact=parked"),
+        (LIST, "?state__exact=delivered&presumed__exact=0"),
         (LIST, "?q=unknown:"), (SEARCH, ""), (SEARCH, "?q=unknown:4"),
     ],
 )  # fmt: skip
