@@ -24,7 +24,11 @@ class StrictParser(CommandParser):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # argparse's
         super().__init__(**{"allow_abbrev": False} | options)
 
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # noqa: ANN401  # argparse's
+    def parse_known_args(  # type: ignore[override]  # one signature instead of argparse's overloads
+        self,
+        args: Sequence[str] | None = None,
+        namespace: Any = None,  # noqa: ANN401  # argparse's
+    ) -> tuple[Any, list[str]]:
         """Read the arguments. Refuse --confirm without --reason if the command needs a reason."""
         found: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
         if self.confirm_needs_reason and found[0].confirm and found[0].reason is None:

@@ -52,7 +52,7 @@ def of_list(changelist: ChangeList) -> list[ActiveFilter]:
         found: list[ActiveFilter] = changelist.active_filters
         return found
     return [
-        ActiveFilter(labels.column(str(sidebar.title)), str(choice["display"]), everything["query_string"])
+        ActiveFilter(labels.column(str(sidebar.title)), str(choice["display"]), str(everything["query_string"]))
         for sidebar in changelist.filter_specs
         for everything, *others in [sidebar.choices(changelist)]
         for choice in others
