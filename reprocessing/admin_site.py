@@ -7,7 +7,7 @@ inside functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
+from django.utils.functional import SimpleLazyObject
 from django.utils.text import capfirst
 
 from reprocessing import conf
@@ -86,8 +87,14 @@ class RedriveAdminSite(admin.AdminSite):
                 (rare if model in _RARE else found).append(link)
         return found, rare
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return Django's list of apps and their models, with the model names that users see in this admin."""
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:  # noqa: ANN401  a lazy list
+        """Return Django's list of apps and their models, with the model names that users see in this admin.
+
+        The list is made when a template reads it. Django asks for it on every page, and few pages show it.
+        """
+        return SimpleLazyObject(partial(self._app_list, request, app_label))
+
+    def _app_list(self, request: HttpRequest, app_label: str | None) -> list[Any]:
         from reprocessing.admin.site import labels  # noqa: PLC0415  see above
 
         found = super().get_app_list(request, app_label)

@@ -1,7 +1,7 @@
 """Make hidden and direction-changing characters of a text visible: a template filter, and a form renderer.
 
-The module also registers the functions of `admin/site/labels.py`, which return labels of fields, models and states,
-as template filters.
+The module also registers as template filters: the functions of `admin/site/labels.py`, which return labels of fields,
+models and states, and `active_filters`, which returns the active filters of a list.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from django.forms.utils import ErrorList
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import active_filters, labels
 from reprocessing.domain.message import safe_text
 
 register = template.Library()
 _ERRORS: Final = "django/forms/errors/"
 for _name in ("column", "plural", "singular", "state"):
     register.filter(_name, getattr(labels, _name))
+register.filter("active_filters", active_filters.of_list)
 
 
 @register.filter

@@ -68,13 +68,17 @@ def add_run_reason(parser: CommandParser) -> None:
 
 
 def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Add --by, --reason, --confirm and --json. `reason`: the default of --reason; None: --reason is required."""
+    """Add --by, --reason, --confirm and --json.
+
+    `reason`: the default of --reason; None: it has none, and --confirm needs --reason. A dry run never needs it.
+    """
     add_by(parser)
+    needed = "" if reason else "; required with --confirm"
     parser.add_argument(
-        "--reason", required=reason is None, default=reason, type=not_empty, metavar="WHY",
-        help="reason, for the audit log",
-    )  # fmt: skip
+        "--reason", default=reason, type=not_empty, metavar="WHY", help=f"reason, for the audit log{needed}"
+    )
     add_confirm(parser)
+    parser.confirm_needs_reason = reason is None  # type: ignore[attr-defined]  # StrictParser's
     add_json(parser)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any, Never
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -12,10 +14,26 @@ _MISUSED = 2  #: exit status of a command line that the parser refuses
 
 
 class StrictParser(CommandParser):
-    """A parser that refuses abbreviated options: `--conf` would otherwise be read as `--confirm`, and send messages."""
+    """A parser that refuses abbreviated options: `--conf` would otherwise be read as `--confirm`, and send messages.
+
+    `confirm_needs_reason`: whether --confirm needs --reason, too.
+    """
+
+    confirm_needs_reason = False
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # argparse's
         super().__init__(**{"allow_abbrev": False} | options)
+
+    def parse_known_args(  # type: ignore[override]  # one signature instead of argparse's overloads
+        self,
+        args: Sequence[str] | None = None,
+        namespace: Any = None,  # noqa: ANN401  # argparse's
+    ) -> tuple[Any, list[str]]:
+        """Read the arguments. Refuse --confirm without --reason if the command needs a reason."""
+        found: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
+        if self.confirm_needs_reason and found[0].confirm and found[0].reason is None:
+            self.error("the following arguments are required: --reason")
+        return found
 
     def error(self, message: str) -> Never:
         """Print the message and where the options are shown, and exit. If Python code called, raise CommandError."""

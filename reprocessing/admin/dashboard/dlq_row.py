@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
 from typing import Final
+
+from django.utils.functional import cached_property
 
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.urls import reverse
 
+from reprocessing.admin.dashboard.addresses import Addresses
 from reprocessing.admin.dashboard.dlq_row import DlqRow, RowState
 from reprocessing.models.dlq import Mode
 
@@ -21,47 +20,44 @@ class NextAction:
     address: str = ""
 
 
-def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser) -> NextAction:
+def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser, addresses: Addresses) -> NextAction:
     """Return the most urgent action for the DLQ. The URL is empty if this person may not act, or can only wait."""
-    label, address, permission = next(_actions(row))
+    label, address, permission = next(_actions(row, addresses))
     may = not permission or user.has_perm(f"reprocessing.{permission}")  # type: ignore[union-attr]  # both have it
     return NextAction(label, address if may else "")
 
 
-def _actions(row: DlqRow) -> Iterator[tuple[str, str, str]]:
+def _actions(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]]:
     """Yield possible actions, the most urgent first, as label, URL, and the permission that the page needs.
 
     The URL is empty if a person can only wait. The permission is empty if the page needs no further permission.
     """
     dlq, states = row.status.id, row.states
     if RowState.STOPPED in states:
-        yield "Resume…", reverse("admin:reprocessing_deadletterqueue_resume", args=[dlq]), "stop_deadletterqueue"
+        yield "Resume…", addresses.of("reprocessing_deadletterqueue_resume", dlq), "stop_deadletterqueue"
     if RowState.AWS in states:
         yield "AWS redrives", "", ""
     if RowState.PROBLEM in states:
         label = "Fix permissions" if is_denied(row.status.trouble) else "Fix problem"
-        yield label, reverse("admin:board_dlq", args=[dlq]), ""
+        yield label, addresses.of("board_dlq", dlq), ""
     if row.not_closed:
-        address = reverse("admin:reprocessing_breaker_change", args=[row.not_closed[0].breaker_id])
+        address = addresses.of("reprocessing_breaker_change", row.not_closed[0].breaker_id)
         yield "Check circuit breaker", address, "view_breaker"
     if row.paused:
-        yield "Resume run", reverse("admin:reprocessing_run_change", args=[row.paused[0].id]), "view_run"
+        yield "Resume run", addresses.of("reprocessing_run_change", row.paused[0].id), "view_run"
     if row.uncaptured or row.unplanned:
-        yield from _drain(row)
+        yield from _drain(row, addresses)
     if row.counts.parked:
-        address = f"{reverse('admin:reprocessing_parkedletter_changelist')}?{urlencode({'dlq__id__exact': dlq})}"
-        yield f"Review {row.counts.parked:,}", address, "view_parkedletter"
+        yield f"Review {row.counts.parked:,}", addresses.parked(dlq), "view_parkedletter"
     yield ("Redriving", "", "") if row.progress else ("", "", "")
 
 
-def _drain(row: DlqRow) -> Iterator[tuple[str, str, str]]:
+def _drain(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]]:
     dlq = row.status.id
     if row.status.mode == Mode.OBSERVE:
-        address = reverse("admin:reprocessing_deadletterqueue_examine", args=[dlq])
-        yield "Change mode", address, "change_deadletterqueue"
+        yield "Change mode", addresses.of("reprocessing_deadletterqueue_examine", dlq), "change_deadletterqueue"
     else:
-        address = f"{reverse('admin:reprocessing_run_add')}?{urlencode({'dlq': dlq})}"
-        yield f"Drain {row.uncaptured + row.unplanned:,}", address, "operate_run"
+        yield f"Drain {row.uncaptured + row.unplanned:,}", addresses.plan(dlq), "operate_run"
 
 
 def is_denied(trouble: str) -> bool:

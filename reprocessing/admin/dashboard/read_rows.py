@@ -6,14 +6,11 @@ The number of SQL statements does not depend on the number of DLQs.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime
-from typing import Final
 
 from reprocessing import conf
 from reprocessing.admin.dashboard import dlq_row
 from reprocessing.admin.dashboard.dlq_row import DlqRow
 from reprocessing.admin.dashboard.sparkline import HOURS
-from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Breaker, DeadLetterQueue, Source
 from reprocessing.store.dlqs import dlq_status, message_counts
 from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
@@ -25,8 +22,6 @@ from reprocessing.store.runs.open_runs import StartedRun
 from reprocessing.store.safety import breaker_status
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
-_WAITING: Final = frozenset(set(LetterState) - {LetterState.DELIVERED, LetterState.DUPLICATE, LetterState.DISCARDED})
-
 
 def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
     """Return the values of each DLQ that the person sees, in the order of the DLQs' names."""
@@ -35,7 +30,7 @@ def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
         visibility=settings.receive_visibility, count_lag=settings.count_lag.total_seconds()
     )
     counts, trends = message_counts.message_counts(seen=seen), message_counts.trends(HOURS, seen=seen)
-    oldest, expiries = _oldest(), dlq_status.expiries()
+    oldest, expiries = dlq_status.oldest_of_dlqs(), dlq_status.expiries()
     runs, breakers, teams = _runs(seen), _breakers(seen), _teams(seen)
     rates = send_rates.send_rates([dlq for dlq, found in counts.items() if found.sent])
     return [
@@ -48,13 +43,6 @@ def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
         )
         for status in dlq_status.dlq_statuses(copies=False, seen=seen)
     ]  # fmt: skip
-
-
-def _oldest() -> dict[int, datetime]:
-    oldest: dict[int, datetime] = {}
-    for found in (found for found in dlq_status.oldest_letters() if found.state in _WAITING):
-        oldest[found.dlq_id] = min(found.first_sent_at, oldest.get(found.dlq_id, found.first_sent_at))
-    return oldest
 
 
 def _runs(seen: VisibleDlqs) -> defaultdict[int, list[StartedRun]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
-from urllib.parse import urlencode
+from typing import Final, TypedDict
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.urls import reverse
 
+from reprocessing.admin.dashboard.addresses import Addresses
 from reprocessing.admin.dashboard.dlq_row import DlqRow, RowState
-from reprocessing.admin.dashboard.next_action import NextAction, next_action
+from reprocessing.admin.dashboard.next_action import next_action
 from reprocessing.admin.dashboard.sparkline import Sparkline, sparkline
 from reprocessing.admin.dashboard.table_query import TableQuery
 from reprocessing.admin.messages.readable_bytes import duration, visible
@@ -65,9 +65,11 @@ class Chip:
     mood: str
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    """The texts and URLs of one row of the table. An empty text means that there is no value."""
+class TableRow(TypedDict):
+    """The texts and URLs of one row of the table. An empty text means that there is no value.
+
+    A dict, because a template reads a dict's values in half the time of an object's.
+    """
 
     id: int
     name: str
@@ -86,7 +88,8 @@ class TableRow:
     allowed: str
     breaker: str
     breaker_not_closed: bool
-    action: NextAction
+    action: str
+    action_address: str
 
 
 def headers(query: TableQuery) -> list[Header]:
@@ -105,14 +108,15 @@ def headers(query: TableQuery) -> list[Header]:
 
 def table_rows(found: Sequence[DlqRow], user: AbstractBaseUser | AnonymousUser) -> list[TableRow]:
     """Return the rows of these DLQs, which are on one page of the table, for this person."""
-    pattern = reverse("admin:board_dlq", args=[0]).rpartition("0")
-    parked = reverse("admin:reprocessing_parkedletter_changelist")
-    return [_row(row, "".join((pattern[0], str(row.status.id), pattern[2])), parked, user) for row in found]
+    addresses = Addresses()
+    return [_row(row, addresses, user) for row in found]
 
 
-def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | AnonymousUser) -> TableRow:
+def _row(row: DlqRow, addresses: Addresses, user: AbstractBaseUser | AnonymousUser) -> TableRow:
+    address = addresses.of("board_dlq", row.status.id)
     is_parked = row.review == row.counts.parked
-    review = f"{parked}?{urlencode({'dlq__id__exact': row.status.id})}" if is_parked else address
+    review = addresses.parked(row.status.id) if is_parked else address
+    action = next_action(row, user, addresses)
     return TableRow(
         id=row.status.id, name=visible(row.status.name), address=address, mode=row.status.mode,
         chips=_chips(row), depth="" if row.depth is None else f"{row.depth:,}",
@@ -121,7 +125,7 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
         oldest=_lasting(row.age), expires=_lasting(row.left),
         is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
         allowed=_allowed(row), breaker=_breaker(row), breaker_not_closed=bool(row.not_closed),
-        action=next_action(row, user),
+        action=action.label, action_address=action.address,
     )  # fmt: skip
 
 

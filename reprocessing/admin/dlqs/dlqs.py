@@ -38,7 +38,6 @@ _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.bas
 class DlqAdmin(ManagedAdmin):
     """The list and the pages of registered DLQs."""
 
-    change_list_template = "admin/change_list.html"
     managed_kind = Kind.DLQ
     changing = ("examine",)
     add_permission = dlq_form_page.ADD

@@ -32,12 +32,15 @@ _PAGES: Final = {
 _MENTION: Final = re.compile(
     r"manage\.py (?P<command>add_dlq|add_target|add_rule)(?: (?P<name>(?!--)[^\s,;()]*[^\s,;().…]))?(?: …)?"
     r"|(?P<status>redrive_status)(?! --)"
-    r"|--(?P<option>[a-z][a-z-]*[a-z])"
+    r"|(?P<sets>\b[Ss]et (?=--\S+ \w))?--(?P<option>[a-z][a-z-]*[a-z])"
 )
 
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands."""
+    """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands.
+
+    "Set --mode manual" becomes "Set “Mode” to manual".
+    """
     parts, end = [], 0
     for found in _MENTION.finditer(text):
         parts += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
@@ -58,7 +61,10 @@ def _field_of(option: str) -> str:
 def _instead(found: re.Match[str], fields: Mapping[str, Field]) -> str:
     if option := found["option"]:
         field = fields.get(_field_of(option))
-        return conditional_escape(f"“{field.label}”" if field and field.label else found[0])
+        if not (field and field.label):
+            return conditional_escape(found[0])
+        sets = found["sets"] or ""
+        return conditional_escape(f"{sets}“{field.label}”{' to' if sets else ''}")
     if found["status"]:
         return format_html('<a href="{}">the dashboard</a>', reverse("admin:index"))
     model, words, page, change = _PAGES[found["command"]]

@@ -19,7 +19,8 @@ from reprocessing.admin.site.buttons import Button, button
 from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
 from reprocessing.domain.outcomes.delivery_status import DeliveryStatus
 from reprocessing.models import AuditAct, Letter, Run
-from reprocessing.models.run import RunState
+from reprocessing.models.dlq import Mode
+from reprocessing.models.run import RunKind, RunState
 
 
 def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
@@ -69,7 +70,7 @@ def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
     state = LetterState(letter.state)
     match state:
         case LetterState.CAPTURED:
-            return "Captured: " + ("it is in no run." if letter.run is None else f"the run {letter.run} will queue it.")
+            return f"Captured: {_next_run(letter)}."
         case LetterState.WAITING:
             return visible(f"Queued: {waits or 'it is sent when it is first in its key queue'}.")
         case LetterState.SENDING | LetterState.AWAITING:
@@ -84,6 +85,13 @@ def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
             assert_never(state)
 
 
+def _next_run(letter: Letter) -> str:
+    if letter.run is not None:
+        return f"the run {letter.run} will queue it"
+    is_automatic = letter.dlq.mode == Mode.AUTOMATIC
+    return "the automatic run of the DLQ will take it" if is_automatic else "it is in no run"
+
+
 def _parked(letter: Letter) -> str:
     if letter.reason == ParkedReason.ATTEMPTS_SPENT and letter.attempts:
         return f"Parked{_since(letter)}: {failed_attempts(letter)}."
@@ -94,18 +102,45 @@ def _parked(letter: Letter) -> str:
 def next_action(letter: Letter, request: HttpRequest) -> Button | None:
     """Return the button for the next step with a message; None: no step is needed, or its state has other buttons.
 
-    The button plans a run, opens what a person stopped or paused, or opens the delivered message of a duplicate.
+    The button plans a run or, if the DLQ's mode allows no planned run, opens what sends the message or what must be
+    changed. Or it opens what a person stopped or paused, or the delivered message of a duplicate.
     """
     match LetterState(letter.state):
         case LetterState.CAPTURED if letter.run is None:
-            address = f"{reverse('admin:reprocessing_run_add')}?{urlencode({'dlq': letter.dlq_id})}"
-            return button(request, "Plan a run…", address, ("operate_run", "operate runs"))
+            return _to_run(letter, request)
         case LetterState.CAPTURED | LetterState.WAITING:
             return _what_holds(letter, request)
         case LetterState.DUPLICATE:
             return _delivered_twin(letter, request)
         case _:
             return None
+
+
+def _to_run(letter: Letter, request: HttpRequest) -> Button | None:
+    """Return the button that leads a captured message, which is in no run, to a run. It depends on the DLQ's mode.
+
+    In mode automatic, no run can be planned: the DLQ's automatic run takes the message. None: that run does not exist
+    yet, and nothing is stopped.
+    """
+    match Mode(letter.dlq.mode):
+        case Mode.MANUAL:
+            address = f"{reverse('admin:reprocessing_run_add')}?{urlencode({'dlq': letter.dlq_id})}"
+            return button(request, "Plan a run…", address, ("operate_run", "operate runs"))
+        case Mode.OBSERVE:
+            address = reverse("admin:reprocessing_deadletterqueue_examine", args=[letter.dlq_id])
+            return button(request, "Change the mode…", address, ("change_deadletterqueue", "change DLQs"))
+        case Mode.AUTOMATIC:
+            return _what_holds(letter, request) or _automatic_run(letter, request)
+
+
+def _automatic_run(letter: Letter, request: HttpRequest) -> Button | None:
+    unfinished = (RunState.RUNNING, RunState.PAUSED)
+    run = Run.objects.filter(dlq=letter.dlq_id, kind=RunKind.STANDING, state__in=unfinished).order_by("-pk").first()
+    if run is None:
+        return None
+    paused = "paused " if run.state == RunState.PAUSED else ""
+    address = reverse("admin:reprocessing_run_change", args=[run.pk])
+    return button(request, f"Open the {paused}automatic run", address, ("view_run", "see runs"))
 
 
 def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing import conf
-from reprocessing.admin.messages import body_view, timeline, uncounted_attempts
+from reprocessing.admin.messages import body_view, key_table, timeline, uncounted_attempts
 from reprocessing.admin.messages.readable_bytes import Readable, readable, short_key, visible
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
@@ -35,7 +35,7 @@ from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.domain.targets.target_kind import TargetKind
 from reprocessing.models import Letter
 from reprocessing.models.target import Report, Verdict
-from reprocessing.store.ordering import key_messages, lane_neighbours
+from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.payloads import answer_texts, message_types, viewed_content
@@ -98,7 +98,7 @@ def page(
         "older_events": older,
         "tried": bool(tries),
         "edits": edits,
-        "around": key_messages.messages_around(letter),
+        "around": key_table.key_table(letter),
         "lane_panel": lane_panel(letter, visible_rows.of_user(user)),
         "group_address": group,
         "copies": _newest(letter.copies.select_related("attempt").order_by("-visible_until")),

@@ -31,7 +31,7 @@ from reprocessing.admin.messages.listed_messages import FilteredMessages, Messag
 from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, readable, short_key, visible
 from reprocessing.admin.messages.uncounted_attempts import attempts_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
-from reprocessing.admin.search import list_search
+from reprocessing.admin.search import list_search, saved_filter_pages
 from reprocessing.admin.search.state_filter import StateFilter
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
@@ -58,6 +58,7 @@ _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_clas
 class MessagesAdmin(ReadOnlyAdmin):
     """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
+    change_list_template = "reprocessing/admin/message_list.html"
     list_display: tuple[str, ...] = (
         "message_id", "dlq", "type", "standing", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
@@ -69,6 +70,11 @@ class MessagesAdmin(ReadOnlyAdmin):
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
     search_help_text = "A full message id, redrive id, ordering key or value of a search field; or field:value."
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list, and above it the saved filters and the form that saves the list's filter."""
+        saved = saved_filter_pages.of_list(request) if self.has_view_permission(request) else {}
+        return super().changelist_view(request, saved | (extra_context or {}))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return the class of the list, which reads the number of messages from stored counters."""

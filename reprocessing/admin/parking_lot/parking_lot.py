@@ -26,6 +26,7 @@ from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages
 from reprocessing.admin.runs import run_links
 from reprocessing.admin.search import saved_filter_pages
+from reprocessing.admin.search.saved_filter_pages import SavingPage
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded
@@ -59,7 +60,9 @@ class ParkingLot(MessagesAdmin):
         """Show the list of parked messages, below the saved filters."""
         answer = message_list.page(request)
         if isinstance(answer, TemplateResponse) and answer.context_data is not None:
-            answer.context_data |= saved_filter_pages.shown(request, answer.context_data["query"])
+            found = answer.context_data
+            criteria = None if found["refusal"] else found["criteria"]
+            found |= saved_filter_pages.shown(request, SavingPage.LOT, found["query"], criteria)
         return answer
 
     def get_urls(self) -> list[URLPattern]:

@@ -55,7 +55,6 @@ class Switch(StrEnum):
 class Rules(ManagedAdmin):
     """The list and the pages of rules."""
 
-    change_list_template = "admin/change_list.html"
     managed_kind = Kind.RULE
     changing = ("edit", "enable", "disable", "remove")
     add_permission = rule_form_page.ADD

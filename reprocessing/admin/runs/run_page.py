@@ -20,7 +20,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.domain.runs.waiting_reason import Waiting, WaitsFor
+from reprocessing.domain.runs.waiting_reason import NOTHING_TO_SEND, WaitsFor
 from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import forecast_plan, other_runs, why_run_waits
@@ -39,7 +39,6 @@ _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 #: Kinds of reasons why a run waits that need the attention of a person.
 _GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)
-_NOTHING: Final = "It has no message to send. A plan that nobody starts is aborted after a day."
 _STOPPED: Final = (RunState.PAUSED, RunState.ABORTED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 _MARKS: Final = {
@@ -96,7 +95,7 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
     if planned["sends_nothing"]:
         context["buttons"] = [button for button in context["buttons"] if button.label != "start"]
         if context["waits"].kind == WaitsFor.PERSON:
-            context["waits"] = Waiting(WaitsFor.NOTHING, _NOTHING)
+            context["waits"] = NOTHING_TO_SEND
     return context | planned | {"shown": _shown(run, now), "may_choose": _may(user)}
 
 

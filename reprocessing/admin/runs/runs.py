@@ -89,7 +89,7 @@ class Runs(ReadOnlyAdmin):
         if request.method == "POST":
             form = RunForm(visible_rows.of(request), request.POST)
             if form.is_valid() and (run := _planned(form, request.user.get_username())):
-                messages.success(request, f"{run.name} is planned. Nothing is sent until somebody starts it.")
+                messages.success(request, request_plan.planned_text(run))
                 return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
         else:
             form = RunForm(

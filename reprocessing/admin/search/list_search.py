@@ -1,21 +1,35 @@
-"""Search the list of messages: read the text of its search box, and combine it with the list's other filters."""
+"""Search the list of messages: combine the text of its search box with the list's other filters, and the reverse."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, QueryDict
+from django.urls import reverse
 
 from reprocessing.admin.search.read_search import search_of
+from reprocessing.admin.site import active_filters
 from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.search.search_text import SearchText, write_search
+from reprocessing.models import Letter
 from reprocessing.store.search import found_letters
 
 _ID: Final = re.compile("[0-9]{1,18}")
+#: Filters of the list that a message filter has, too.
+_ROWS: Final = ("dlq", "group", "run", "rule")
+#: Names of these filters in a URL, and parameters that are no filters.
+_KNOWN: Final = frozenset(
+    {f"{name}{end}" for name in _ROWS for end in ("", "__exact", "__id", "__id__exact")}
+    | {"state__exact", "presumed__exact", "q", "o", "p", "e", "after", "_changelist_filters"}
+)  # fmt: skip
+_PRESUMED: Final = {None: None, "1": True}
 
 
 def newest_ids(request: HttpRequest, text: str) -> list[int]:
@@ -37,13 +51,49 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
     return found[:REACH]
 
 
+def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter | None:
+    """Return the message filter that finds the messages of a list with this query.
+
+    None: no message filter does, because the list is filtered by key queue, for example.
+
+    Raises:
+        InvalidFilter: the text of the search box is not a valid search.
+    """
+    query = active_filters.canonical(query, (*_ROWS, "state", "presumed"), Letter._meta)  # noqa: SLF001  Django's public name
+    criteria, presumed = _within(query), query.get("presumed__exact")
+    is_delivered = criteria.states == (LetterState.DELIVERED.value,)
+    if not set(query) <= _KNOWN or presumed not in _PRESUMED or (presumed and not is_delivered):
+        return None
+    criteria = replace(criteria, presumed=_PRESUMED[presumed])
+    text = query.get("q", "").strip()
+    return search_of(request, text, within=criteria).criteria if text else criteria
+
+
+def address_of(criteria: MessageFilter) -> str:
+    """Return the URL of the list of the messages that match a filter.
+
+    The list has no filter by source, target, dates or person, nor by a field of the body: they are left out.
+    """
+    is_single = len(criteria.states) == 1
+    text = SearchText(
+        named=criteria.named, key=criteria.key, text=criteria.text, fields=criteria.conditions,
+        reasons=criteria.reasons,
+        states=() if is_single else criteria.states, presumed=bool(criteria.presumed) and not is_single,
+    )  # fmt: skip
+    asked = {"q": write_search(text), "state__exact": criteria.states[0] if is_single else ""}
+    asked |= {"presumed__exact": "1" if criteria.presumed and is_single else ""}
+    asked |= {f"{name}__id__exact": str(getattr(criteria, name) or "") for name in _ROWS}
+    given = {name: value for name, value in asked.items() if value}
+    return reverse("admin:reprocessing_letter_changelist") + (f"?{urlencode(given)}" if given else "")
+
+
 def _within(query: QueryDict) -> MessageFilter:
     """Return the filters of the list that a message filter has: DLQ, state, failure group, run and rule.
 
     The list itself applies its other filters, by lane and by `presumed`, to the messages that the search finds.
     """
     state = query.get("state__exact", "")
-    dlq, group, run, rule = (_id(query, name) for name in ("dlq", "group", "run", "rule"))
+    dlq, group, run, rule = (_id(query, name) for name in _ROWS)
     states = (state,) if state in set(LetterState) else ()
     return MessageFilter(dlq=dlq, states=states, group=group, run=run, rule=rule)
 

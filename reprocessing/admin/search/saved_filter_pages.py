@@ -1,37 +1,84 @@
-"""Save and delete filters of the parking lot, and show the saved ones above the list."""
+"""Save and delete message filters, and show the saved ones above the lists of messages."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import Group, User
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.core.exceptions import PermissionDenied, TooManyFieldsSent
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
+from reprocessing.admin.search import list_search
+from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store.search import saved_filters
 
-_LIST = "admin:reprocessing_parkedletter_changelist"
+_PARKED: Final = "reprocessing.view_parkedletter"
+_LETTERS: Final = "reprocessing.view_letter"
+_LOT_STATES: Final = frozenset({LetterState.PARKED.value, LetterState.DISCARDED.value})
+#: Conditions of a message filter that the list of all messages does not have.
+_OF_LOT: Final = (
+    "source", "target", "assigned", "selector", "sent_after", "sent_before", "finished_after", "finished_before",
+)  # fmt: skip
+
+
+class SavingPage(StrEnum):
+    """A page on which a filter can be saved. The value is the field `page` of the form."""
+
+    LOT = "lot"
+    LIST = "list"
+    SEARCH = "search"
+
+    @property
+    def address(self) -> str:
+        """Return the URL of the page."""
+        names = {SavingPage.LOT: "reprocessing_parkedletter_changelist", SavingPage.SEARCH: "search"}
+        return reverse(f"admin:{names.get(self, 'reprocessing_letter_changelist')}")
+
+    def criteria(self, request: HttpRequest, query: str) -> MessageFilter:
+        """Return the filter that the page shows. `query`: the query of its URL; on the search page, the search.
+
+        Raises:
+            InvalidFilter: the query is not a filter that can be saved, or this person may not use it.
+            PermissionDenied: the filter searches payloads, and this person may not see payloads.
+        """
+        match self:
+            case SavingPage.LOT:
+                return message_list.allowed(filter_of_query(query), request)
+            case SavingPage.SEARCH:
+                return search_of(request, query).criteria
+            case SavingPage.LIST:
+                found = list_search.criteria_of(request, _parsed(query))
+                if found is None:
+                    raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
+                return found
 
 
 class SaveForm(forms.Form):
-    """The form that saves the filter of the list, for the person or for a team."""
+    """The form that saves the filter of a page, for the person or for a team."""
 
     name = forms.CharField(max_length=saved_filters.NAME_LENGTH, label="Name")
     team: forms.ModelChoiceField[Group] = forms.ModelChoiceField(
         None, required=False, label="For", empty_label="me alone"
     )
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
+    page = forms.ChoiceField(
+        required=False, choices=[(page.value, page.value) for page in SavingPage], widget=forms.HiddenInput
+    )
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **options)
@@ -41,22 +88,43 @@ class SaveForm(forms.Form):
 @post_only
 def save(request: HttpRequest) -> HttpResponse:
     """Save the filter in the request under the entered name, for the person or a team."""
-    user = _user(request)
+    user, given = _user(request), request.POST.get("page", "")
+    page = SavingPage(given) if given in set(SavingPage) else SavingPage.LOT
     try:
-        criteria = filter_of_query(request.POST.get("query", ""))
+        criteria = page.criteria(request, request.POST.get("query", ""))
         _save(request, user, SaveForm(user, request.POST), criteria)
     except InvalidFilter as error:
         messages.error(request, f"Not saved: {error}")
-        return HttpResponseRedirect(reverse(_LIST))
-    return HttpResponseRedirect(message_list.address_of(criteria))
+        return HttpResponseRedirect(page.address)
+    return HttpResponseRedirect(_shown_at(page, request, criteria))
 
 
 def _save(request: HttpRequest, user: User, form: SaveForm, criteria: MessageFilter) -> None:
     if not form.is_valid():
         raise InvalidFilter("Enter a name of 1 to 60 characters, and choose “me alone” or one of your teams.")
     name = form.cleaned_data["name"]
-    saved_filters.save_filter(user, name, message_list.allowed(criteria, request), team=form.cleaned_data["team"])
+    saved_filters.save_filter(user, name, criteria, team=form.cleaned_data["team"])
     messages.success(request, f"The filter {visible(name)} is saved.")
+
+
+def _shown_at(page: SavingPage, request: HttpRequest, criteria: MessageFilter) -> str:
+    if page is SavingPage.SEARCH:
+        return f"{page.address}?{urlencode({'q': request.POST.get('query', '')})}"
+    return _address(request, criteria) or page.address
+
+
+def _address(request: HttpRequest, criteria: MessageFilter) -> str:
+    """Return the URL of the messages of a saved filter: in the parking lot, or in the list of all messages.
+
+    The parking lot shows parked and discarded messages, and filters whose conditions the list does not have. Empty:
+    this person may not open the page that has these messages.
+    """
+    may_lot, may_list = request.user.has_perm(_PARKED), request.user.has_perm(_LETTERS)
+    is_lot = bool(criteria.states) and _LOT_STATES.issuperset(criteria.states)
+    is_list = all(getattr(criteria, name) is None for name in _OF_LOT)
+    if may_lot and (is_lot or not is_list):
+        return message_list.address_of(criteria)
+    return list_search.address_of(criteria) if may_list and is_list else ""
 
 
 @post_only
@@ -73,29 +141,56 @@ def delete(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(_back(request))
 
 
-def shown(request: HttpRequest, query: str) -> dict[str, Any]:
-    """Return template values: the saved filters that this person sees, and the form that saves the filter `query`."""
+def shown(request: HttpRequest, page: SavingPage, query: str, criteria: MessageFilter | None) -> dict[str, Any]:
+    """Return template values: the saved filters that this person sees, and the form that saves the page's filter.
+
+    `query`: see `SavingPage.criteria`. `criteria`: the page's filter; None: it cannot be saved.
+    """
     user = _user(request)
+    here = None if criteria is None else replace(criteria, dlqs=None, reveals=False)
+    is_filtered = here is not None and (here.is_narrow or (page is not SavingPage.LOT and bool(here.states)))
     return {
         "saved": [
             {
-                "id": row.id, "name": row.name, "team": row.team, "address": message_list.address_of(row.criteria),
-                "here": message_list.query_of(row.criteria) == query, "deletable": saved_filters.may_delete(user, row),
+                "id": row.id, "name": row.name, "team": row.team, "address": _address(request, row.criteria),
+                "here": row.criteria == here, "deletable": saved_filters.may_delete(user, row),
             }
             for row in saved_filters.filters_seen_by(user)
+            if _address(request, row.criteria)
         ],
-        "save_form": SaveForm(user, initial={"query": query}),
+        "save_form": SaveForm(user, initial={"query": query, "page": page.value}) if is_filtered else None,
     }  # fmt: skip
 
 
+def of_list(request: HttpRequest) -> dict[str, Any]:
+    """Return the template values of `shown` for the list of all messages."""
+    query = request.GET.copy()
+    for name in ("after", "e", "_changelist_filters"):
+        query.pop(name, None)
+    try:
+        criteria = list_search.criteria_of(request, query)
+    except InvalidFilter:  # the list says why
+        criteria = None
+    return shown(request, SavingPage.LIST, query.urlencode(), criteria)
+
+
+def _parsed(query: str) -> QueryDict:
+    try:
+        return QueryDict(query)
+    except TooManyFieldsSent:
+        raise InvalidFilter("The filter has too many parts. Open the list again.") from None
+
+
 def _user(request: HttpRequest) -> User:
-    """Return the person. Raises PermissionDenied if the person may not see parked messages."""
-    if not isinstance(request.user, User) or not request.user.has_perm("reprocessing.view_parkedletter"):
+    """Return the person. Raises PermissionDenied if the person may see no messages."""
+    user = request.user
+    if not isinstance(user, User) or not (user.has_perm(_PARKED) or user.has_perm(_LETTERS)):
         raise PermissionDenied
-    return request.user
+    return user
 
 
 def _back(request: HttpRequest) -> str:
     address = request.POST.get("back", "")
     is_own = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
-    return address if is_own and address.startswith(reverse(_LIST)) else reverse(_LIST)
+    path = address.partition("?")[0]
+    return address if is_own and path in {page.address for page in SavingPage} else SavingPage.LOT.address

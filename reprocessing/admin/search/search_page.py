@@ -18,7 +18,9 @@ from django.views.decorators.http import require_safe
 from reprocessing.admin.messages.readable_bytes import short_key, time_since, visible
 from reprocessing.admin.messages.uncounted_attempts import attempts_in_lists
 from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.search.read_search import Search, names, search_of
+from reprocessing.admin.search.saved_filter_pages import SavingPage
 from reprocessing.admin.search.search_rights import may_search_bodies
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.errors import InvalidFilter
@@ -56,18 +58,28 @@ def page(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     text = request.GET.get("q", "").strip()
     context: dict[str, Any] = {"title": "Search", "q": text}
-    if text:
+    if not text:
+        context |= saved_filter_pages.shown(request, SavingPage.SEARCH, "", None)
+    else:
         try:
             search, below = search_of(request, text), _below(request)
             result = _result(request, search, below)
         except InvalidFilter as error:
-            context["refusal"] = str(error)
+            context |= {"refusal": str(error)} | saved_filter_pages.shown(request, SavingPage.SEARCH, text, None)
         else:
             if below is None and _is_exact(result) and result.page.n == 1:
                 messages.info(request, f"Found by the search: {visible(_matched(search, result))}.")
                 return HttpResponseRedirect(_address(request, result.page.letters[0]))
-            context |= _found(request, text, search, result)
+            context |= _found(request, text, search, result) | _saved(request, text, result)
     return TemplateResponse(request, "reprocessing/admin/search.html", admin.site.each_context(request) | context)
+
+
+def _saved(request: HttpRequest, text: str, result: _Result) -> dict[str, Any]:
+    """Return template values: the saved filters, and the form that saves the search as it was done."""
+    asked, criteria = read_search(text), result.criteria
+    if criteria.text != asked.text:  # no id, key or value was found, so that bodies were searched instead
+        text = write_search(replace(asked, named=None, text=criteria.text))
+    return saved_filter_pages.shown(request, SavingPage.SEARCH, text, criteria)
 
 
 def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:

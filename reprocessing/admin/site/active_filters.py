@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import BooleanField, Field, ForeignKey
 from django.db.models.options import Options
 from django.http import QueryDict
@@ -40,6 +41,23 @@ def canonical(query: QueryDict, filters: Iterable[Any], options: Options[Any]) -
         if given is not None and shown not in found:
             found.setlist(shown, found.pop(given))
     return found
+
+
+def of_list(changelist: ChangeList) -> list[ActiveFilter]:
+    """Return the active filters of a list, also of a list that is Django's own, such as the list of users.
+
+    For Django's own list, the words are those of the selected entries of its sidebar.
+    """
+    if hasattr(changelist, "active_filters"):
+        found: list[ActiveFilter] = changelist.active_filters
+        return found
+    return [
+        ActiveFilter(labels.column(str(sidebar.title)), str(choice["display"]), str(everything["query_string"]))
+        for sidebar in changelist.filter_specs
+        for everything, *others in [sidebar.choices(changelist)]
+        for choice in others
+        if choice["selected"]
+    ]
 
 
 def words(field: Field[Any, Any], how: str, value: str, seen: VisibleDlqs) -> str:

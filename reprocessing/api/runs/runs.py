@@ -100,7 +100,7 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
         reason=plan.reason,
     )  # fmt: skip
     run = request_plan.plan_run(dlq, asked, captures=plan.capture, seen=caller.seen)
-    says = [f"{run.name} is planned. Nothing is sent until somebody starts it."]
+    says = [request_plan.planned_text(run)]
     says += [f"It replaces the plan {old.name} of {old.asked_by}, {_messages(old)}." for old in replaced if old != run]
     return RunAnswer(dry_run=False, changed=True, says=says, run=RunView.of(_run(request, run.name)))
 

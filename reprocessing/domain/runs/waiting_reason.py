@@ -103,7 +103,7 @@ class RunFacts:
     Attributes:
         state: planned, running, paused, finished or aborted. `state_text`: who changed it, and why.
         is_standing: whether the run redrives all new messages of a DLQ. `is_selected`: whether the messages of the
-            run's plan are selected.
+            run's plan are selected. `is_empty`: whether they were selected, and no message was found.
         approval: the number of an open request for approval to start or resume the run; None: there is none.
         stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
         missing: sentences about processes that do not run: first about beat, then about the workers.
@@ -120,6 +120,7 @@ class RunFacts:
     state_text: str = ""
     is_standing: bool = False
     is_selected: bool = True
+    is_empty: bool = False
     approval: int | None = None
     stop: str = ""
     aws: str = ""
@@ -135,6 +136,12 @@ class RunFacts:
     wave: int | None = None
     measured: float = 0.0
     allowed: float | None = None
+
+
+#: What a plan waits for of which no message would be sent.
+NOTHING_TO_SEND: Final = Waiting(
+    WaitsFor.NOTHING, "It has no message to send. A plan that nobody starts is aborted after a day."
+)
 
 
 def waiting_reason(run: RunFacts, now: datetime) -> Waiting:
@@ -153,6 +160,8 @@ def waiting_reason(run: RunFacts, now: datetime) -> Waiting:
 
 
 def _of_plan(run: RunFacts) -> Iterator[Waiting]:
+    if run.is_empty:
+        yield NOTHING_TO_SEND
     if run.stop:
         yield Waiting(WaitsFor.STOP, f"{run.stop} Until then the run cannot be started.")
     if run.aws:

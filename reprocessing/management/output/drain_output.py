@@ -9,6 +9,7 @@ from typing import Any
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.message.identity import SelectorSource
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.management.command_line import command
@@ -241,6 +242,11 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
         "faster": outlook.faster_options(one),
         "order_given_up": outlook.order_given_up(one) or None,
     }
+
+
+def lane_word(ordering_key: str) -> str:
+    """Return what to count a DLQ's lanes as: "message" if no message has an ordering key, else "key queue"."""
+    return "message" if ordering_key == SelectorSource.NONE else "key queue"
 
 
 def counted(count: int, what: str) -> str:

@@ -107,6 +107,7 @@ def _of_dlq(watch: DlqStatus) -> Json:
     return {
         "name": watch.name,
         "mode": watch.mode,
+        "ordering_key": watch.ordering_key,
         "schedule": watch.every or watch.crontab or None,
         "next_poll_at": watch.next_poll_at,
         "stopped": watch.stopped_at and _stop(watch.stopped_at, watch.stopped_by, watch.stop_reason),

@@ -15,7 +15,7 @@ from reprocessing.domain.outcomes.delivery_status import OutcomeSource
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import rule_output, safety_output
-from reprocessing.management.output.drain_output import counted, refire_notice
+from reprocessing.management.output.drain_output import counted, lane_word, refire_notice
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 
@@ -67,7 +67,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
         yield f"  oldest    unfinished message, first sent {duration_in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
         due = f" (from {format_time(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
-        yield f"  waiting   {counted(waiting['lanes'], 'ordering key')}: {waiting['why']}{due}"
+        yield f"  waiting   {counted(waiting['lanes'], lane_word(dlq['ordering_key']))}: {waiting['why']}{due}"
     for target in dlq["targets"]:
         yield from _target(target, now)
     for run in dlq["runs"]:

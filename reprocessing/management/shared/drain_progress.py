@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.domain.message.identity import SelectorSource
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.command_line import command
 from reprocessing.management.console import format_time
@@ -47,7 +46,7 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
 
     Without ordering keys, each message has a key queue of its own, so the sentence counts messages.
     """
-    what = "message" if dlq.ordering_key == SelectorSource.NONE else "ordering key"
+    what = drain_output.lane_word(dlq.ordering_key)
     reasons: Counter[str] = Counter()
     for one in lane_counts.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:

@@ -157,13 +157,16 @@ class ParkingCommand(Console):
         return ()
 
     def acting_command(self, options: dict[str, Any], mark: str) -> str:
-        """Return the command line that acts on exactly the messages that `mark` identifies."""
+        """Return the command line that acts on exactly the messages that `mark` identifies.
+
+        If no reason was given, the line has WHY in place of the reason.
+        """
         given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filter_options(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
         given += ["--by", options["by"]] if options["by"] != current_user() else []
         given += self.act_options(options)
-        return shell_quoted([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
+        return shell_quoted([*given, f"--reason={options['reason'] or 'WHY'}", "--selection", mark, "--confirm"])
 
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str

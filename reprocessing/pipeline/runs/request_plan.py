@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from reprocessing.domain.errors import QueueUnreachable, RunIdInUse
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.waiting_reason import NOTHING_TO_SEND
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.aws import follow_redrives
@@ -76,3 +77,10 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: V
     run = plans.create_plan(dlq, asked)
     schedule.poll_now(dlq)
     return run
+
+
+def planned_text(run: Run) -> str:
+    """Return a sentence that says that a run is planned, and what comes next."""
+    if run.selected == 0:
+        return f"{run.name} is planned. {NOTHING_TO_SEND.text}"
+    return f"{run.name} is planned. Nothing is sent until somebody starts it."

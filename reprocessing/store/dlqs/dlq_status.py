@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
@@ -43,6 +44,7 @@ class DlqStatus:
     trouble: str
     fifo: bool
     retention: int
+    ordering_key: str
     held: int
     to_delete: int
     every: str | None
@@ -71,7 +73,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
            END) AS trouble,
        CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
-       d.fifo, d.retention, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
+       d.fifo, d.retention, d.ordering_key, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
        'every ' || i.every || ' ' || CASE i.every WHEN 1 THEN rtrim(i.period, 's') ELSE i.period END AS every,
        concat_ws(' ', t.minute, t.hour, t.day_of_month, t.month_of_year, t.day_of_week) AS crontab
   FROM redrive_dlq d
@@ -87,7 +89,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
 """
 
 # Reads one index entry for each state.
-_OLDEST = """
+_OLDEST: Final[LiteralString] = """
 SELECT d.id AS dlq_id, s.state, l.first_sent_at
   FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting', 'parked']) AS s(state)
  CROSS JOIN LATERAL (
@@ -96,6 +98,7 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
         ORDER BY first_sent_at LIMIT 1) l
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
+_OLDEST_OF_DLQS: Final[LiteralString] = f"SELECT dlq_id, min(first_sent_at) AS at FROM ({_OLDEST}) o GROUP BY dlq_id"  # noqa: S608  # a constant
 
 # The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
 # LIMIT make the planner use indexes. Otherwise it would read all copies for one letter, or for each DLQ.
@@ -172,15 +175,20 @@ def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
     return rows.fetch(OldestLetter, _OLDEST, {"dlq": dlq})
 
 
+def oldest_of_dlqs() -> dict[int, datetime]:
+    """Return, by the DLQ's id, when the oldest letter that is unfinished or parked was first sent."""
+    return {row.dlq_id: row.at for row in rows.fetch(_Moment, _OLDEST_OF_DLQS, {"dlq": None})}
+
+
 @dataclass(frozen=True, slots=True)
-class _Expiry:
+class _Moment:
     dlq_id: int
     at: datetime
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
     """Return, by the DLQ's id, when SQS deletes the first copy of an unfinished letter. `dlq` None: for all DLQs."""
-    return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
+    return {row.dlq_id: row.at for row in rows.fetch(_Moment, _EXPIRIES, {"dlq": dlq})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ _PART: Final[LiteralString] = """
   WHERE {among} AND (sequence, message_id) {than} (%(sequence)b, %(message_id)b)
   ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b)"""
 _COLUMNS: Final[LiteralString] = (
-    "id, message_id, state, presumed, reason, sequence, attempts, first_sent_at, finished_at"
+    "id, message_id, state, presumed, reason, sequence, attempts, attempts_before_release, spared, first_sent_at,"
+    " finished_at"
 )
 
 
@@ -77,6 +78,8 @@ class KeyMessage:
     reason: str
     sequence: str
     attempts: int
+    attempts_before_release: int
+    spared: int
     first_sent_at: datetime
     finished_at: datetime | None
 

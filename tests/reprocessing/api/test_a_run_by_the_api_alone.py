@@ -100,6 +100,18 @@ def test_a_run_that_cannot_be_planned_says_why(clock: Clock) -> None:
     assert "is in mode automatic" in problem(caller.post("/runs", dlq=dlq), 409)
 
 
+def test_a_plan_without_messages_says_that_it_has_nothing_to_send() -> None:
+    bench, caller = Workbench(), program()
+    bench.capture()
+    plan: dict[str, Any] = {"dlq": bench.dlq.name, "capture": False, "confirm": True}
+    says = told(caller.post("/runs", run="empty", **plan))["says"]
+    assert says == ["empty is planned. It has no message to send. A plan that nobody starts is aborted after a day."]
+    bench.bury("1")
+    bench.capture()
+    says = told(caller.post("/runs", run="full", **plan))["says"]
+    assert says[0] == "full is planned. Nothing is sent until somebody starts it."
+
+
 def test_a_run_has_the_rate_and_the_order_that_were_asked_for() -> None:
     bench, caller = Workbench(), program()
     told(caller.post("/runs", dlq=bench.dlq.name, run="slow", rate=0.5, advance="accepted", confirm=True))

@@ -39,7 +39,7 @@ def lines_of(name: str, command: BaseCommand) -> list[list[str]]:
 def is_accepted(name: str, command: BaseCommand, *words: str) -> bool:
     try:
         command.create_parser("manage.py", name).parse_args(words)
-    except CommandError:
+    except (CommandError, SystemExit):
         return False
     return True
 
@@ -75,13 +75,29 @@ def test_an_error_of_a_command_line_is_the_message_and_where_the_options_are_sho
         (["drain_dlq", "orders", "--conf"], "manage.py drain_dlq: unrecognized arguments: --conf"),
         (["serve", "--threads", "0"], "manage.py serve: argument --threads: "),
         (["native_redrive", "start"], "manage.py native_redrive start: the following arguments are required: NAME"),
-        (["release_parked", "orders"], f"manage.py release_parked: {NO_REASON}"),
+        (["release_parked", "orders", "--confirm"], f"manage.py release_parked: {NO_REASON}"),
+        (["after_restore", "release", "--confirm"], f"manage.py after_restore release: {NO_REASON}"),
     ):
         with pytest.raises(SystemExit) as ended:
             COMMANDS[words[0]].run_from_argv(["manage.py", *words])
         first, last, *more = capsys.readouterr().err.splitlines()
         assert (ended.value.code, first.startswith(told), more) == (2, True, [])
         assert last == f"Options: {told.partition(':')[0]} --help"
+
+
+def test_a_dry_run_of_every_command_needs_no_reason() -> None:
+    """A few commands have a default reason; the others refuse --confirm without --reason."""
+    needs_one = []
+    for name, command in COMMANDS.items():
+        for words in lines_of(name, command):
+            if "--reason" not in words:
+                continue
+            at = words.index("--reason")
+            bare = [*words[:at], *words[at + 2 :]]
+            assert is_accepted(name, command, *bare), (name, bare)
+            if not is_accepted(name, command, *bare, "--confirm"):
+                needs_one.append(name)
+    assert {"release_parked", "stop_redrive", "erase", "native_redrive"} < set(needs_one)
 
 
 def test_every_option_has_a_help_text_and_every_command_a_first_line_that_fits() -> None:

@@ -64,7 +64,7 @@ def evidence(case: Case) -> Iterator[Finding]:
         if case.of_target(arn, "proof") == Proof.ABSENCE and watched is None:
             yield refuse(
                 f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {target}.",
-                "Say --outcome accepted, or acknowledged.",
+                "Set --outcome accepted, or set --outcome acknowledged.",
             )
 
 
@@ -107,7 +107,7 @@ def published(case: Case) -> Iterator[Finding]:
                 yield refuse(
                     f"A message that fails again after it went to {resource_name(arn)} comes back as a new message, "
                     "without a count of attempts: in mode automatic it would be published again without end.",
-                    "Say --mode manual, or --to another target.",
+                    "Set --mode manual, or set --to TARGET for another target.",
                 )
 
 

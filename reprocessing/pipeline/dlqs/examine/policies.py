@@ -29,13 +29,13 @@ def outcome(case: Case) -> Iterator[Finding]:
         if behind is None:
             yield refuse(
                 f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {seen.address.name}.",
-                "Add the DLQ that its redrive policy names, or say --outcome accepted.",
+                "Add the DLQ that its redrive policy names, or set --outcome accepted.",
             )
         elif (case.mode if behind == case.arn else case.observed.dlqs[behind].mode) == Mode.OBSERVE:
             yield refuse(
                 f"The outcome absence cannot be proved: from the DLQ behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
-                "Say --mode manual, or --outcome accepted.",
+                "Set --mode manual, or set --outcome accepted.",
             )
 
 
@@ -77,7 +77,7 @@ def acknowledged(case: Case) -> Iterator[Finding]:
         if not window:
             yield refuse(
                 f"The consumer of {name} must report the outcome of each message, but no time limit for it is set.",
-                "Say --window SECONDS.",
+                "Set --window SECONDS.",
             )
             continue
         behind = watcher(case.observed, case.observed.queues[arn]) if arn in case.observed.queues else None
@@ -119,12 +119,12 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
     for target in others.exclude(arn__in=case.observed.queues):
         yield refuse(
             f"In mode observe {case.name} cannot prove absence for {target}, a target of another DLQ.",
-            f"Say --mode manual, or change the outcome of {target} first.",
+            f"Set --mode manual, or change the outcome of {target} first.",
         )
     if case.observed.unsettled:
         yield refuse(
             f"{case.observed.unsettled:,} sent messages wait for captures of {case.name} as evidence.",
-            "Wait for them (redrive_status), then say --mode observe.",
+            "Wait for them (redrive_status), then set --mode observe.",
         )
 
 
@@ -146,13 +146,13 @@ def order(case: Case) -> Iterator[Finding]:
             yield warn(
                 f"{seen.address.name} keeps the order of message groups, but the ordering key is not the group: "
                 "messages of a key queue are sent without waiting for each other's outcome.",
-                "Say --advance settled.",
+                "Set --advance settled.",
             )
         elif not seen.facts.fifo and (at_once or case.of_target(seen, "proof") == Proof.ACCEPTED):
             yield warn(
                 f"{seen.address.name} is a standard queue: it may deliver the messages of a key in another order "
                 "than they were sent, and later messages overtake a message that fails.",
-                "Set --outcome absence --advance settled: then each message waits for the outcome of the one before.",
+                "Set --outcome absence, and set --advance settled: each message waits for the one before.",
             )
 
 
@@ -200,9 +200,9 @@ def pace(case: Case) -> Iterator[Finding]:
         yield found
     for arn in case.proposal.targets:
         if case.of_target(arn, "rate") is None:
-            yield warn(f"Nothing limits the rate at which {resource_name(arn)} gets messages.", "Say --rate R.")
+            yield warn(f"Nothing limits the rate at which {resource_name(arn)} gets messages.", "Set --rate R.")
     if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
-        yield note("The schedule is stored, but used only in mode automatic.", "Say --mode automatic.")
+        yield note("The schedule is stored, but used only in mode automatic.", "Set --mode automatic.")
 
 
 def time(case: Case) -> Iterator[Finding]:
@@ -235,5 +235,5 @@ def time(case: Case) -> Iterator[Finding]:
                 f"The longest key queue of {resource_name(share.name)}, {share.longest:,} messages, takes up to "
                 f"{duration_in_words(needed)}; SQS deletes the DLQ's first message in {duration_in_words(left)}."
             )
-            cure = "Say --advance accepted, or shorten the visibility timeout of its queue."
+            cure = "Set --advance accepted, or shorten the visibility timeout of its queue."
             yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

@@ -143,7 +143,8 @@ def deletion_of_copies(case: Case) -> Iterator[Finding]:
             moved = f"after {facts.redrive.max_receives} receives SQS moves them to {facts.redrive.target_arn}"
             why = f"it has a redrive policy of its own: {moved}"
         if case.value("delete_when") == DeleteWhen.TERMINAL:
-            yield refuse(f"Copies cannot stay in the DLQ: {why}.", "Leave out --delete-when, or say captured.")
+            cure = "Leave out --delete-when, or set --delete-when captured."
+            yield refuse(f"Copies cannot stay in the DLQ: {why}.", cure)
         else:
             yield note(f"Copies are deleted from the DLQ as soon as their messages are captured: {why}.")
     elif case.value("delete_when") == DeleteWhen.CAPTURED:

@@ -175,7 +175,7 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
     if named is not None and "region" in said and said["region"] != named.region:
         yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
     if case.value("rate") is None:
-        yield warn(f"Nothing limits the rate at which {resource_name(case.arn)} gets messages.", "Say --rate R.")
+        yield warn(f"Nothing limits the rate at which {resource_name(case.arn)} gets messages.", "Set --rate R.")
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
@@ -200,10 +200,10 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
         there_are = f"There are: {', '.join(sorted(conf.secrets))}." if conf.secrets else "There is none yet."
         yield refuse(
             f'No secret is named "{secret}". {there_are}',
-            f"Put {secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, or say --secret off.",
+            f"Put {secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, or set --secret off.",
         )
     elif not secret:
-        yield note("Messages are not signed, so the endpoint cannot recognise forged messages.", "Say --secret NAME.")
+        yield note("Messages are not signed, so the endpoint cannot recognise forged messages.", "Set --secret NAME.")
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
@@ -229,12 +229,12 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
                 if case.kind in QUEUE_KINDS
                 else "nothing comes back from there."
             ),
-            "Say --outcome accepted, or acknowledged if its consumer reports outcomes.",
+            "Set --outcome accepted, or set --outcome acknowledged if its consumer reports outcomes.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
         yield refuse(
             "Its consumer must report the outcome of each message, but no time limit for it is set.",
-            "Say --window SECONDS.",
+            "Set --window SECONDS.",
         )
     if proof == Proof.ACKNOWLEDGED:
         yield from reporters(case.arn, resource_name(case.arn))

@@ -14,8 +14,10 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Say --window SECONDS.", "Say “Return window (s)” SECONDS."),
-        ("Say --outcome accepted.", "Say “Outcome” accepted."),
+        ("Set --window SECONDS.", "Set “Return window (s)” to SECONDS."),
+        ("Wait, or set --outcome accepted.", "Wait, or set “Outcome” to accepted."),
+        ("Set --concurrency 1.", "Set --concurrency 1."),
+        ("Add --celery.", "Add “Consumers”."),
         ("Name another --source.", "Name another “Source queues”."),
         ("Leave out --celery.", "Leave out “Consumers”."),
         ("one worker with --concurrency 1", "one worker with --concurrency 1"),

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Target
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Payload, Rule, Run, Target
 from reprocessing.models.target import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
@@ -172,6 +172,33 @@ def test_the_next_action_is_the_first_button() -> None:
     assert f'<a class="button default" {stopped}' in opens(ann, address)
 
 
+def _first_button(page: str) -> str:
+    found = re.findall(r'<a class="button default" href="([^"]*)">([^<]*)</a>', page)
+    return " ".join(found[0]) if found else ""
+
+
+def test_a_captured_message_of_a_dlq_that_is_not_manual_is_not_led_to_a_plan() -> None:
+    source = dlq()
+    letter = parked(source)
+    Letter.objects.update(state="captured", reason="", finished_at=None)
+    sees = ("view_run", "operate_run", "change_deadletterqueue", "view_deadletterqueue")
+    ann, address = person("ann", *LOOKS, *sees), f"/admin/reprocessing/letter/{letter.pk}/change/"
+    DeadLetterQueue.objects.update(mode="observe")
+    assert _first_button(opens(ann, address)) == (
+        f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/examine Change the mode…"
+    )
+    DeadLetterQueue.objects.update(mode="automatic")
+    page = opens(ann, address)
+    assert (_first_button(page), "Plan a run" in page) == ("", False)
+    assert "<strong>Captured: the automatic run of the DLQ will take it.</strong>" in page
+    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="standing", state="running", asked_by="beat")
+    assert _first_button(opens(ann, address)) == f"/admin/reprocessing/run/{run.pk}/change/ Open the automatic run"
+    Run.objects.update(state="paused", stopped_by="zoe", why="why")
+    assert _first_button(opens(ann, address)).endswith("Open the paused automatic run")
+    DeadLetterQueue.objects.update(stopped_at=database_now(), stopped_by="zoe", stop_reason="why")
+    assert _first_button(opens(ann, address)).endswith("/change/ Open the stopped DLQ")
+
+
 def test_the_history_has_all_events_newest_first() -> None:
     source = dlq()
     letter = parked(source)
@@ -238,11 +265,16 @@ def test_messages_of_the_key_are_listed_with_their_states() -> None:
     letters = [parked(source, key="key-7") for _ in range(3)]
     Letter.objects.update(single=False, key_hash=b"key-7", lane=letters[0].lane)
     Letter.objects.filter(pk=letters[0].pk).update(state="delivered", reason="")
+    Letter.objects.filter(pk=letters[1].pk).update(attempts=6, attempts_before_release=4, spared=1)
+    Letter.objects.filter(pk=letters[2].pk).update(attempts=5, attempts_before_release=3)
     ann = person("ann", *LOOKS)
     page = opens(ann, f"/admin/reprocessing/letter/{letters[1].pk}/change/")
     part = page[page.index('id="this-key"') : page.index('id="history"')]
     assert re.findall(r"/letter/(\d+)/change/", part) == [str(letters[0].pk), str(letters[2].pk)]
     assert re.findall(r'<span class="chip[^"]*">(\w+)</span>', part) == ["delivered", "parked", "parked"]
+    assert re.findall(r'data-label="Attempts">([^<]*)<', part) == [
+        "1 of 3", "1 of 3, 1 not counted, 4 before release", "2 of 3, 3 before release",
+    ]  # fmt: skip
     (every,) = re.findall(r'href="([^"]*)">All messages of this key', part)
     assert all(letter.message_id in opens(ann, every) for letter in letters)
     Letter.objects.update(single=True)

@@ -19,6 +19,7 @@ __all__ = ["rings"]
 pytestmark = pytest.mark.django_db
 
 LOT = "/admin/reprocessing/parkedletter/"
+LIST, SEARCH = "/admin/reprocessing/letter/", "/admin/search"
 UNSAVE = f"{LOT}unsave"
 
 
@@ -45,9 +46,9 @@ def _save(client: Client, name: str, query: str = "state=parked&reason=stale", t
     return unescape(answer.content.decode())
 
 
-def _shown(client: Client, query: str = "") -> dict[str, str]:
-    page = client.get(LOT + query).content.decode()
-    section = page[page.index('aria-label="Saved filters"') :].partition("</section>")[0]
+def _shown(client: Client, query: str = "", at: str = LOT) -> dict[str, str]:
+    page = client.get(at + query).content.decode()
+    section = page.partition('aria-label="Saved filters"')[2].partition("</section>")[0]
     found = re.findall(r'class="chip"[^>]*><a href="([^"]*)"[^>]*>([^<]*)</a>', section)
     return {unescape(name): unescape(address) for address, name in found}
 
@@ -59,6 +60,75 @@ def test_a_saved_filter_is_a_link_above_the_list_for_its_owner_alone() -> None:
     assert _shown(ann) == {"late ones": f"{LOT}?state=parked&reason=stale"}
     assert "<strong>1</strong>" in ann.get(_shown(ann)["late ones"]).content.decode()
     assert _shown(bob) == {}
+
+
+def _form(page: str) -> dict[str, str]:
+    """The hidden fields of the form "Save this filter"; empty: the page does not offer it."""
+    form = page.partition("<summary>Save this filter</summary>")[2].partition("</form>")[0]
+    found = re.findall(r'<input type="hidden" name="(query|page)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in found}
+
+
+@pytest.mark.parametrize(
+    ("at", "query", "saved"),
+    [
+        (LIST, "?state__exact=waiting", f"{LIST}?state__exact=waiting"),
+        (LIST, "?state=delivered&presumed=1&q=key:a", f"{LIST}?q=key%3Aa&state__exact=delivered&presumed__exact=1"),
+        (LIST, "?dlq={dlq}&state__exact=parked&after=x", f"{LOT}?dlq={{dlq}}&state=parked"),
+        (LIST, "?run=7&rule__id__exact=8", f"{LIST}?run__id__exact=7&rule__id__exact=8"),
+        (SEARCH, "?q=state:queued+dlq:shop-dlq", f"{LIST}?state__exact=waiting&dlq__id__exact={{dlq}}"),
+        (SEARCH, "?q=state:queued+state:sending", f"{LIST}?q=state%3Aqueued+state%3Asending"),
+        (SEARCH, "?q=state:parked+reason:stale", f"{LOT}?state=parked&reason=stale"),
+        (SEARCH, "?q=key:nobody", f"{LIST}?q=key%3Anobody"),
+    ],
+)
+def test_a_filter_is_saved_on_the_list_of_messages_and_on_the_search_page(at: str, query: str, saved: str) -> None:
+    team = _team("shop")
+    ann, number = _member("ann", team), str(team.dlqs.get().pk)
+    form = _form(ann.get(at + query.replace("{dlq}", number)).content.decode())
+    answer = ann.post(f"{LOT}save", {"name": "mine", "team": "", **form})
+    assert answer.status_code == 302
+    expected = {"mine": saved.replace("{dlq}", number)}
+    assert [_shown(ann, at=page) for page in (LIST, SEARCH, LOT)] == [expected] * 3
+    assert ann.get(expected["mine"]).status_code == 200
+    assert 'aria-current="true">mine</a>' in ann.get(answer.headers["Location"]).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("at", "query"),
+    [
+        (LIST, ""), (LIST, "?o=1"), (LIST, "?lane=3&state__exact=parked"),
+        (LIST, "?state__exact=delivered&presumed__exact=0"),
+        (LIST, "?q=unknown:"), (SEARCH, ""), (SEARCH, "?q=unknown:4"),
+    ],
+)  # fmt: skip
+def test_no_filter_is_offered_that_is_none_or_cannot_be_saved(at: str, query: str) -> None:
+    ann = _member("ann", _team("shop"))
+    assert _form(ann.get(at + query, follow=True).content.decode()) == {}
+
+
+def test_a_filter_of_the_list_by_key_queue_is_refused() -> None:
+    ann = _member("ann", _team("shop"))
+    answer = ann.post(f"{LOT}save", {"name": "x", "team": "", "page": "list", "query": "lane=3"}, follow=True)
+    assert "Not saved: A filter of this list by key queue" in unescape(answer.content.decode())
+    assert SavedFilter.objects.count() == 0
+
+
+def test_a_search_for_a_word_that_was_done_in_bodies_is_saved_as_such() -> None:
+    team = _team("shop")
+    ann = _member("ann", team, also=("view_payload",))
+    form = _form(ann.get(f"{SEARCH}?q=declined").content.decode())
+    assert form == {"query": '"declined"', "page": "search"}
+
+
+def test_who_sees_no_parked_messages_is_shown_a_saved_filter_in_the_list() -> None:
+    team = _team("shop")
+    _save(_member("ann", team), "late", team=team)
+    _save(_member("cat", team), "mine", "assigned=cat", team=team)
+    eve = _member("eve", team)
+    eve_user = User.objects.get(username="eve")
+    eve_user.user_permissions.set(Permission.objects.filter(codename="view_letter"))
+    assert _shown(eve, at=LIST) == {"late": f"{LIST}?q=reason%3Astale&state__exact=parked"}
 
 
 @pytest.mark.soak

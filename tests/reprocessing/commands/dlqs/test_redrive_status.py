@@ -255,7 +255,17 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     lines = ask("redrive_status")
     assert "rule bad (hold): 1 message decided; 1 message held by it" in lines
     assert "  ERROR: it could not evaluate 2 of 2 messages, which it holds: body:kind: it was odd" in lines
-    assert f"waiting   1 ordering key: {why}" in lines
+    assert f"waiting   1 message: {why}" in lines
+
+
+def test_what_waits_without_ordering_keys_is_counted_as_messages(add_row: AddRow, ask: Ask) -> None:
+    why = "rule bad holds it"
+    for name, words in (("none", "2 messages"), ("message-id", "2 key queues")):
+        source = add_source(add_row(f"dlq-{name}", ordering_key=name), name)
+        for _ in range(2):
+            lane = add_lane(source, LanePhase.HELD, why=why)
+            add_letter(source, LetterState.WAITING, lane=lane)
+        assert f"  waiting   {words}: {why}\n" in ask("redrive_status", f"dlq-{name}")
 
 
 def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, source: Source) -> None:

@@ -134,6 +134,12 @@ def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: 
     assert Letter.objects.get(pk=later.pk).state == "parked"
 
 
+def test_a_dry_run_needs_no_reason_and_its_last_line_has_a_place_for_it(lot: Lot, ask: Ask) -> None:
+    last = ask("release_parked", "orders", "--parked-for", "refused", "--by", "ann").splitlines()[-1]
+    assert last.startswith("manage.py release_parked orders --parked-for refused --by ann --reason=WHY --selection ")
+    assert lot.states() == ["parked"] * 3
+
+
 def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("release_parked", "orders", *WHY)["selection"]
     act_on_parked.discard([lot.old.pk], by="bob", reason="old")
@@ -182,7 +188,7 @@ def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJs
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "--reason"),
+        (("--confirm",), "--reason"),
         (("--reason", "  "), "it is empty"),
         (("--reason", "x", "--older-than", "soon"), "is not a duration"),
         (("--reason", "x", "--older-than", "999999999d"), "is not a duration of at most 100 years"),

@@ -152,4 +152,4 @@ def test_a_class_without_letters_and_a_lack_of_reason_are_told(orders: DeadLette
     RateClass.objects.create(name="vip")
     why = "No messages of vip were sent to a target of orders"
     assert why in refusal("reset_breaker", "orders", "--rate-class", "vip", *WHY)
-    assert "--reason" in refusal("reset_breaker", "orders")
+    assert "--reason" in refusal("reset_breaker", "orders", "--confirm")

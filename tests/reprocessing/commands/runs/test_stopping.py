@@ -119,7 +119,7 @@ def test_a_program_reads_what_holds(ask_json: AskJson, add_row: AddRow) -> None:
     [
         (WHY, "Give the name of a DLQ, or --all"),
         (("orders", "--all", *WHY), "Give the name of a DLQ, or --all"),
-        (("orders",), "--reason"),
+        (("orders", "--confirm"), "--reason"),
         (("orders", "--reason", " "), "it is empty"),
     ],
 )

@@ -35,6 +35,8 @@ PLANNED = RunFacts(state="planned")
     ("facts", "kind", "text"),
     [
         (PLANNED, WaitsFor.PERSON, "Waits for a person to start it."),
+        (replace(PLANNED, is_empty=True, stop=STOP), WaitsFor.NOTHING,
+         "It has no message to send. A plan that nobody starts is aborted after a day."),
         (replace(PLANNED, is_selected=False), WaitsFor.CAPTURE,
          "Waits for a capture of the DLQ. Then its messages are selected."),
         (replace(PLANNED, is_selected=False, missing=("No beat was seen.",)), WaitsFor.PROCESS, "No beat was seen."),
