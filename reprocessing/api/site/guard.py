@@ -15,6 +15,7 @@ from typing import Any, Final, assert_never
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils.crypto import salted_hmac
+from pydantic import BaseModel
 
 from reprocessing.api.site import problems
 from reprocessing.api.site.caller import Caller, admit, caller_of
@@ -28,6 +29,7 @@ KEY_HEADER: Final = "Idempotency-Key"
 KEY_PATTERN: Final = "[!-~]{1,255}"
 _KEY: Final = re.compile(KEY_PATTERN)
 _JSON: Final = "application/json"
+_LEASE: Final = "_redrive_lease"  #: the attribute of a request with the lease of its idempotency key
 
 Run = Callable[..., HttpResponse]
 
@@ -79,6 +81,20 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
     return confirm
 
 
+def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
+    """Store the answer to a request in the transaction of its change, so that both are committed, or none is.
+
+    If the process is killed later, a repeated request gets this answer, and the change is not made twice. Call it last
+    in the transaction.
+
+    Raises:
+        Problem: the request took too long, and a repeated request is making the change now; roll back the transaction.
+    """
+    held: Leased | None = getattr(request, _LEASE, None)
+    if held is not None and not calls.store_answer(held, HTTPStatus.OK, answer.model_dump_json().encode()):
+        raise _in_progress()
+
+
 def _query_names(run: Run) -> frozenset[str]:
     """Return the names of the operation's query parameters. `run` is a bound method of a django-ninja `Operation`."""
     models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
@@ -128,17 +144,22 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
     claim = calls.lease_key(caller.token.pk, caller.key, digest)
     match claim:
         case Leased():
+            setattr(request, _LEASE, claim)
             return _run_leased(claim, run)
         case Answered(status, answer):
             return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
         case InProgress():
-            why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
-            raise Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
+            raise _in_progress()
         case OtherRequest():
             why = f"Nothing was done: this {KEY_HEADER} belongs to another request. Send a new UUID."
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
         case _ as never:
             assert_never(never)
+
+
+def _in_progress() -> Problem:
+    why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
+    return Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
 
 
 def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
