@@ -41,18 +41,18 @@ def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
     """
 
     def guard(run: Run) -> Run:
-        known = _query_names(run)
+        known, lists = _query_names(run)
 
         @wraps(run)
         def answer(request: HttpRequest, **path: Any) -> HttpResponse:  # noqa: ANN401  values of the path
             try:
                 if not changes:
                     caller = admit(request, scope, key=None)
-                    _refuse_unknown(request, known)
+                    _check_query(request, known, lists)
                     tokens.record_use(caller.token.pk, reads=True)
                     return run(request, **path)
                 caller = admit(request, scope, key=_key(request))
-                _refuse_unknown(request, known)
+                _check_query(request, known, lists)
                 tokens.record_use(caller.token.pk, reads=False)
                 return _answer_once(request, caller, lambda: run(request, **path))
             except Problem as problem:
@@ -95,21 +95,30 @@ def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
         raise _in_progress()
 
 
-def _query_names(run: Run) -> frozenset[str]:
-    """Return the names of the operation's query parameters. `run` is a bound method of a django-ninja `Operation`."""
+def _query_names(run: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the operation's query parameters, and of those that are lists, so that they may be repeated.
+
+    `run` is a bound method of a django-ninja `Operation`.
+    """
     models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
-    return frozenset(name for model in models for name in model.__ninja_flatten_map__)
+    names = frozenset(name for model in models for name in model.__ninja_flatten_map__)
+    return names, frozenset(name for model in models for name in model.__ninja_collection_fields__)
 
 
-def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Check that each query parameter of the request is `known`, because a mistyped condition must not be ignored.
+def _check_query(request: HttpRequest, known: frozenset[str], lists: frozenset[str]) -> None:
+    """Check that each query parameter is `known`, and repeated only if it is in `lists`: no condition is ignored.
 
     Raises:
-        Problem: the query has an unknown parameter.
+        Problem: the query has an unknown parameter, or repeats a parameter that is not a list.
     """
     if unknown := sorted(set(request.GET) - known):
         there_are = f"The parameters are: {', '.join(sorted(known))}." if known else "There are none."
         why = f"Nothing was done: there is no parameter {unknown[0][:60]!a} in the query. {there_are}"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+    if repeated := sorted(name for name, values in request.GET.lists() if len(values) > 1 and name not in lists):
+        why = (
+            f"Nothing was done: the parameter {repeated[0]} is repeated in the query, and is not a list. Send it once."
+        )
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
 
 
