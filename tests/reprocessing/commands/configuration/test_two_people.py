@@ -98,6 +98,8 @@ def test_an_approved_file_and_json_say_that_a_run_still_sends(
     assert ask_json("apply_config", manual)["notes"] == []
     assert ask_json("apply_config", manual, "--confirm")["notes"] == [note]
     assert ask_json("apply_config", manual, "--confirm")["notes"] == []
+    automatic = write(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    mode: automatic\n")
+    assert ask_json("apply_config", automatic)["notes"] == []  # a dry run
 
 
 @pytest.mark.soak
