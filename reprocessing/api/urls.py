@@ -13,10 +13,11 @@ from reprocessing.api.runs import runs
 from reprocessing.api.safety import stops
 from reprocessing.api.site import problems
 from reprocessing.api.site.document import RedriveAPI
+from reprocessing.api.site.json_body import UniqueKeysParser
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 
 api: Final = RedriveAPI(
-    title="Redrive", version="1", urls_namespace="api", docs_url=None,
+    parser=UniqueKeysParser(), title="Redrive", version="1", urls_namespace="api", docs_url=None,
     description="Redrives Amazon SQS dead-letter queues. For programs that do what people do in the admin. docs/api.md "
     "explains tokens, dry runs and idempotency keys.",
 )  # fmt: skip

@@ -76,6 +76,7 @@ class ParkedReason(StrEnum):
     EXPIRED = "expired"
     PART_OF_GROUP = "part_of_group"
     UNREADABLE_TASK = "unreadable_task"
+    PAYLOAD_LOST = "payload_lost"
     UNSUPPORTED_TARGET = "unsupported_target"
     MOVED_BY_AWS = "moved_by_aws"
     IN_DOUBT = "in_doubt"
@@ -119,6 +120,7 @@ _SENTENCES = {
     ParkedReason.EXPIRED: "It is a task message that has expired: a worker would discard it.",
     ParkedReason.PART_OF_GROUP: "Its task is part of a group or chord, which may have ended already.",
     ParkedReason.UNREADABLE_TASK: "It goes to Celery workers, and is not a readable task message.",
+    ParkedReason.PAYLOAD_LOST: "Its payload cannot be decrypted any more. Discard it.",
     ParkedReason.IN_DOUBT: "It may have been sent after the backup from which PostgreSQL was restored.",
     ParkedReason.MOVED_BY_AWS: "AWS's native redrive took it out of the DLQ, and it has not come back.",
     ParkedReason.UNSUPPORTED_TARGET: "Its source is of a kind that this service cannot send to.",
@@ -143,6 +145,7 @@ _LABELS = {
     ParkedReason.EXPIRED: "Expired task message",
     ParkedReason.PART_OF_GROUP: "Task of a group or chord, which may have ended",
     ParkedReason.UNREADABLE_TASK: "Not a readable task message, which Celery workers need",
+    ParkedReason.PAYLOAD_LOST: "Payload that cannot be decrypted any more",
     ParkedReason.IN_DOUBT: "Possibly sent after the backup from which PostgreSQL was restored",
     ParkedReason.MOVED_BY_AWS: "Taken out of the DLQ by AWS's native redrive",
     ParkedReason.UNSUPPORTED_TARGET: "Source of an unsupported kind",

@@ -19,6 +19,7 @@ from reprocessing.domain.api.scopes import Scope, read_scopes
 from reprocessing.domain.errors import InvalidApiToken
 from reprocessing.store.api import tokens
 from reprocessing.store.api.tokens import MadeToken, TokenRequest
+from reprocessing.store.rights.roles import possible_teams
 
 ADD: Final = "reprocessing.add_apitoken"
 
@@ -42,7 +43,7 @@ class TokenForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
         may = [scope for scope in Scope if user.has_perm(scope.permission)]
-        self.fields["teams"].queryset = tokens.possible_teams()  # type: ignore[attr-defined]  # a model choice field's
+        self.fields["teams"].queryset = possible_teams()  # type: ignore[attr-defined]  # a model choice field's
         self.fields["scopes"].choices = [(scope.value, f"{scope}: {scope.sentence}") for scope in may]  # type: ignore[attr-defined]  # a choice field's
 
     def request_of(self, user: User) -> TokenRequest:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, Final
 
 from django import forms
-from django.contrib.auth.models import Group
 from django.http import QueryDict
 
 from reprocessing import conf
@@ -22,6 +21,7 @@ from reprocessing.models import AuditAct, DeadLetterQueue
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.configuration.defaults import dlq_defaults
+from reprocessing.store.rights.roles import possible_teams
 from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 
 #: Fields of the form that set the DLQ's column of the same name.
@@ -73,7 +73,8 @@ class DlqForm(DlqFieldsForm, PreviewForm):
     ) -> None:  # fmt: skip
         super().__init__(data, row, now)
         self.seen, self.reveals = seen, reveals
-        names = Group.objects.order_by("name").values_list("name", flat=True)
+        now_teams = set(row.teams.values_list("name", flat=True)) if row else set()
+        names = sorted({*possible_teams().values_list("name", flat=True), *now_teams})
         self.fields["teams"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
         if not seen.are_all:
             del self.fields["teams"]

@@ -24,7 +24,7 @@ from reprocessing.api.parking_lot.decision_answers import (
 )
 from reprocessing.api.site.caller import Caller, caller_of
 from reprocessing.api.site.document import changes
-from reprocessing.api.site.guard import acts
+from reprocessing.api.site.guard import acts, store_with_change
 from reprocessing.api.site.problems import conflict
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.lifecycle import LetterState
@@ -132,7 +132,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
     known = _visible(caller_of(request), asked)
     confirmed = acts(request, confirm=decision.confirm)
 
-    def work() -> tuple[str, Reviewed, bool]:
+    def work() -> DecisionAnswer:
         needs_lane = state is LetterState.PARKED and not confirmed and target is not None
         locked = decisions.lock_letters(list(known), need_lane=needs_lane, state=state, target=target)
         able = [letter.letter_id for letter in locked if not letter.refusal]
@@ -140,24 +140,33 @@ def _decide(  # noqa: PLR0913  # each of another kind
         if decision.selection not in {None, mark}:
             raise conflict("Some of the messages changed since the dry run. Send the dry run again.")
         if confirmed:
-            reviewed = act(list(known))
-            return mark, reviewed, bool(reviewed.done)
+            answer = told(mark, act(list(known)))
+            store_with_change(request, answer)
+            return answer
         refused = {letter.letter_id: letter.refusal for letter in locked if letter.refusal}
-        return mark, Reviewed(tuple(able), refused), False
+        return told(mark, Reviewed(tuple(able), refused))
 
-    mark, reviewed, changed = rows.in_transaction(work)
-    refused = [RefusedMessage(redrive_id=known[letter], why=why) for letter, why in reviewed.refused.items()]
-    refused += [RefusedMessage(redrive_id=key, why=_MISSING) for key in asked if key not in set(known.values())]
+    def told(mark: str, reviewed: Reviewed) -> DecisionAnswer:
+        refused = [RefusedMessage(redrive_id=known[letter], why=why) for letter, why in reviewed.refused.items()]
+        refused += [RefusedMessage(redrive_id=key, why=_MISSING) for key in asked if key not in set(known.values())]
+        return DecisionAnswer(
+            dry_run=not confirmed, changed=confirmed and bool(reviewed.done), selection=mark,
+            says=_says(caller_of(request), reviewed, done, is_guarded=is_guarded, confirmed=confirmed),
+            messages=len(reviewed.done), done=[known[letter] for letter in reviewed.done] if confirmed else [],
+            refused=refused,
+        )  # fmt: skip
+
+    return rows.in_transaction(work)
+
+
+def _says(caller: Caller, reviewed: Reviewed, done: str, *, is_guarded: bool, confirmed: bool) -> list[str]:
+    """Return sentences: what keeps the messages from being sent, and what was done or, in a dry run, would be done."""
     n = len(reviewed.done)
     sentences = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
     if is_guarded and not confirmed:
         about = Letter.objects.filter(pk__in=reviewed.done).values_list("dlq_id", flat=True)
-        sentences += caller_of(request).approval_notice(Counter(about))
-    says = [*_stopped(reviewed.done, done), *sentences]
-    return DecisionAnswer(
-        dry_run=not confirmed, changed=changed, says=says, selection=mark, messages=n,
-        done=[known[letter] for letter in reviewed.done] if confirmed else [], refused=refused,
-    )  # fmt: skip
+        sentences += caller.approval_notice(Counter(about))
+    return [*_stopped(reviewed.done, done), *sentences]
 
 
 def _visible(caller: Caller, asked: Sequence[UUID]) -> dict[int, UUID]:

@@ -15,6 +15,7 @@ from typing import Any, Final, assert_never
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils.crypto import salted_hmac
+from pydantic import BaseModel
 
 from reprocessing.api.site import problems
 from reprocessing.api.site.caller import Caller, admit, caller_of
@@ -28,6 +29,7 @@ KEY_HEADER: Final = "Idempotency-Key"
 KEY_PATTERN: Final = "[!-~]{1,255}"
 _KEY: Final = re.compile(KEY_PATTERN)
 _JSON: Final = "application/json"
+_LEASE: Final = "_redrive_lease"  #: the attribute of a request with the lease of its idempotency key
 
 Run = Callable[..., HttpResponse]
 
@@ -39,18 +41,18 @@ def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
     """
 
     def guard(run: Run) -> Run:
-        known = _query_names(run)
+        known, lists = _query_names(run)
 
         @wraps(run)
         def answer(request: HttpRequest, **path: Any) -> HttpResponse:  # noqa: ANN401  values of the path
             try:
                 if not changes:
                     caller = admit(request, scope, key=None)
-                    _refuse_unknown(request, known)
+                    _check_query(request, known, lists)
                     tokens.record_use(caller.token.pk, reads=True)
                     return run(request, **path)
                 caller = admit(request, scope, key=_key(request))
-                _refuse_unknown(request, known)
+                _check_query(request, known, lists)
                 tokens.record_use(caller.token.pk, reads=False)
                 return _answer_once(request, caller, lambda: run(request, **path))
             except Problem as problem:
@@ -79,21 +81,44 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
     return confirm
 
 
-def _query_names(run: Run) -> frozenset[str]:
-    """Return the names of the operation's query parameters. `run` is a bound method of a django-ninja `Operation`."""
-    models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
-    return frozenset(name for model in models for name in model.__ninja_flatten_map__)
+def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
+    """Store the answer to a request in the transaction of its change, so that both are committed, or none is.
 
-
-def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Check that each query parameter of the request is `known`, because a mistyped condition must not be ignored.
+    If the process is killed later, a repeated request gets this answer, and the change is not made twice. Call it last
+    in the transaction.
 
     Raises:
-        Problem: the query has an unknown parameter.
+        Problem: the request took too long, and a repeated request is making the change now; roll back the transaction.
+    """
+    held: Leased | None = getattr(request, _LEASE, None)
+    if held is not None and not calls.store_answer(held, HTTPStatus.OK, answer.model_dump_json().encode()):
+        raise _in_progress()
+
+
+def _query_names(run: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the operation's query parameters, and of those that are lists, so that they may be repeated.
+
+    `run` is a bound method of a django-ninja `Operation`.
+    """
+    models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
+    names = frozenset(name for model in models for name in model.__ninja_flatten_map__)
+    return names, frozenset(name for model in models for name in model.__ninja_collection_fields__)
+
+
+def _check_query(request: HttpRequest, known: frozenset[str], lists: frozenset[str]) -> None:
+    """Check that each query parameter is `known`, and repeated only if it is in `lists`: no condition is ignored.
+
+    Raises:
+        Problem: the query has an unknown parameter, or repeats a parameter that is not a list.
     """
     if unknown := sorted(set(request.GET) - known):
         there_are = f"The parameters are: {', '.join(sorted(known))}." if known else "There are none."
         why = f"Nothing was done: there is no parameter {unknown[0][:60]!a} in the query. {there_are}"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+    if repeated := sorted(name for name, values in request.GET.lists() if len(values) > 1 and name not in lists):
+        why = (
+            f"Nothing was done: the parameter {repeated[0]} is repeated in the query, and is not a list. Send it once."
+        )
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
 
 
@@ -128,17 +153,22 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
     claim = calls.lease_key(caller.token.pk, caller.key, digest)
     match claim:
         case Leased():
+            setattr(request, _LEASE, claim)
             return _run_leased(claim, run)
         case Answered(status, answer):
             return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
         case InProgress():
-            why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
-            raise Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
+            raise _in_progress()
         case OtherRequest():
             why = f"Nothing was done: this {KEY_HEADER} belongs to another request. Send a new UUID."
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
         case _ as never:
             assert_never(never)
+
+
+def _in_progress() -> Problem:
+    why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
+    return Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
 
 
 def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:

@@ -14,6 +14,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from pydantic import BaseModel, Field
 
+from reprocessing.api.site.json_body import RepeatedKey
 from reprocessing.domain.errors import (
     InvalidFilter,
     InvalidPatch,
@@ -94,10 +95,18 @@ def add_handlers(api: NinjaAPI) -> None:
     """Register the answers to expected exceptions: refused and invalid requests, and outages of PostgreSQL or SQS."""
     api.add_exception_handler(Problem, lambda _, problem: refused(problem))  # type: ignore[arg-type]  # an instance
     api.add_exception_handler(ValidationError, _invalid)  # type: ignore[arg-type]  # gets an instance
-    api.add_exception_handler(HttpError, lambda _, __: answer(HTTPStatus.BAD_REQUEST, _UNREADABLE))
+    api.add_exception_handler(HttpError, _unreadable)  # type: ignore[arg-type]  # gets an instance
     api.add_exception_handler(RedriveError, _refused)  # type: ignore[arg-type]  # gets an instance
     for outage in OUTAGES:
         api.add_exception_handler(outage, lambda _, error: unavailable(error))  # type: ignore[arg-type]
+
+
+def _unreadable(_: HttpRequest, error: HttpError) -> HttpResponse:
+    cause = error.__cause__
+    if not isinstance(cause, RepeatedKey):
+        return answer(HTTPStatus.BAD_REQUEST, _UNREADABLE)
+    why = f"Nothing was done: the key {cause.key[:60]!a} is repeated in an object of the body. Send each key once."
+    return answer(HTTPStatus.UNPROCESSABLE_ENTITY, why)
 
 
 def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -19,7 +19,6 @@ from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.configuration import apply as applying
 from reprocessing.pipeline.configuration.export_text import shown
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
-from reprocessing.store.dlqs import automatic_redrive
 
 _TRIES: Final = 3  #: max tries to apply the file, if somebody else changes the configuration meanwhile
 _MARKED: Final = "No settings changed. The file now manages these objects."
@@ -101,9 +100,8 @@ class Command(Console):
             self.say(_MARKED if acted else "No settings change. Add --confirm to let the file manage these objects.")
         elif acted:
             self.say(f"Applied: {plan_output.counts(plan.changes)}.")
-            for name in plan_output.new_modes(plan.changes):
-                if told := automatic_redrive.describe_still_sending(name):
-                    self.say(f"{name}: {told}")
+            for note in plan.still_sending():
+                self.say(note)
         else:
             self.say(f"This was a dry run. Add --confirm to apply it: {plan_output.counts(plan.changes)}.")
 

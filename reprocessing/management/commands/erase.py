@@ -17,6 +17,10 @@ from reprocessing.pipeline.payloads.erase import Erased, Found
 
 _NAMES = ("key", "text", "field", "q", "dlq", "sent_after", "sent_before")
 
+_SHORT = (
+    "The value has fewer than 4 characters. Only whole keys and values were replaced: reasons, notes and other texts "
+    "may still have the value."
+)
 _NO_MATCH = (
     "Nothing was done: no message matches --where, and no stored text has the value. Check the value's spelling."
 )
@@ -36,7 +40,8 @@ class Command(Console):
     Erases payloads, edits, report texts, ordering and idempotency keys of all messages that match --where, in every
     state. Then replaces the value by [erased] in the audit log, and in stored texts of runs and other actions. Messages
     in progress are not erased: run the command again when they are finished. An entry in the audit log, the
-    certificate, has counts and times of the erasure, without the value.
+    certificate, has counts and times of the erasure, without the value. A value of fewer than 4 characters must be a
+    key or the value of a search field; it is not replaced inside of texts, such as reasons and notes.
 
     Examples:
         erase --where key=customer-4711 --reason "request 17 under the GDPR"
@@ -55,8 +60,9 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         criteria = self.criteria(options["where"])
+        short = erase.is_short(erase.value_of(criteria))
         if not options["confirm"]:
-            self.tell_plan(found := erase.count_erasable(criteria), options)
+            self.tell_plan(found := erase.count_erasable(criteria), options, short=short)
             if not found.letters and not found.history:
                 raise CommandError(_NO_MATCH)
             return
@@ -65,7 +71,7 @@ class Command(Console):
             criteria, by=options["by"], reason=options["reason"],
             on_progress=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
         )  # fmt: skip
-        self.tell_result(done, options)
+        self.tell_result(done, options, short=short)
         if not done.counts and not done.busy:
             raise CommandError(_NO_MATCH)
 
@@ -75,25 +81,29 @@ class Command(Console):
             query.setdefault(name, []).append(str(find_dlq(value).pk) if name == "dlq" else value)
         return replace(MessageFilter.from_query(query), states=(), reveals=True)
 
-    def tell_plan(self, found: Found, options: dict[str, Any]) -> None:
+    def tell_plan(self, found: Found, options: dict[str, Any], *, short: bool) -> None:
         if options["json"]:
             result = {"dry_run": True, "messages": found.letters, "in_progress": found.busy, "history": found.history}
-            self.report(result)
+            self.report(result | {"texts_searched": not short})
             return
         if not found.letters and not found.history:
             return
+        if short:
+            self.say(_SHORT.replace("were replaced", "are replaced"))
         self.say(f"{found.letters:,} messages match, {found.busy:,} of them in progress.")
         for table, n in found.history.items():
             self.say(f"History with the value: {table}, {n:,} rows.")
         self.say("This was a dry run: nothing was changed. To erase for good, add --confirm.")
 
-    def tell_result(self, done: Erased, options: dict[str, Any]) -> None:
+    def tell_result(self, done: Erased, options: dict[str, Any], *, short: bool) -> None:
         finished = not done.busy
         if options["json"]:
             result = {"dry_run": False, "erasure": done.erasure, "finished": finished, "in_progress": done.busy}
-            self.report(result | {"counts": done.counts})
+            self.report(result | {"counts": done.counts, "texts_searched": not short})
         elif done.counts:
             self.say(f"Erasure {done.erasure}: " + ", ".join(f"{n:,} {name}" for name, n in done.counts.items() if n))
+            if short:
+                self.say(_SHORT)
             if finished:
                 self.say(
                     "It is finished. Its certificate is in the audit log. docs/payloads.md says what backups contain."

@@ -59,7 +59,8 @@ def add_discovery(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",
-        help="Django group whose members see the added DLQs in the admin; repeatable (default: none)",
+        help="Django group (not the group of a role) whose members see the added DLQs in the admin; "
+        "repeatable (default: none)",
     )  # fmt: skip
     add_change_options(parser, reason="discover_dlqs")
 

@@ -31,9 +31,9 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",
-        help="Django group whose members see the DLQ in the admin; repeatable; the given teams replace the DLQ's "
-        "earlier teams; off: no team, so that only people with the permission view_all_dlqs see the DLQ "
-        "(default: off)",
+        help="Django group (not the group of a role) whose members see the DLQ in the admin; repeatable; the given "
+        "teams replace the DLQ's earlier teams; off: no team, so that only people with the permission "
+        "view_all_dlqs see the DLQ (default: off)",
     )  # fmt: skip
     add_role(parser, "the DLQ")
     parser.add_argument(

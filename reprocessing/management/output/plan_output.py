@@ -55,14 +55,11 @@ def counts(changes: Sequence[ObjectChange]) -> str:
     return ", ".join(f"{counted(n, 'object')} {word}" for n, word in found if n)
 
 
-def new_modes(changes: Iterable[ObjectChange]) -> list[str]:
-    """Return the names of the DLQs whose mode changes."""
-    found = (one for one in changes if one.kind is Kind.DLQ and one.action is Action.CHANGE)
-    return [one.name for one in found if any(field.key == "mode" for field in one.fields)]
-
-
 def in_json(plan: Plan, *, acted: bool) -> dict[str, Any]:
-    """Return the plan of apply_config as JSON. `acted`: the plan was executed."""
+    """Return the plan of apply_config as JSON. `acted`: the plan was executed.
+
+    `notes`: for each DLQ that is now in mode manual while its standing run still sends, a sentence that says so.
+    """
     return {
         "dry_run": not acted,
         "changes": [
@@ -74,5 +71,6 @@ def in_json(plan: Plan, *, acted: bool) -> dict[str, Any]:
             }
             for change in plan.changes
         ],
+        "notes": plan.still_sending() if acted else [],
         "missing": [{"section": kind.value, "name": name} for kind, name in plan.missing],
     }

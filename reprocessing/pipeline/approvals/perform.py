@@ -213,7 +213,7 @@ def _configuration(order: Order) -> Performed:
     if order.plan is None:
         raise ApprovalRefused("The configuration was not planned.")
     after_commit = apply.apply_approved(order.plan, order.deed, **order.signed)
-    return Performed("The configuration is applied.", after_commit)
+    return Performed(" ".join(["The configuration is applied.", *order.plan.still_sending()]), after_commit)
 
 
 def _settings(order: Order) -> Performed:

@@ -16,6 +16,7 @@ from reprocessing.pipeline.configuration import check_queues, check_settings
 from reprocessing.pipeline.configuration.check_queues import Examined, ReportProgress, States
 from reprocessing.pipeline.configuration.desired import desired_state
 from reprocessing.store.configuration import managed, removals, state
+from reprocessing.store.dlqs import automatic_redrive
 
 __all__ = ["Plan", "is_current", "make_plan"]
 
@@ -48,6 +49,16 @@ class Plan:
     def is_empty(self) -> bool:
         """Return whether an apply would write nothing."""
         return not self.changes and self.marked
+
+    def still_sending(self) -> list[str]:
+        """Return, after the apply, sentences about DLQs whose mode is now manual while their standing run still sends.
+
+        Each sentence has the command that pauses the run.
+        """
+        changed = (one for one in self.changes if one.kind is Kind.DLQ and one.action is Action.CHANGE)
+        names = [one.name for one in changed if any(field.key == "mode" for field in one.fields)]
+        told = ((name, automatic_redrive.describe_still_sending(name)) for name in names)
+        return [f"{name}: {text}" for name, text in told if text]
 
 
 def make_plan(

@@ -24,7 +24,7 @@ from reprocessing.store.search import filter_conditions
 
 #: Most letters in one transaction.
 BATCH: Final = 200
-#: Fewest characters of a value: a shorter value would be replaced in unrelated texts, too.
+#: Fewest characters of a value that is replaced inside of texts: a shorter value is often a part of unrelated texts.
 SHORTEST: Final = 4
 
 _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {where} ORDER BY l.id LIMIT %(limit)b"
@@ -58,7 +58,8 @@ def value_of(criteria: MessageFilter) -> str:
     """Return the value to erase: the only key or text that a filter asks for.
 
     Raises:
-        InvalidFilter: the filter has no such value, or several, or the value has fewer than 4 characters.
+        InvalidFilter: the filter has no such value, or several, or the value has fewer than 4 characters and is not an
+            ordering key or the value of a named search field.
     """
     if any(condition.is_prefix for condition in criteria.conditions):
         raise InvalidFilter("An erasure is about one value, not about all that begin with it. Write field=NAME:VALUE.")
@@ -69,9 +70,17 @@ def value_of(criteria: MessageFilter) -> str:
             "An erasure is about one value. Write --where key=VALUE, text=VALUE, field=NAME:VALUE, or q=VALUE."
         )
     value = values.pop()
-    if len(value) < SHORTEST:
-        raise InvalidFilter(f"The value has fewer than {SHORTEST} characters, so unrelated texts may have it, too.")
+    if is_short(value) and (criteria.text is not None or criteria.named is not None):
+        raise InvalidFilter(
+            f"The value has fewer than {SHORTEST} characters, so unrelated messages may have it, too. Say where the "
+            "value is: --where key=VALUE (ordering key), or --where field=NAME:VALUE (search field)."
+        )
     return value
+
+
+def is_short(value: str) -> bool:
+    """Return whether a value is too short to be replaced inside of texts: reasons, notes and the like stay."""
+    return len(value) < SHORTEST
 
 
 def count_erasable(criteria: MessageFilter) -> Found:
@@ -81,17 +90,18 @@ def count_erasable(criteria: MessageFilter) -> Found:
     for ids in _letters(criteria):
         letters += len(ids)
         busy += len(removal.letters_in_progress(ids))
-    return Found(letters, busy, erasure.count_history(value))
+    return Found(letters, busy, erasure.count_history(value, exactly=is_short(value)))
 
 
 def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
     """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
+    A short value is replaced only where it is a whole key or value: texts of people stay (`is_short`).
     `on_progress` is called after each batch, with the number of messages erased so far.
     Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
 
     Raises:
-        InvalidFilter: the filter is not about one value of 4 characters or more.
+        InvalidFilter: the filter is not about one value, or is a search for a short value.
         ApprovalRefused: there are more messages than one person may discard alone, and nobody can approve an erasure.
     """
     value = value_of(criteria)
@@ -104,13 +114,13 @@ def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callabl
         busy += len(batch.busy)
         done += len(batch.erased)
         on_progress(done)
-    erasure.erase_history(opened, value)
+    erasure.erase_history(opened, value, exactly=is_short(value))
     if not busy and not opened.counts:
         number = opened.pk
         opened.delete()  # nothing was erased, so nothing is certified
         return Erased(number, {}, 0)
     if not busy:
-        erasure.finish(opened)
+        erasure.finish(opened, exactly=is_short(value))
     return Erased(opened.pk, opened.counts, busy)
 
 

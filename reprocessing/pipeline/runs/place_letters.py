@@ -36,6 +36,11 @@ def reads_bodies(policy: KeyPolicy) -> bool:
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
 
+def is_ordered(policy: KeyPolicy) -> bool:
+    """Return whether letters have ordering keys, so that letters of one key are sent in order."""
+    return policy.ordering.source is not SelectorSource.NONE
+
+
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
     """Which letters a target accepts: by size, kind and expiry. All fields are None if a letter has no target."""

@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models import DeadLetterQueue, Letter, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.ordering import placement
-from reprocessing.store.ordering.placement import UnplacedLetter
+from reprocessing.store.ordering.placement import UnplacedLetter, UnplacedLetters
 from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lanes, plans, selection
 from reprocessing.store.runs.enlistment import Enlisted
 from reprocessing.store.safety import waves
@@ -38,16 +41,40 @@ class EnlistResult(Enlisted):
 def place_captured(dlq: DeadLetterQueue) -> int:
     """Determine the places of captured letters without a place; return how many got a place, or a reason to park them.
 
-    The letters stay captured: a letter that cannot be sent is parked only when a run takes it.
+    The letters stay captured: a letter that cannot be sent is parked only when a run takes it. That includes a letter
+    whose payload can never be decrypted. A letter whose key is not available now keeps no place (docs/adr/0059).
+
+    Raises:
+        PayloadKeyUnavailable: the DLQ has ordering keys, and the key of an encrypted letter is not available now.
     """
     policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
-    done = 0
-    while found := placement.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
-        if _named(dlq, [letter for letter in found if letter.source_id is None]):
+    bodies = place_letters.reads_bodies(policy)
+    done = above = 0
+    while found := placement.unplaced_letters(dlq.pk, bodies=bodies, above=above):
+        if found.waiting and place_letters.is_ordered(policy):
+            raise _unknown_keys(dlq, found)
+        if _named(dlq, [letter for letter in found.readable if letter.source_id is None]):
             continue  # read the letters again, with the limits of their targets
-        placement.set_places({letter.id: place_letters.place_letter(policy, letter) for letter in found})
-        done += len(found)
+        places = {letter.id: place_letters.place_letter(policy, letter) for letter in found.readable}
+        places |= {letter: StoredPlace(ParkedReason.PAYLOAD_LOST, why) for letter, why in found.lost.items()}
+        placement.set_places(places)
+        done += len(places)
+        above = found.last
     return done
+
+
+def _unknown_keys(dlq: DeadLetterQueue, found: UnplacedLetters) -> PayloadKeyUnavailable:
+    """Return the error for letters with unknown ordering keys: later letters of their keys must not be sent first."""
+    n, why = len(found.waiting), next(iter(found.waiting.values()))
+    some = (
+        "The ordering key of a captured message is" if n == 1 else f"The ordering keys of {n:,} captured messages are"
+    )
+    example = Letter.objects.filter(pk=next(iter(found.waiting))).values_list("message_id", flat=True).get()
+    cure = f"manage.py shred_payloads {dlq.name} --message-id {example} --reason WHY --confirm"
+    return PayloadKeyUnavailable(
+        f"{why} {some} not known until then, so no message of {dlq.name} is enlisted: a later message of the same key "
+        f"would be sent first. If the key is lost for good, destroy each message that it encrypts: {cure}"
+    )
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:

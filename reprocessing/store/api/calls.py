@@ -4,7 +4,7 @@ If a client repeats a request with the same key, it gets the stored response, an
 leases its key before it acts, and stores its response afterwards. While the lease lasts, a repeated request gets an
 error that asks the client to wait. If the process is killed, no response is stored: when the lease has ended, a
 repeated request leases the key and acts again. It changes nothing twice: each change is compare-and-set, or has an id
-made from the key.
+made from the key, or is committed together with its response (decisions about messages, such as a note).
 """
 
 from __future__ import annotations
@@ -106,9 +106,14 @@ def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
     return InProgress() if known.status is None or known.answer is None else Answered(known.status, known.answer)
 
 
-def store_answer(held: Leased, status: int, answer: bytes) -> None:
-    """Store the response to a request, unless its lease ended and a repeated request has leased the key since."""
-    rows.execute(_STORE, {"id": held.id, "held": held.leased_until, "status": status, "answer": answer})
+def store_answer(held: Leased, status: int, answer: bytes) -> bool:
+    """Store the response to a request.
+
+    Return False, and store nothing, if the request has a response already, or its lease ended and a repeated request
+    has leased the key since.
+    """
+    stored = {"id": held.id, "held": held.leased_until, "status": status, "answer": answer}
+    return rows.execute(_STORE, stored) > 0
 
 
 def release_key(held: Leased) -> None:

@@ -16,11 +16,10 @@ from reprocessing.domain.api.scopes import ONLY_FOR_USERS, Scope
 from reprocessing.domain.errors import InvalidApiToken
 from reprocessing.models import ApiToken, AuditAct, AuditEntry, ProviderIdentity
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.rights.roles import ROLES
+from reprocessing.store.rights.roles import ROLE_GROUPS, possible_teams
 from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
 _PREFIX: Final = "redrive-api-"
-_ROLE_GROUPS: Final = frozenset(role.group for role in ROLES)
 #: The state of a token that is accepted.
 ACTIVE: Final = "active"
 #: The state of a token whose owner the OpenID provider has not confirmed for longer than TOKEN_RECHECK.
@@ -70,7 +69,7 @@ def check_request(asked: TokenRequest) -> None:
         raise InvalidApiToken(
             "A token belongs either to one user or to teams, and sees their DLQs. Give --user NAME or --team NAME."
         )
-    if roles := sorted(group.name for group in asked.teams if group.name in _ROLE_GROUPS):
+    if roles := sorted(group.name for group in asked.teams if group.name in ROLE_GROUPS):
         raise InvalidApiToken(
             f'"{roles[0]}" is a role, and roles are not teams: DLQs belong to teams. Give the group of a team.'
         )
@@ -140,11 +139,6 @@ def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, t
         known = ", ".join(possible_teams().values_list("name", flat=True)) or "none"
         raise InvalidApiToken(f'No team is named "{unknown[0]}". The teams are: {known}.')
     return person, found
-
-
-def possible_teams() -> QuerySet[Group]:
-    """Return the Django groups that can be teams, sorted by name: all groups except those of the roles."""
-    return Group.objects.exclude(name__in=_ROLE_GROUPS).order_by("name")
 
 
 def listed() -> QuerySet[ApiToken]:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from reprocessing.domain.configuration.changes import ObjectChange, compare
-from reprocessing.domain.configuration.keys import Kind, State
+from reprocessing.domain.configuration.keys import Kind, Settings, State
 from reprocessing.models import AuditEntry, DeadLetterQueue, ManagedObject, Rule, Target
 from reprocessing.models.audit import AuditAct
 from reprocessing.store.configuration import state
@@ -23,10 +23,14 @@ _WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A managed object that was changed or unlocked since the last `apply_config`. `change` None: only unlocked."""
+    """A managed object that was changed or unlocked since the last `apply_config`. `change` None: only unlocked.
+
+    `now`: its present settings; None: it was removed.
+    """
 
     mark: ManagedObject
     change: ObjectChange | None
+    now: Settings | None
 
 
 def write_marks(objects: State, *, by: str, source: str) -> None:
@@ -117,7 +121,8 @@ def find_drift() -> list[Drift]:
     found = []
     for mark in marks:
         kind = Kind(mark.kind)
-        change = compare(kind, mark.name, mark.written, now[kind].get(mark.name))
+        settings = now[kind].get(mark.name)
+        change = compare(kind, mark.name, mark.written, settings)
         if change is not None or mark.unlocked_at is not None:
-            found.append(Drift(mark, change))
+            found.append(Drift(mark, change, settings))
     return found

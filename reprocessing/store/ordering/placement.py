@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, TypeVar
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.store import rows
 from reprocessing.store.payloads import content
+from reprocessing.store.payloads.content import HasContent
+
+Letter = TypeVar("Letter", bound=HasContent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TAR
           FROM (SELECT w.id, w.message_id, w.source_id, w.target_id, w.size,
                        %(bodies)b::bool OR w.source_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
                   FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
-                 WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
+                 WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned AND w.id > %(above)b
+                 ORDER BY w.id LIMIT 1000) first) l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_target t ON t.id = l.target_id
  WHERE l.before < 16777216
@@ -126,12 +131,38 @@ UPDATE redrive_letter l SET target_id = o.target_id
 """
 
 
-def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB.
+@dataclass(frozen=True, slots=True)
+class UnplacedLetters:
+    """Captured letters of a DLQ without a place in a lane.
 
-    `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue.
+    Attributes:
+        readable: the letters that can be decrypted.
+        lost: why a letter can never be decrypted, by letter id: its data key was destroyed, or its bytes were changed.
+        waiting: why a letter cannot be decrypted now, by letter id: its key is missing, or AWS KMS does not answer.
+        last: the highest id of these letters.
     """
-    return content.opened(rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies}))
+
+    readable: list[UnplacedLetter]
+    lost: dict[int, str]
+    waiting: dict[int, str]
+    last: int
+
+
+def unplaced_letters(dlq: int, *, bodies: bool, above: int) -> UnplacedLetters | None:
+    """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB; None: no more.
+
+    `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue. `above`: only
+    letters with ids above this one.
+    """
+    found = rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies, "above": above})
+    if not found:
+        return None
+    readable, errors = content.opened_or_errors(found)
+    lost, waiting = dict[int, str](), dict[int, str]()
+    for letter in found:
+        if error := errors.get(letter.message_id):
+            (waiting if isinstance(error, PayloadKeyUnavailable) else lost)[letter.id] = str(error)
+    return UnplacedLetters(readable, lost, waiting, found[-1].id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +173,23 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield, in lists of about 16 MiB, the letters among these that are parked without a lane and an ordering key."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked without a lane and an ordering key.
+
+    Letters that can never be decrypted are left out. Raises PayloadKeyUnavailable.
+    """
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
-        yield content.opened(found)
+        yield _without_lost(found)
         values["above"] = found[-1].id
+
+
+def _without_lost(found: Sequence[Letter]) -> list[Letter]:
+    """Return the letters decrypted, without those that can never be decrypted. Raises PayloadKeyUnavailable."""
+    readable, errors = content.opened_or_errors(found)
+    for error in errors.values():
+        if isinstance(error, PayloadKeyUnavailable):
+            raise error
+    return readable
 
 
 def place_again(dlq: int) -> int:
@@ -188,8 +231,11 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield, in lists of about 16 MiB, the letters among these that are parked and have no source queue."""
+    """Yield, in lists of about 16 MiB, the letters among these that are parked and have no source queue.
+
+    Letters that can never be decrypted are left out. Raises PayloadKeyUnavailable.
+    """
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
-        yield content.opened(found)
+        yield _without_lost(found)
         values["above"] = found[-1].id

@@ -42,12 +42,16 @@ class LockedLetter:
 # Finds the lane of a letter's ordering key; each letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
+# True of a letter l whose payload can never be decrypted: it gets no lane, because it cannot be sent.
+_LOST: Final[LiteralString] = "(l.reason = 'payload_lost' AND l.key_hash IS NULL)"
+
 # Creates the lanes of parked letters that have none.
 _LANES = f"""
 INSERT INTO redrive_lane (dlq_id, source_id, key_hash, single, phase)
 SELECT DISTINCT l.dlq_id, l.source_id, {LANE_KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
   FROM redrive_letter l
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.source_id IS NOT NULL
+   AND NOT {_LOST}
 ON CONFLICT (dlq_id, source_id, key_hash) DO NOTHING
 """  # noqa: S608  # the inserted text is a constant
 
@@ -56,7 +60,7 @@ UPDATE redrive_letter l
    SET lane_id = n.id, planned = true, sequence = coalesce(l.sequence, ''), single = n.single, key_hash = n.key_hash
   FROM redrive_lane n
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND n.dlq_id = l.dlq_id
-   AND n.source_id = l.source_id AND n.key_hash = {LANE_KEY_HASH}
+   AND n.source_id = l.source_id AND n.key_hash = {LANE_KEY_HASH} AND NOT {_LOST}
 """  # noqa: S608  # as above
 
 _LOCK_LANES = """
@@ -73,6 +77,8 @@ SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id, 
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
                  || ', because ' || d.name || ' keeps bodies for fewer days than history'
+            WHEN l.lane_id IS NULL AND l.reason = 'payload_lost' AND %(need_lane)b::bool
+            THEN 'its payload cannot be decrypted any more, so it cannot be sent; discard it'
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --source URL --confirm'

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, LiteralString, Protocol, TypeVar
 
-from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.domain.message.identity import body_hash
 from reprocessing.domain.payloads import sealing
 from reprocessing.domain.payloads.sealing import DataKey, Part
@@ -99,16 +99,32 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
     """Return the rows that can be decrypted, decrypted; and, by message id, why the other rows cannot."""
+    readable, problems = opened_or_errors(found)
+    return readable, {message_id: str(error) for message_id, error in problems.items()}
+
+
+def opened_or_errors(found: Sequence[Row]) -> tuple[list[Row], dict[str, PayloadUnreadable]]:
+    """Return the rows that can be decrypted, decrypted; and, by message id, the errors of the other rows.
+
+    A data key that cannot be unwrapped is tried once, because each try may wait for AWS KMS.
+    """
     try:
         return opened(found), {}
     except PayloadUnreadable:
         pass
-    readable, problems = list[Row](), dict[str, str]()
+    readable, problems = list[Row](), dict[str, PayloadUnreadable]()
+    failed: dict[int, PayloadUnreadable] = {}
     for row in found:
+        ids = _key_ids([row])
+        if known := next((failed[key_id] for key_id in ids if key_id in failed), None):
+            problems[row.message_id] = known
+            continue
         try:
             readable += opened([row])
         except PayloadUnreadable as error:
-            problems[row.message_id] = str(error)
+            problems[row.message_id] = error
+            if len(ids) == 1 and isinstance(error, (PayloadKeyUnavailable, PayloadDestroyed)):
+                failed |= dict.fromkeys(ids, error)
     return readable, problems
 
 

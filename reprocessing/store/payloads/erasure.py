@@ -70,10 +70,10 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
 
 # True if the JSON column {0} has the value in a text. A value that is only a part of a number is not replaced.
 _CHANGES: Final[LiteralString] = """(
-    position(%(in_json)b::text IN {0}::text) > 0 AND redrive_erased({0}, %(value)b::text, %(erased)b::text) <> {0})
+    position(%(in_json)b::text IN {0}::text) > 0 AND {1}({0}, %(value)b::text, %(erased)b::text) <> {0})
 """
 
-# If a request is repeated whose stored response was deleted, it acts again, but changes nothing twice
+# If a request is repeated whose stored response was deleted, it acts again. Most changes are not made twice
 # (`store.api.calls`).
 _ANSWERS = """
 DELETE FROM redrive_api_call
@@ -97,6 +97,8 @@ INSERT INTO redrive_audit_entry (act, by, reason, at, before, after)
 SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
        jsonb_build_object('erasure', id, 'value_digest', digest, 'started', started_at, 'finished', finished_at,
                           'counts', counts)
+       || CASE WHEN %(exactly)b::bool THEN '{"texts": "not searched, because the value is short"}'::jsonb
+               ELSE '{}'::jsonb END
   FROM ended
 """
 
@@ -137,16 +139,18 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
     return Batch(done.letters, done.busy)
 
 
-def erase_history(of: Erasure, value: str) -> None:
+def erase_history(of: Erasure, value: str, *, exactly: bool) -> None:
     """Replace a value by `[erased]` in all columns named in `HISTORY`, and in the encrypted texts of filters.
 
     Stored responses of the HTTP API that have the value are deleted. Each table has a transaction of its own.
+    `exactly`: for short values. Only members of JSON columns that are keys or values of messages, and have no other
+    text than the value, are changed. Texts of people, such as reasons and notes, stay.
 
     Raises:
         PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
     """
-    _add_counts(of, Counter({"texts of filters": installation_texts.erase_filters(value, ERASED)}))
-    for table, statement in _statements():
+    _add_counts(of, Counter({"texts of filters": installation_texts.erase_filters(value, ERASED, exactly=exactly)}))
+    for table, statement in _statements(exactly):
 
         def work(table: str = table, statement: LiteralString = statement) -> None:
             rows.execute(_ALLOW, {})
@@ -155,23 +159,28 @@ def erase_history(of: Erasure, value: str) -> None:
             )
 
         rows.in_transaction(work)
-    in_ascii = json.dumps(value)[1:-1]
-    answers = rows.execute(_ANSWERS, {"in_json": _values(value)["in_json"], "in_ascii": in_ascii})
+    quotes = slice(None) if exactly else slice(1, -1)  # with its quotes, a short value matches only whole texts
+    in_json, in_ascii = (json.dumps(value, ensure_ascii=ascii_only)[quotes] for ascii_only in (False, True))
+    answers = rows.execute(_ANSWERS, {"in_json": in_json, "in_ascii": in_ascii})
     _add_counts(of, Counter({"responses of the API": answers}))
 
 
-def count_history(value: str) -> dict[str, int]:
-    """Return, by table, how many rows have the value in one of the columns that `HISTORY` names."""
+def count_history(value: str, *, exactly: bool) -> dict[str, int]:
+    """Return, by table, how many rows `erase_history` would change, with the same value and `exactly`."""
     counts = {}
-    for table, (texts, objects) in HISTORY.items():
-        statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + _contains(texts, objects)  # noqa: S608  # constants
+    for table, texts, objects in _columns(exactly):
+        where = _contains(texts, objects, _FUNCTION[exactly])
+        statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + where  # noqa: S608  # constants
         counts[table.removeprefix("redrive_")] = rows.value(int, statement, _values(value))
     return {table: n for table, n in counts.items() if n}
 
 
-def finish(of: Erasure) -> None:
-    """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest."""
-    rows.execute(_FINISH, {"id": of.pk})
+def finish(of: Erasure, *, exactly: bool) -> None:
+    """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest.
+
+    `exactly`: texts of people were not searched, and the certificate says so.
+    """
+    rows.execute(_FINISH, {"id": of.pk, "exactly": exactly})
 
 
 def _add_counts(of: Erasure, counts: Counter[str]) -> None:
@@ -183,18 +192,34 @@ def _values(value: str) -> dict[str, str]:
     return {"value": value, "in_json": json.dumps(value, ensure_ascii=False)[1:-1], "erased": ERASED}
 
 
-def _statements() -> Iterator[tuple[str, LiteralString]]:
+#: The SQL function that replaces a value in a JSON column, by `exactly`.
+_FUNCTION: Final[Mapping[bool, LiteralString]] = {False: "redrive_erased", True: "redrive_erased_exactly"}
+
+
+def _columns(
+    exactly: bool,  # noqa: FBT001  # private; the name tells
+) -> Iterator[tuple[LiteralString, tuple[LiteralString, ...], tuple[LiteralString, ...]]]:
+    """Yield the tables of `HISTORY`, with their text columns (`exactly`: none) and their JSON columns."""
     for table, (texts, objects) in HISTORY.items():
+        if objects or not exactly:
+            yield table, () if exactly else texts, objects
+
+
+def _statements(exactly: bool) -> Iterator[tuple[str, LiteralString]]:  # noqa: FBT001  # as above
+    function = _FUNCTION[exactly]
+    for table, texts, objects in _columns(exactly):
         sets: list[LiteralString] = [
             name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
         ]
-        sets += [name + " = redrive_erased(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
-        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _contains(texts, objects)  # noqa: S608
+        sets += [name + " = " + function + "(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
+        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _contains(texts, objects, function)  # noqa: S608
 
 
-def _contains(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
+def _contains(
+    texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...], function: LiteralString
+) -> LiteralString:
     found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
-    found += [_CHANGES.format(name) for name in objects]
+    found += [_CHANGES.format(name, function) for name in objects]
     # Every statement has the same parameters.
     unused: LiteralString = "(%(value)b::text IS NULL OR %(in_json)b::text IS NULL OR %(erased)b::text IS NULL)"
     return "(" + " OR ".join(found) + " OR " + unused + ")"

@@ -86,8 +86,10 @@ def seal_texts() -> int:
     return done
 
 
-def erase_filters(value: str, erased: str) -> int:
+def erase_filters(value: str, erased: str, *, exactly: bool) -> int:
     """Replace the value by `erased` in the encrypted texts of filters and patches; return how many texts changed.
+
+    `exactly`: only in texts, and in conditions on search fields, that have no other value.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
@@ -96,10 +98,21 @@ def erase_filters(value: str, erased: str) -> int:
     for column in _TYPED:
         for found in _texts(column, sealed=True):
             opened = [(text, content.opened_text(text.text, column.part)) for text in found]
-            with_value = [(text, said) for text, said in opened if value in said]
-            becomes = [content.sealed_text(said.replace(value, erased), column.part) for _, said in with_value]
-            done += _replace(column, [text for text, _ in with_value], becomes)
+            changed = [
+                (text, after) for text, said in opened if (after := _erased(said, value, erased, exactly)) != said
+            ]
+            becomes = [content.sealed_text(after, column.part) for _, after in changed]
+            done += _replace(column, [text for text, _ in changed], becomes)
     return done
+
+
+def _erased(said: str, value: str, erased: str, exactly: bool) -> str:  # noqa: FBT001  # private; the name tells
+    if not exactly:
+        return said.replace(value, erased)
+    if said == value:
+        return erased
+    conditions = (line.partition(":") for line in said.split("\n"))
+    return "\n".join(name + colon + (erased if colon and its == value else its) for name, colon, its in conditions)
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:

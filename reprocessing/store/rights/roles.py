@@ -52,6 +52,9 @@ ROLES: Final = (
     ),
 )
 
+#: The names of the roles' groups. These groups are not teams: no DLQ and no API token belongs to them.
+ROLE_GROUPS: Final = frozenset(role.group for role in ROLES)
+
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
@@ -69,6 +72,11 @@ class RoleDifference:
     def is_none(self) -> bool:
         """Return whether the group has exactly the permissions of its role."""
         return not (self.new or self.lacks or self.exceeds)
+
+
+def possible_teams() -> QuerySet[Group]:
+    """Return the Django groups that can be teams, sorted by name: all groups except those of the roles."""
+    return Group.objects.exclude(name__in=ROLE_GROUPS).order_by("name")
 
 
 def role_differences() -> list[RoleDifference]:

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq
 from tests.reprocessing.api.callers import problem, program, told
 
@@ -38,6 +39,30 @@ def test_errors_of_django_are_problems_and_those_of_the_admin_are_pages() -> Non
 )  # fmt: skip
 def test_a_body_that_cannot_be_read_is_refused(body: bytes, kind: str, status: int) -> None:
     problem(program().raw("POST", "/stop", body, Content_Type=kind, Idempotency_Key="k1"), status)
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        (b'{"reason": "x", "confirm": true, "confirm": false}', "'confirm'"),
+        (b'{"confirm": true, "reason": "x", "filter": {"dlq": "orders", "dlq": "mails"}}', "'dlq'"),
+        (b'{"confirm": true, "x\\ud800": 1, "x\\ud800": 2}', "'x\\ud800'"),
+    ],
+    ids=["top", "inside", "half"],
+)
+def test_a_repeated_key_of_a_body_is_refused(body: bytes, key: str) -> None:
+    said = problem(program().raw("POST", "/stop", body, Idempotency_Key="k1"), 422)
+    assert said == f"Nothing was done: the key {key} is repeated in an object of the body. Send each key once."
+    assert stops.stop_of(None) is None
+
+
+def test_a_repeated_parameter_of_a_query_is_refused_unless_it_is_a_list() -> None:
+    caller = program()
+    assert problem(caller.get("/messages?limit=2&limit=3"), 422) == (
+        "Nothing was done: the parameter limit is repeated in the query, and is not a list. Send it once."
+    )
+    assert "there is no parameter 'confirm'" in problem(caller.raw("POST", "/stop?confirm=1", b"{}"), 422)
+    assert told(caller.get("/messages?state=parked&state=discarded"))["items"] == []
 
 
 def test_a_database_that_is_out_of_reach_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

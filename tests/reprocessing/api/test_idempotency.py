@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -14,8 +15,10 @@ from django.http import HttpResponse
 from pytest_django import Settings
 
 from reprocessing import conf
-from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Run
+from reprocessing.api.parking_lot import decisions
+from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Letter, Run
 from reprocessing.pipeline.maintenance import purge
+from reprocessing.store import rows
 from reprocessing.store.api import calls
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import stops
@@ -118,6 +121,53 @@ def test_a_key_whose_server_was_killed_is_taken_over_after_its_lease() -> None:
     ApiCall.objects.update(leased_until=ago)
     assert told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))["changed"] is False
     assert stopped() == 1
+
+
+NOTED = {"note": "noted", "assign": "assigned", "discard": "discarded", "release": "released"}
+
+
+@pytest.mark.parametrize("action", NOTED)
+def test_a_decision_of_a_server_that_was_killed_is_not_made_again(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is killed after the commit, before it sends the answer; then the message is parked again."""
+    caller = program()
+    letter = parked(dlq("orders"))
+    body = {"redrive_ids": [str(letter.public_id)], "confirm": True} | ({"to": ""} if action == "assign" else {})
+
+    def commit_and_die(work: Any) -> None:  # noqa: ANN401
+        rows.in_transaction(work)
+        raise KilledError
+
+    with monkeypatch.context() as killed:
+        killed.setattr(decisions, "rows", SimpleNamespace(in_transaction=commit_and_die))
+        killed.setattr(calls, "release_key", lambda _: None)
+        problem(caller.post(f"/messages/{action}", key="k1", **body), 500)
+    written = AuditEntry.objects.filter(act=NOTED[action])
+    first = written.count()
+    ApiCall.objects.exclude(leased_until=None).update(leased_until=database_now() - timedelta(seconds=1))
+    Letter.objects.filter(pk=letter.pk).update(state="parked", reason="attempts_spent", finished_at=database_now())
+    again = caller.post(f"/messages/{action}", key="k1", **body)
+    assert (told(again)["done"], again.headers.get("Idempotency-Replayed")) == ([str(letter.public_id)], "true")
+    assert written.count() == first > 0
+
+
+def test_a_note_of_a_server_that_took_longer_than_its_lease_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = program()
+    body = {"redrive_ids": [str(parked(dlq("orders")).public_id)], "confirm": True}
+
+    def late(work: Any) -> Any:  # noqa: ANN401
+        monkeypatch.undo()
+        ApiCall.objects.update(leased_until=database_now() - timedelta(seconds=1))
+        told(caller.post("/messages/note", key="k1", **body))
+        return rows.in_transaction(work)
+
+    monkeypatch.setattr(decisions, "rows", SimpleNamespace(in_transaction=late))
+    assert "is being answered now" in problem(caller.post("/messages/note", key="k1", **body), 409)
+    assert AuditEntry.objects.filter(act="noted").count() == 1
+    assert told(caller.post("/messages/note", key="k1", **body))["changed"] is True
+
+
+class KilledError(Exception):
+    """The process ends here."""
 
 
 def test_answers_are_kept_for_a_day() -> None:

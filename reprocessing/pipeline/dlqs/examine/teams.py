@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from django.contrib.auth.models import Group
+import shlex
+from collections.abc import Iterator, Sequence
 
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 from reprocessing.store.rights import visible_dlqs
+from reprocessing.store.rights.roles import ROLE_GROUPS, possible_teams
 
 
 def groups(case: Case) -> Iterator[Finding]:
-    """Every team is a group.
+    """Every team is a group, and not the group of a role.
 
     The admin shows this sentence if the check passes. Else, the check yields a refusal for each team that is no
-    group (of Django's users), or a warning if no DLQ had a team before, because people then see fewer DLQs.
+    group (of Django's users) or the group of a role, or a warning if no DLQ had a team before, because people then see
+    fewer DLQs.
     """
     wanted = case.proposal.teams or ()
-    known = list(Group.objects.order_by("name").values_list("name", flat=True)) if wanted else []
+    known = list(possible_teams().values_list("name", flat=True)) if wanted else []
     for name in wanted:
-        if name not in known:
+        if name in ROLE_GROUPS:
+            yield _refuse_role(name, known)
+        elif name not in known:
             there_are = f"The groups are: {', '.join(known)}." if known else "There are no groups yet."
             yield refuse(f"No group is named {name}. {there_are}", "Add the group in the admin, under Groups.")
     if wanted and not visible_dlqs.has_teams():
@@ -28,6 +31,16 @@ def groups(case: Case) -> Iterator[Finding]:
             "People see only the DLQs of their groups.",
             "Give the permission reprocessing.view_all_dlqs to people who see the DLQs of all teams.",
         )
+
+
+def _refuse_role(name: str, known: Sequence[str]) -> Finding:
+    """Return the refusal of a role as a team. `known`: the names of the groups that can be teams."""
+    there_are = f"The teams are: {', '.join(known)}." if known else "There are no teams yet. Add a group in the admin."
+    return refuse(
+        f'"{name}" is a role, and roles are not teams: a role says what people may do, a team which DLQs they see. '
+        f"{there_are}",
+        f"Name the group of a team: --team {shlex.quote(known[0]) if known else 'TEAM'}",
+    )
 
 
 def nobody(case: Case) -> Iterator[Finding]:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Final
+from itertools import takewhile
+from typing import Any, Final
 
-from reprocessing.domain.configuration.changes import Action
+from reprocessing.domain.configuration.changes import Action, FieldChange
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.maintenance.findings import DoctorFinding, note_finding, warning_finding
+from reprocessing.domain.message.safe_text import visible
+from reprocessing.pipeline.configuration.export_text import shown
 from reprocessing.store.configuration import managed
 from reprocessing.store.configuration.managed import Drift
 
 _WHY: Final = "The next apply of the file would undo the change."
 _CURE: Final = "Apply the file again, or copy the change into the file from the output of: manage.py export_config"
+#: Max objects that are told one by one, max settings of an object, and max characters of a value.
+_OBJECTS: Final = 20
+_SETTINGS: Final = 8
+_LONGEST: Final = 60
+_BEFORE: Final = 10  #: characters of a long value that are shown before its first difference
+#: Keys whose values are secrets, or names of secrets.
+_SECRETS: Final = frozenset({"secret"})
+#: The user, and the query, of a URL: they may have a password or a token.
+_IN_URL: Final = re.compile(r"(?<=://)[^\s/?#@]+(?=@)|(?<=\?)[^\s'\"},]+")
 
 
 def findings() -> Iterator[DoctorFinding]:
@@ -20,17 +34,57 @@ def findings() -> Iterator[DoctorFinding]:
     Raises:
         django.db.Error: PostgreSQL does not answer.
     """
-    for drift in managed.find_drift():
-        name = str(drift.mark)
-        unlocked = _unlocked(drift)
-        if drift.change is None:
-            yield note_finding(name, unlocked, "The next apply of the file locks it.")
-        elif drift.change.action is Action.REMOVE:
-            yield warning_finding(name, f"It was removed by hand. {unlocked}".rstrip(), _WHY, _CURE)
-        else:
-            keys = ", ".join(field.key for field in drift.change.fields) or "own settings"
-            what = f"It was changed after its file was applied: {keys}. {unlocked}".rstrip()
-            yield warning_finding(name, what, _WHY, _CURE)
+    drifts = managed.find_drift()
+    for drift in drifts[:_OBJECTS]:
+        yield _finding(drift)
+    if len(drifts) > _OBJECTS:
+        what = f"And {len(drifts) - _OBJECTS:,} more objects were changed, removed or unlocked by hand."
+        yield warning_finding("configuration file", what, _WHY, _CURE)
+
+
+def _finding(drift: Drift) -> DoctorFinding:
+    name = str(drift.mark)
+    unlocked = _unlocked(drift)
+    if drift.change is None:
+        return note_finding(name, unlocked, "The next apply of the file locks it.")
+    if drift.change.action is Action.REMOVE:
+        return warning_finding(name, f"It was removed by hand. {unlocked}".rstrip(), _WHY, _CURE)
+    what = f"It was changed after its file was applied: {'; '.join(_differences(drift))}. {unlocked}".rstrip()
+    return warning_finding(name, what, _WHY, _CURE)
+
+
+def _differences(drift: Drift) -> Iterator[str]:
+    """Yield a text for each changed setting, with the values in the file and now; after 8, the number of the others."""
+    fields = drift.change.fields if drift.change else ()
+    if not fields:
+        before, after = ((settings or {}).get("own_settings") for settings in (drift.mark.written, drift.now))
+        fields = (FieldChange("own settings", before, after),)
+    yield from (_difference(Kind(drift.mark.kind), field) for field in fields[:_SETTINGS])
+    if len(fields) > _SETTINGS:
+        yield f"and {len(fields) - _SETTINGS} more settings"
+
+
+def _difference(kind: Kind, field: FieldChange) -> str:
+    if field.key in _SECRETS:
+        return f"{field.key} (values are not shown)"
+    before, after = (_shown(kind, field.key, value) for value in (field.before, field.after))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    return f"{field.key} is {_cut(after, same)}, in the file {_cut(before, same)}"
+
+
+def _shown(kind: Kind, key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
+    if kind is Kind.POLICY and value is None:
+        return "not set"
+    return visible(_IN_URL.sub("…", shown(key, value)))
+
+
+def _cut(text: str, same: int) -> str:
+    """Cut a long value so that its first difference is visible. `same`: how many first characters both values share."""
+    if len(text) <= _LONGEST:
+        return text
+    start = max(0, same - _BEFORE) if same >= _LONGEST else 0
+    end = start + _LONGEST
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
 def _unlocked(drift: Drift) -> str:

@@ -60,7 +60,9 @@ def _key_errors(used: Collection[str], known: Collection[str]) -> Iterator[Docto
     if lost := sorted(set(used) - set(known)):
         yield error_finding(
             _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted.",
-            "These messages cannot be shown or sent.", "Add the keys again, behind the first key.",
+            "These messages cannot be shown or sent. DLQs with ordering keys may wait for them.",
+            "Add the keys again, behind the first key. If a key is lost for good, destroy its messages: "
+            "manage.py shred_payloads DLQ --message-id ID --reason WHY --confirm",
         )  # fmt: skip
     for name in sorted(set(used).intersection(known)):
         try:

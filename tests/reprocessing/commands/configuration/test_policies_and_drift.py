@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from reprocessing.domain.configuration.keys import KEYS, Kind
 from reprocessing.models import DeadLetterQueue, ManagedObject, Policy, Rule
 from reprocessing.pipeline.maintenance.doctor import managed_objects
-from reprocessing.store.configuration import managed
+from reprocessing.store.configuration import managed, state
+from reprocessing.store.targets import targets
 from tests.reprocessing.commands.configuration.conftest import MARKED, Apply, Shop
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.refusals import refusal
@@ -50,6 +52,10 @@ def test_an_unknown_policy_is_refused_with_the_names_that_there_are(shop: Shop) 
     assert said == 'No policy is named "bold". There are: careful.'
 
 
+def _changed(settings: str) -> str:
+    return f"It was changed after its file was applied: {settings}."
+
+
 def findings() -> list[tuple[str, str, str]]:
     return [(one.severity.value, one.where, one.what) for one in managed_objects.findings()]
 
@@ -64,7 +70,7 @@ def test_what_is_as_it_was_applied_is_no_drift_and_what_was_changed_or_removed_b
     ask("add_dlq", "orders", "--max-attempts", "9", "--jitter", "none", "--confirm")
     ask("remove_rule", "hold", "--reason", "x", "--confirm")
     assert findings() == [
-        ("warn", "DLQ orders", "It was changed after its file was applied: max_attempts, jitter."),
+        ("warn", "DLQ orders", _changed("max_attempts is 9, in the file 3; jitter is none, in the file full")),
         ("warn", "rule hold", "It was removed by hand."),
     ]
     apply(file)
@@ -78,8 +84,8 @@ def test_an_object_that_was_unlocked_is_told_until_the_next_apply_locks_it(apply
     managed.unlock(ManagedObject.objects.get().pk, by="ann", reason="INC-7")
     assert findings() == [("note", "DLQ orders", "ann unlocked it: INC-7.")]
     DeadLetterQueue.objects.update(max_attempts=9)
-    changed = "It was changed after its file was applied: max_attempts. ann unlocked it: INC-7."
-    assert findings() == [("warn", "DLQ orders", changed)]
+    changed = _changed("max_attempts is 9, in the file 3")
+    assert findings() == [("warn", "DLQ orders", f"{changed} ann unlocked it: INC-7.")]
     DeadLetterQueue.objects.update(max_attempts=3)
     assert apply(file) == MARKED
     assert findings() == []
@@ -91,3 +97,48 @@ def test_a_change_of_a_policy_is_no_drift_of_dlqs_that_the_file_did_not_name(app
     apply(policy.format(6))
     assert dlq().max_attempts == 6
     assert findings() == []
+
+
+def _mark(name: str, **written: object) -> None:
+    """Add a target, and the record that a configuration file manages it with the values `written`, which it has not."""
+    arn = f"arn:aws:sqs:eu-west-1:111122223333:{name}"
+    targets.save_target(arn, {"kind": "sqs"}, by="ann", reason="a test")
+    found = {**state.stored_targets([arn])[arn], **written}
+    ManagedObject.objects.create(kind="targets", name=arn, written=found, applied_by="ann")
+
+
+def test_a_secret_and_its_name_are_not_told_and_users_and_queries_of_urls_are_covered() -> None:
+    checks = [{"http": "https://ann:hunter2@shop.example.com/up?token=sesame"}]
+    _mark("mails", secret="PAYMENTS_SECRET", health_checks=checks)
+    (finding,) = findings()
+    covered = "[{http: 'https://…@shop.example.com/up?…'}]"
+    assert finding[2] == _changed(f"secret (values are not shown); health_checks is [], in the file {covered}")
+
+
+def test_a_long_value_is_cut_around_its_first_difference(shop: Shop, apply: Apply) -> None:
+    apply(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    public_fields: [{', '.join(f'a{n}' for n in range(99))}]\n")
+    row = dlq()
+    row.public_fields[70] = "other"
+    row.save()
+    (finding,) = findings()
+    now, in_file = finding[2].removesuffix(".").partition(": ")[2].split(", in the file ")
+    assert (len(now.removeprefix("public_fields is ")), len(in_file)) == (62, 62)
+    assert ("a69, other, a71" in now, "a69, a70, a71" in in_file) == (True, True)
+
+
+def test_an_object_with_many_changes_and_many_objects_are_told_in_a_few_lines() -> None:
+    written = dict.fromkeys(KEYS[Kind.TARGET].values(), "x")
+    for n in range(23):
+        _mark(f"q{n}", **written)
+    found = findings()
+    assert len(found) == 21
+    assert found[-1] == ("warn", "configuration file", "And 3 more objects were changed, removed or unlocked by hand.")
+    assert found[0][2].endswith(f"; and {len(written) - 8} more settings.")
+    assert found[0][2].count(", in the file ") == 8
+
+
+def test_a_dlq_whose_own_settings_alone_changed_tells_them(shop: Shop, apply: Apply) -> None:
+    policy = "policies:\n  careful:\n    max_attempts: 5\n"
+    apply(f"{policy}dlqs:\n  orders:\n    url: {shop.dlq.url}\n    policy: careful\n")
+    DeadLetterQueue.objects.update(own_settings=["max_attempts"])
+    assert findings() == [("warn", "DLQ orders", _changed("own settings is [max_attempts], in the file []"))]

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Approval, ApprovalDefault, AuditEntry, DeadLetterQueue, ManagedObject, RateClass, Rule
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import (
+    Approval,
+    ApprovalDefault,
+    AuditEntry,
+    DeadLetterQueue,
+    ManagedObject,
+    RateClass,
+    Rule,
+    Source,
+)
+from reprocessing.pipeline.runs import feed_run
 from tests.reprocessing.commands.configuration.conftest import Apply, Shop, Write
 from tests.reprocessing.commands.configuration.test_apply_config import whole
-from tests.reprocessing.commands.conftest import Ask
+from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.commands.refusals import refusal
+from tests.reprocessing.commands.stock import add_lane, add_letter
 
 pytestmark = pytest.mark.django_db
 BOB = ("--reason", "checked", "--by", "bob", "--confirm")
@@ -64,6 +76,30 @@ def test_one_approval_applies_the_whole_file_with_both_names(
     assert apply(guarded(shop)) == "No changes.\n"
     assert Approval.objects.count() == 1
     assert "decided before" in refusal("approve", str(requested.pk), *BOB)
+
+
+def test_an_approved_file_and_json_say_that_a_run_still_sends(
+    ask: Ask, ask_json: AskJson, write: Write, shop: Shop
+) -> None:
+    """The DLQ goes from automatic to manual by an approval, and later by an apply that prints JSON."""
+    file = "dlqs:\n  orders:\n    url: {}\n    mode: manual\n"
+    manual = write(file.format(shop.dlq.url))
+    ask("add_dlq", "orders", "--url", shop.dlq.url, "--mode", "automatic", "--confirm")
+    source = Source.objects.get()
+    run = feed_run.standing_run(source.dlq)
+    add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
+    DeadLetterQueue.objects.update(approval_above=0)
+    refusal("apply_config", manual, "--by", "ann", "--confirm")
+    pause = f"manage.py pause_run {run.name} --reason WHY --confirm"
+    note = f"orders: The run {run.name} still redrives the 1 message that it has. To pause it: {pause}"
+    row = Approval.objects.get()
+    assert ask("approve", str(row.pk), *BOB) == f"The configuration is applied. {note}\n"
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert ask_json("apply_config", manual)["notes"] == []
+    assert ask_json("apply_config", manual, "--confirm")["notes"] == [note]
+    assert ask_json("apply_config", manual, "--confirm")["notes"] == []
+    automatic = write(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    mode: automatic\n")
+    assert ask_json("apply_config", automatic)["notes"] == []  # a dry run
 
 
 @pytest.mark.soak

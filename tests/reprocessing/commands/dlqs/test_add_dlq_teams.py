@@ -50,6 +50,12 @@ def test_a_team_must_be_a_group_and_off_stands_alone(ask: Ask, queue: Queue) -> 
     Group.objects.create(name="payments")
     told = "\n".join(refused("add_dlq", "orders", "--url", queue.url, "--team", "paiments"))
     assert "No group is named paiments. The groups are: payments." in told
+    ask("make_roles", "--confirm")
+    role = ("add_dlq", "orders", "--url", queue.url, "--team", "Redrive viewer")
+    (told,) = refused(*role)
+    assert '"Redrive viewer" is a role, and roles are not teams' in told
+    assert "The teams are: payments." in told
+    assert refused(*role, part="cure") == ["Name the group of a team: --team payments"]
     assert "--team off means no team, so other teams cannot be given with it." in refusal(
         "add_dlq", "orders", "--url", queue.url, "--team", "off", "--team", "payments"
     )

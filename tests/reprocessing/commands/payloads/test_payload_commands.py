@@ -111,6 +111,15 @@ def test_an_erasure_is_a_dry_run_then_erases(ask: Ask, ask_json: AskJson, letter
     assert AuditEntry.objects.filter(act="erased", letter=None).count() == 1
 
 
+def test_an_erasure_of_a_short_key_says_that_texts_stay(ask: Ask, ask_json: AskJson, letter: Letter) -> None:
+    Letter.objects.update(ordering_key="42")
+    said = "Only whole keys and values {} replaced: reasons, notes and other texts may still have the value."
+    assert said.format("are") in ask("erase", "--where", "key=42", *WHY)
+    assert ask_json("erase", "--where", "key=42", *WHY)["texts_searched"] is False
+    assert said.format("were") in ask("erase", "--where", "key=42", *WHY, "--confirm")
+    assert Payload.objects.count() == 0
+
+
 @pytest.mark.parametrize("confirm", [(), ("--confirm",)], ids=["dry run", "confirmed"])
 def test_an_erasure_that_matches_nothing_is_refused_and_certifies_nothing(
     ask: Ask, letter: Letter, confirm: tuple[str, ...]
@@ -128,7 +137,7 @@ def test_an_erasure_that_leaves_messages_in_progress_fails_and_says_what_to_do(
         ask("erase", "--where", "key=customer-4711", *WHY, "--confirm")
 
 
-@pytest.mark.parametrize("where", ["key", "key=", "nobody=4711", "key=abc"], ids=str)
+@pytest.mark.parametrize("where", ["key", "key=", "nobody=4711", "text=abc", "q=abc"], ids=str)
 def test_a_useless_condition_is_refused(ask: Ask, where: str) -> None:
     with pytest.raises(CommandError):
         ask("erase", "--where", where, *WHY)

@@ -13,7 +13,7 @@ from reprocessing.models import Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes, placement
-from reprocessing.store.ordering.placement import UnplacedLetter
+from reprocessing.store.ordering.placement import UnplacedLetters
 from tests import envelopes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -116,10 +116,11 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
 ) -> None:
     read, real = list[int](), placement.unplaced_letters
 
-    def counted(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-        found = real(dlq, bodies=bodies)
-        read.extend([len(found)] if found else [])
-        assert {bool(one.body) for one in found} <= {kind == "celery"}
+    def counted(dlq: int, *, bodies: bool, above: int) -> UnplacedLetters | None:
+        found = real(dlq, bodies=bodies, above=above)
+        if found is not None:
+            read.append(len(found.readable))
+            assert {bool(one.body) for one in found.readable} == {kind == "celery"}
         return found
 
     bench = Workbench(target_fields={"kind": kind})

@@ -1,0 +1,148 @@
+"""A captured message whose payload cannot be decrypted does not hold up the messages of its DLQ, except by order."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.db.models.functions import Now
+
+from reprocessing.domain.errors import PayloadKeyUnavailable
+from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import plan
+from reprocessing.store import rows
+from reprocessing.store.ordering import placement
+from reprocessing.store.payloads import payload_keys
+from tests.reprocessing.pipeline.bench import KEYED, Workbench
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
+
+
+def _bench(*, keyed: bool = True, first: int = 1) -> Workbench:
+    """Messages 1, 2 and 3 of one key without places; the key of an older day encrypts the `first` messages."""
+    bench = Workbench(fields=KEYED if keyed else {})
+    for number in ("1", "2", "3"):
+        bench.bury(number, key="k", n=number)
+        bench.capture()
+        if int(number) == first:
+            _move_key_to_the_day_before(bench.dlq)
+    placement.place_again(bench.dlq.pk)
+    return bench
+
+
+def _move_key_to_the_day_before(dlq: DeadLetterQueue) -> None:
+    ring, key = payload_keys._unwrapped.ring()[0], PayloadKey.objects.get(dlq=dlq)
+    assert key.day is not None
+    before = key.day - timedelta(days=1)
+    secret = ring.unwrap("old", bytes(key.wrapped or b""), payload_keys.context_of((dlq.pk, key.day)))
+    key.day, key.wrapped = before, ring.wrap(secret, payload_keys.context_of((dlq.pk, before)))[1]
+    key.save()
+    payload_keys.forget_unwrapped()
+
+
+def _older(**values: object) -> None:
+    """Change the data key of the first messages."""
+    key = PayloadKey.objects.exclude(day=None).order_by("day")[0]
+    PayloadKey.objects.filter(pk=key.pk).update(**values)
+    payload_keys.forget_unwrapped()
+
+
+def _destroy() -> None:
+    _older(wrapped=None, destroyed_at=Now(), destroyed_by="ann", destroy_reason="a password")
+
+
+def _reasons() -> list[tuple[str, str]]:
+    return list(Letter.objects.order_by("pk").values_list("state", "reason"))
+
+
+def test_a_message_whose_key_was_destroyed_is_parked_and_the_others_are_sent_in_order() -> None:
+    bench = _bench()
+    _destroy()
+    bench.enlist()
+    bench.replay()
+    assert bench.delivered_bodies() == ["2", "3"]
+    assert _reasons() == [("parked", "payload_lost"), ("delivered", ""), ("delivered", "")]
+    assert "was destroyed" in Letter.objects.get(state="parked").detail
+
+
+def test_a_message_whose_sealed_bytes_were_changed_is_parked_and_can_be_released_after_they_were_restored() -> None:
+    bench = _bench()
+    sealed = Payload.objects.order_by("letter")[0]
+    _change(sealed, bytes(sealed.attributes)[:-1] + b"?")
+    bench.enlist()
+    bench.replay()
+    assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("parked", "payload_lost"))
+    _change(sealed, bytes(sealed.attributes))
+    act_on_parked.release([sealed.letter_id], by="ann", reason="restored")
+    bench.replay()
+    assert bench.delivered_bodies() == ["1"]
+
+
+def _change(payload: Payload, attributes: bytes) -> None:
+    with transaction.atomic():
+        rows.execute("SET LOCAL redrive.reseals = 'on'", {})
+        Payload.objects.filter(pk=payload.pk).update(attributes=attributes)
+
+
+def test_without_ordering_keys_a_message_whose_key_is_missing_waits_and_the_others_are_sent() -> None:
+    bench = _bench(keyed=False)
+    _older(wrapped_by="former")
+    bench.enlist()
+    bench.replay()
+    assert sorted(bench.delivered_bodies()) == ["2", "3"]
+    assert _reasons()[0] == ("captured", "")
+    _older(wrapped_by="old")
+    bench.enlist()
+    bench.replay()
+    assert bench.delivered_bodies() == ["1"]
+
+
+def test_with_ordering_keys_all_messages_wait_for_a_missing_key_until_its_messages_are_destroyed() -> None:
+    """The key of the message is not known, so a later message of its key would be sent first."""
+    bench = _bench()
+    _older(wrapped_by="former")
+    with pytest.raises(PayloadKeyUnavailable) as waits:
+        plan.place_captured(bench.dlq)
+    said = str(waits.value)
+    assert f"so no message of {bench.name} is enlisted: a later message of the same key would be sent first." in said
+    assert Letter.objects.exclude(planned=False).count() == 0
+    cure = said.partition("encrypts: manage.py ")[2]
+    call_command(*cure.split(), verbosity=0)
+    bench.enlist()
+    bench.replay()
+    assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("discarded", ""))
+
+
+def test_a_release_of_several_messages_leaves_out_a_lost_one() -> None:
+    bench = _bench()
+    _destroy()
+    bench.enlist()
+    lost, other, _ = Letter.objects.order_by("pk")
+    Letter.objects.filter(pk=other.pk).update(state="parked", reason="attempts_spent", finished_at=Now())
+    done = act_on_parked.release([lost.pk, other.pk], by="ann", reason="a test")
+    why = "its payload cannot be decrypted any more, so it cannot be sent; discard it"
+    assert (done.done, done.refused) == ((other.pk,), {lost.pk: why})
+    assert act_on_parked.discard([lost.pk], by="ann", reason="a test").done == (lost.pk,)
+
+
+def test_a_release_waits_for_a_missing_key() -> None:
+    bench = _bench()
+    _destroy()
+    bench.enlist()
+    _older(wrapped=b"restored", destroyed_at=None, destroyed_by="", destroy_reason="", wrapped_by="former")
+    with pytest.raises(PayloadKeyUnavailable):
+        act_on_parked.release([Letter.objects.get(state="parked").pk], by="ann", reason="a test")
+
+
+def test_a_key_that_cannot_be_unwrapped_is_tried_once_for_many_messages() -> None:
+    bench = _bench(first=2)
+    _older(wrapped_by="former")
+    with mock.patch.object(payload_keys, "_unwrap", wraps=payload_keys._unwrap) as tried:
+        found = placement.unplaced_letters(bench.dlq.pk, bodies=True, above=0)
+    assert found is not None
+    assert (len(found.readable), len(found.waiting), found.lost) == (1, 2, {})
+    assert tried.call_count == 3  # all keys together, then each key
