@@ -111,7 +111,7 @@ class RedriveAdminSite(admin.AdminSite):
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return the URLs of Django's pages, and of pages that belong to no model (dashboard, search)."""
         from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
-        from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
+        from reprocessing.admin.editing import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
         from reprocessing.admin.search import search_page  # noqa: PLC0415  see above
         from reprocessing.admin.site import permissions  # noqa: PLC0415  see above

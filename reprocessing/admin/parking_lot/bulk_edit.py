@@ -20,8 +20,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from reprocessing.admin.approvals import requested
+from reprocessing.admin.editing.edit_forms import EditConfirmForm
 from reprocessing.admin.messages import show_payload
-from reprocessing.admin.messages.edit_forms import EditConfirmForm
 from reprocessing.admin.parking_lot import edit_examples, message_list
 from reprocessing.admin.parking_lot.bulk_edit_forms import BulkEditForm
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query

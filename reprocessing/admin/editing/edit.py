@@ -21,8 +21,8 @@ from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.approvals import requested
+from reprocessing.admin.editing.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.messages import comparison, message_page, show_payload
-from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
 from reprocessing.domain.approvals.deed import ApprovalNeeded

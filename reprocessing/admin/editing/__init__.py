@@ -1,0 +1,1 @@
+"""Edit a message's body and attributes before it is released."""
