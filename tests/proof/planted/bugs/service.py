@@ -31,7 +31,7 @@ half-a-request-holds-up-a-stop: test_a_request_that_does_not_become_whole_holds_
 + or channel.is_expected()]
 
 @reprocessing/admin/editing/edit.py
-@tests/reprocessing/admin/messages/test_edit.py
+@tests/reprocessing/admin/editing/test_edit.py
 an-edit-is-confirmed-by-anybody: test_a_page_of_somebody_else_is_no_page
 -    return found if (found["letter"], found["user"]) == (letter.pk, request.user.pk) else None
 +    return found

@@ -25,7 +25,7 @@ from reprocessing.models import (
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.payloads import viewed_content
-from tests.reprocessing.admin.messages.test_edit import EDITS, address, filled
+from tests.reprocessing.admin.editing.test_edit import EDITS, address, filled
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, revealed, token
 from tests.reprocessing.admin.site.preview_steps import sheet
 
