@@ -57,7 +57,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Parse a text into a selector: where a message has its key. Raise InvalidSelector, which names the valid forms."""
+        """Parse a text into a selector, which says where a key is. Raise InvalidSelector, which names valid forms."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')
