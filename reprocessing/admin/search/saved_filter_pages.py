@@ -62,10 +62,7 @@ class SavingPage(StrEnum):
             case SavingPage.SEARCH:
                 return search_of(request, query).criteria
             case SavingPage.LIST:
-                found = list_search.criteria_of(request, _parsed(query))
-                if found is None:
-                    raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
-                return found
+                return list_search.criteria_of(request, _parsed(query))
 
 
 class SaveForm(forms.Form):
@@ -168,8 +165,8 @@ def of_list(request: HttpRequest) -> dict[str, Any]:
     for name in ("after", "e", "_changelist_filters"):
         query.pop(name, None)
     try:
-        criteria = list_search.criteria_of(request, query)
-    except InvalidFilter:  # the list says why
+        criteria: MessageFilter | None = list_search.criteria_of(request, query)
+    except InvalidFilter:
         criteria = None
     return shown(request, SavingPage.LIST, query.urlencode(), criteria)
 
