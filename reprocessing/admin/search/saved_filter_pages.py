@@ -149,11 +149,11 @@ def shown(request: HttpRequest, page: SavingPage, query: str, criteria: MessageF
     return {
         "saved": [
             {
-                "id": row.id, "name": row.name, "team": row.team, "address": _address(request, row.criteria),
+                "id": row.id, "name": row.name, "team": row.team, "address": address,
                 "here": row.criteria == here, "deletable": saved_filters.may_delete(user, row),
             }
             for row in saved_filters.filters_seen_by(user)
-            if _address(request, row.criteria)
+            if (address := _address(request, row.criteria))
         ],
         "save_form": SaveForm(user, initial={"query": query, "page": page.value}) if is_filtered else None,
     }  # fmt: skip

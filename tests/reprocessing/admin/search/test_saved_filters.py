@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import NoReturn
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import SavedFilter
-from reprocessing.store.payloads import erasure, installation_texts
+from reprocessing.store.payloads import erasure, installation_texts, payload_keys
 from reprocessing.store.search import saved_filters, stored_filters
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked
 from tests.reprocessing.payload_rings import OLD, Rings, rings
@@ -226,6 +228,22 @@ def test_values_of_a_saved_filter_are_encrypted_and_erased(rings: Rings) -> None
     assert installation_texts.erase_filters("4711", erasure.ERASED, exactly=False) == 2
     row.refresh_from_db()
     assert stored_filters.read_filter(row.filter).fields == (f"order_id:{erasure.ERASED}",)
+
+
+def test_a_key_that_is_not_available_is_asked_for_once(rings: Rings, monkeypatch: pytest.MonkeyPatch) -> None:
+    rings(OLD)
+    ann, asked = _member("ann", _team("shop")), list[set[int]]()
+    for name in ("a", "b", "d"):
+        _save(ann, name, f"state=parked&q={name}")
+    _save(ann, "c")
+
+    def unavailable(ids: set[int]) -> NoReturn:
+        asked.append(ids)
+        raise PayloadKeyUnavailable("AWS KMS does not answer.")
+
+    monkeypatch.setattr(payload_keys, "unwrapped_keys", unavailable)
+    assert _shown(ann) == {"c": f"{LOT}?state=parked&reason=stale"}
+    assert len(asked) == 1
 
 
 def test_readable_filters_are_sealed_when_payloads_are_encrypted(rings: Rings) -> None:
