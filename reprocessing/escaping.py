@@ -21,7 +21,7 @@ register = template.Library()
 _ERRORS: Final = "django/forms/errors/"
 for _name in ("column", "plural", "singular", "state"):
     register.filter(_name, getattr(labels, _name))
-register.filter("active_filters", active_filters.of_list)
+register.filter("active_filters", active_filters.filters_of_list)
 
 
 @register.filter

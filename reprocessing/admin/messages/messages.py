@@ -73,7 +73,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list, and above it the saved filters and the form that saves the list's filter."""
-        saved = saved_filter_pages.of_list(request) if self.has_view_permission(request) else {}
+        saved = saved_filter_pages.list_section_values(request) if self.has_view_permission(request) else {}
         return super().changelist_view(request, saved | (extra_context or {}))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own

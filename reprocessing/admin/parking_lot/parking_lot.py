@@ -62,7 +62,7 @@ class ParkingLot(MessagesAdmin):
         if isinstance(answer, TemplateResponse) and answer.context_data is not None:
             found = answer.context_data
             criteria = None if found["refusal"] else found["criteria"]
-            found |= saved_filter_pages.shown(request, SavingPage.LOT, found["query"], criteria)
+            found |= saved_filter_pages.section_values(request, SavingPage.PARKING_LOT, found["query"], criteria)
         return answer
 
     def get_urls(self) -> list[URLPattern]:

@@ -17,16 +17,18 @@ from reprocessing.admin.site.keyset_list import REACH
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.domain.search.search_text import SearchText, write_search
+from reprocessing.domain.search.search_text import SearchText, read_search, write_search
 from reprocessing.models import Letter
 from reprocessing.store.search import found_letters
 
 _ID: Final = re.compile("[0-9]{1,18}")
-#: Filters of the list that a message filter has, too.
-_ROWS: Final = ("dlq", "group", "run", "rule")
+#: Filters of the list by id that a message filter has, too, with their names on pages.
+_ROWS: Final = {"dlq": "DLQ", "group": "failure group", "run": "run", "rule": "rule"}
+#: Ends of the names that Django allows for a filter by id.
+_ENDS: Final = ("__id__exact", "__id", "__exact", "")
 #: Names of these filters in a URL, and parameters that are no filters.
 _KNOWN: Final = frozenset(
-    {f"{name}{end}" for name in _ROWS for end in ("", "__exact", "__id", "__id__exact")}
+    {f"{name}{end}" for name in _ROWS for end in _ENDS}
     | {"state__exact", "presumed__exact", "q", "o", "p", "e", "after", "_changelist_filters"}
 )  # fmt: skip
 _PRESUMED: Final = {None: None, "1": True}
@@ -51,21 +53,18 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
     return found[:REACH]
 
 
-def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter | None:
-    """Return the message filter that finds the messages of a list with this query.
-
-    None: no message filter does, because the list is filtered by key queue, for example.
+def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
+    """Return the message filter that finds the messages of a list with this query: neither more nor fewer.
 
     Raises:
-        InvalidFilter: the text of the search box is not a valid search.
+        InvalidFilter: no message filter finds exactly these messages, or the text of the search box is not a valid
+            search. The error says why.
     """
     query = active_filters.canonical(query, (*_ROWS, "state", "presumed"), Letter._meta)  # noqa: SLF001  Django's public name
-    criteria, presumed = _within(query), query.get("presumed__exact")
-    is_delivered = criteria.states == (LetterState.DELIVERED.value,)
-    if not set(query) <= _KNOWN or presumed not in _PRESUMED or (presumed and not is_delivered):
-        return None
-    criteria = replace(criteria, presumed=_PRESUMED[presumed])
     text = query.get("q", "").strip()
+    _check_parameters(query)
+    _check_conditions_differ(query, read_search(text) if text else SearchText())
+    criteria = replace(_within(query), presumed=_PRESUMED[query.get("presumed__exact")])
     return search_of(request, text, within=criteria).criteria if text else criteria
 
 
@@ -82,9 +81,38 @@ def address_of(criteria: MessageFilter) -> str:
     )  # fmt: skip
     asked = {"q": write_search(text), "state__exact": criteria.states[0] if is_single else ""}
     asked |= {"presumed__exact": "1" if criteria.presumed and is_single else ""}
-    asked |= {f"{name}__id__exact": str(getattr(criteria, name) or "") for name in _ROWS}
+    ids = {f"{name}__id__exact": getattr(criteria, name) for name in _ROWS}
     given = {name: value for name, value in asked.items() if value}
+    given |= {name: str(value) for name, value in ids.items() if value is not None}
     return reverse("admin:reprocessing_letter_changelist") + (f"?{urlencode(given)}" if given else "")
+
+
+def _check_parameters(query: QueryDict) -> None:
+    """Raise InvalidFilter if the URL has a filter that cannot be read, or that no message filter has."""
+    if any(name.startswith("lane") for name in query):
+        raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
+    states, presumed = set(query.getlist("state__exact")), set(query.getlist("presumed__exact"))
+    unread = [words for name, words in _ROWS.items() if _is_given(query, name) and _id(query, name) is None]
+    unread += ["state"] if len(states) > 1 or not states <= set(LetterState) else []
+    if unread:
+        raise InvalidFilter(f"The filter by {unread[0]} in this list's address has no single valid value. Remove it.")
+    is_presumed = presumed == {"1"} and states == {LetterState.DELIVERED}
+    if not set(query) <= _KNOWN or len(query.getlist("q")) > 1 or (presumed and not is_presumed):
+        raise InvalidFilter("A saved filter cannot have all filters of this list. Remove some of them.")
+
+
+def _check_conditions_differ(query: QueryDict, asked: SearchText) -> None:
+    """Raise InvalidFilter if the text and the list's filters have the same condition.
+
+    The list shows the messages that match both. A message filter has one value of each condition.
+    """
+    both = {
+        "DLQ": asked.dlq is not None and _is_given(query, "dlq"), "state": asked.states and "state__exact" in query,
+        "failure group": asked.group is not None and _is_given(query, "group"),
+    }  # fmt: skip
+    for words, is_twice in both.items():
+        if is_twice:
+            raise InvalidFilter(f"The search and the other filters of this list both name a {words}. Remove one.")
 
 
 def _within(query: QueryDict) -> MessageFilter:
@@ -100,9 +128,14 @@ def _within(query: QueryDict) -> MessageFilter:
 
 def _id(query: QueryDict, name: str) -> int | None:
     """Return the id in a filter of the list, under any of the names that Django allows; None: not exactly one id."""
-    given = {query.get(name + end, "") for end in ("__id__exact", "__id", "__exact", "") if name + end in query}
+    given = {value for end in _ENDS for value in query.getlist(name + end)}
     value = given.pop() if len(given) == 1 else ""
     return int(value) if _ID.fullmatch(value) else None
+
+
+def _is_given(query: QueryDict, name: str) -> bool:
+    """Return whether the list has a filter by this id, under any of the names that Django allows."""
+    return any(name + end in query for end in _ENDS)
 
 
 def _is_list(request: HttpRequest) -> bool:

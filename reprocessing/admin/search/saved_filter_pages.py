@@ -29,9 +29,9 @@ from reprocessing.store.search import saved_filters
 
 _PARKED: Final = "reprocessing.view_parkedletter"
 _LETTERS: Final = "reprocessing.view_letter"
-_LOT_STATES: Final = frozenset({LetterState.PARKED.value, LetterState.DISCARDED.value})
+_PARKING_LOT_STATES: Final = frozenset({LetterState.PARKED.value, LetterState.DISCARDED.value})
 #: Conditions of a message filter that the list of all messages does not have.
-_OF_LOT: Final = (
+_PARKING_LOT_CONDITIONS: Final = (
     "source", "target", "assigned", "selector", "sent_after", "sent_before", "finished_after", "finished_before",
 )  # fmt: skip
 
@@ -39,14 +39,14 @@ _OF_LOT: Final = (
 class SavingPage(StrEnum):
     """A page on which a filter can be saved. The value is the field `page` of the form."""
 
-    LOT = "lot"
+    PARKING_LOT = "parking_lot"
     LIST = "list"
     SEARCH = "search"
 
     @property
     def address(self) -> str:
         """Return the URL of the page."""
-        names = {SavingPage.LOT: "reprocessing_parkedletter_changelist", SavingPage.SEARCH: "search"}
+        names = {SavingPage.PARKING_LOT: "reprocessing_parkedletter_changelist", SavingPage.SEARCH: "search"}
         return reverse(f"admin:{names.get(self, 'reprocessing_letter_changelist')}")
 
     def criteria(self, request: HttpRequest, query: str) -> MessageFilter:
@@ -57,15 +57,12 @@ class SavingPage(StrEnum):
             PermissionDenied: the filter searches payloads, and this person may not see payloads.
         """
         match self:
-            case SavingPage.LOT:
+            case SavingPage.PARKING_LOT:
                 return message_list.allowed(filter_of_query(query), request)
             case SavingPage.SEARCH:
                 return search_of(request, query).criteria
             case SavingPage.LIST:
-                found = list_search.criteria_of(request, _parsed(query))
-                if found is None:
-                    raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
-                return found
+                return list_search.criteria_of(request, _parsed(query))
 
 
 class SaveForm(forms.Form):
@@ -89,14 +86,14 @@ class SaveForm(forms.Form):
 def save(request: HttpRequest) -> HttpResponse:
     """Save the filter in the request under the entered name, for the person or a team."""
     user, given = _user(request), request.POST.get("page", "")
-    page = SavingPage(given) if given in set(SavingPage) else SavingPage.LOT
+    page = SavingPage(given) if given in set(SavingPage) else SavingPage.PARKING_LOT
     try:
         criteria = page.criteria(request, request.POST.get("query", ""))
         _save(request, user, SaveForm(user, request.POST), criteria)
     except InvalidFilter as error:
         messages.error(request, f"Not saved: {error}")
         return HttpResponseRedirect(page.address)
-    return HttpResponseRedirect(_shown_at(page, request, criteria))
+    return HttpResponseRedirect(_address_after_saving(page, request, criteria))
 
 
 def _save(request: HttpRequest, user: User, form: SaveForm, criteria: MessageFilter) -> None:
@@ -107,7 +104,7 @@ def _save(request: HttpRequest, user: User, form: SaveForm, criteria: MessageFil
     messages.success(request, f"The filter {visible(name)} is saved.")
 
 
-def _shown_at(page: SavingPage, request: HttpRequest, criteria: MessageFilter) -> str:
+def _address_after_saving(page: SavingPage, request: HttpRequest, criteria: MessageFilter) -> str:
     if page is SavingPage.SEARCH:
         return f"{page.address}?{urlencode({'q': request.POST.get('query', '')})}"
     return _address(request, criteria) or page.address
@@ -119,12 +116,12 @@ def _address(request: HttpRequest, criteria: MessageFilter) -> str:
     The parking lot shows parked and discarded messages, and filters whose conditions the list does not have. Empty:
     this person may not open the page that has these messages.
     """
-    may_lot, may_list = request.user.has_perm(_PARKED), request.user.has_perm(_LETTERS)
-    is_lot = bool(criteria.states) and _LOT_STATES.issuperset(criteria.states)
-    is_list = all(getattr(criteria, name) is None for name in _OF_LOT)
-    if may_lot and (is_lot or not is_list):
+    sees_parking_lot, sees_list = request.user.has_perm(_PARKED), request.user.has_perm(_LETTERS)
+    is_in_parking_lot = bool(criteria.states) and _PARKING_LOT_STATES.issuperset(criteria.states)
+    fits_list = all(getattr(criteria, name) is None for name in _PARKING_LOT_CONDITIONS)
+    if sees_parking_lot and (is_in_parking_lot or not fits_list):
         return message_list.address_of(criteria)
-    return list_search.address_of(criteria) if may_list and is_list else ""
+    return list_search.address_of(criteria) if sees_list and fits_list else ""
 
 
 @post_only
@@ -141,37 +138,39 @@ def delete(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(_back(request))
 
 
-def shown(request: HttpRequest, page: SavingPage, query: str, criteria: MessageFilter | None) -> dict[str, Any]:
+def section_values(
+    request: HttpRequest, page: SavingPage, query: str, criteria: MessageFilter | None
+) -> dict[str, Any]:
     """Return template values: the saved filters that this person sees, and the form that saves the page's filter.
 
     `query`: see `SavingPage.criteria`. `criteria`: the page's filter; None: it cannot be saved.
     """
     user = _user(request)
     here = None if criteria is None else replace(criteria, dlqs=None, reveals=False)
-    is_filtered = here is not None and (here.is_narrow or (page is not SavingPage.LOT and bool(here.states)))
+    is_filtered = here is not None and (here.is_narrow or (page is not SavingPage.PARKING_LOT and bool(here.states)))
     return {
         "saved": [
             {
-                "id": row.id, "name": row.name, "team": row.team, "address": _address(request, row.criteria),
+                "id": row.id, "name": row.name, "team": row.team, "address": address,
                 "here": row.criteria == here, "deletable": saved_filters.may_delete(user, row),
             }
             for row in saved_filters.filters_seen_by(user)
-            if _address(request, row.criteria)
+            if (address := _address(request, row.criteria))
         ],
         "save_form": SaveForm(user, initial={"query": query, "page": page.value}) if is_filtered else None,
     }  # fmt: skip
 
 
-def of_list(request: HttpRequest) -> dict[str, Any]:
-    """Return the template values of `shown` for the list of all messages."""
+def list_section_values(request: HttpRequest) -> dict[str, Any]:
+    """Return the template values of `section_values` for the list of all messages."""
     query = request.GET.copy()
     for name in ("after", "e", "_changelist_filters"):
         query.pop(name, None)
     try:
-        criteria = list_search.criteria_of(request, query)
-    except InvalidFilter:  # the list says why
+        criteria: MessageFilter | None = list_search.criteria_of(request, query)
+    except InvalidFilter:
         criteria = None
-    return shown(request, SavingPage.LIST, query.urlencode(), criteria)
+    return section_values(request, SavingPage.LIST, query.urlencode(), criteria)
 
 
 def _parsed(query: str) -> QueryDict:
@@ -193,4 +192,4 @@ def _back(request: HttpRequest) -> str:
     address = request.POST.get("back", "")
     is_own = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
     path = address.partition("?")[0]
-    return address if is_own and path in {page.address for page in SavingPage} else SavingPage.LOT.address
+    return address if is_own and path in {page.address for page in SavingPage} else SavingPage.PARKING_LOT.address

@@ -38,7 +38,7 @@ SHOWN: Final = 50
 _VIEW: Final = "reprocessing.view_letter"
 _PARKED: Final = "reprocessing.view_parkedletter"
 #: States whose messages the parking lot lists. There, people act on all messages that match, or export them.
-_LOT_STATES: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
+_PARKING_LOT_STATES: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
 _MOST_ID: Final = 18  # max digits of a message's id
 
 
@@ -59,13 +59,15 @@ def page(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()
     context: dict[str, Any] = {"title": "Search", "q": text}
     if not text:
-        context |= saved_filter_pages.shown(request, SavingPage.SEARCH, "", None)
+        context |= saved_filter_pages.section_values(request, SavingPage.SEARCH, "", None)
     else:
         try:
             search, below = search_of(request, text), _below(request)
             result = _result(request, search, below)
         except InvalidFilter as error:
-            context |= {"refusal": str(error)} | saved_filter_pages.shown(request, SavingPage.SEARCH, text, None)
+            context |= {"refusal": str(error)} | saved_filter_pages.section_values(
+                request, SavingPage.SEARCH, text, None
+            )
         else:
             if below is None and _is_exact(result) and result.page.n == 1:
                 messages.info(request, f"Found by the search: {visible(_matched(search, result))}.")
@@ -79,7 +81,7 @@ def _saved(request: HttpRequest, text: str, result: _Result) -> dict[str, Any]:
     asked, criteria = read_search(text), result.criteria
     if criteria.text != asked.text:  # no id, key or value was found, so that bodies were searched instead
         text = write_search(replace(asked, named=None, text=criteria.text))
-    return saved_filter_pages.shown(request, SavingPage.SEARCH, text, criteria)
+    return saved_filter_pages.section_values(request, SavingPage.SEARCH, text, criteria)
 
 
 def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
@@ -147,7 +149,7 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
     counts = _counts(result)
     for state, n in counts.items():
         criteria = replace(result.criteria, states=(state,), dlqs=None, reveals=False)
-        in_parking_lot = state in _LOT_STATES and request.user.has_perm(_PARKED)
+        in_parking_lot = state in _PARKING_LOT_STATES and request.user.has_perm(_PARKED)
         address = message_list.address_of(criteria) if in_parking_lot else ""
         more = f"?{urlencode({'q': _in_state(text, state)})}" if len(counts) > 1 else ""
         yield {

@@ -43,7 +43,7 @@ def canonical(query: QueryDict, filters: Iterable[Any], options: Options[Any]) -
     return found
 
 
-def of_list(changelist: ChangeList) -> list[ActiveFilter]:
+def filters_of_list(changelist: ChangeList) -> list[ActiveFilter]:
     """Return the active filters of a list, also of a list that is Django's own, such as the list of users.
 
     For Django's own list, the words are those of the selected entries of its sidebar.

@@ -26,6 +26,8 @@ from reprocessing.store.safety.send_limits import ATTEMPTS_OF_WAVE, UNHEALTHY_TA
 # person's release. `CLAIM_HAS_LAPSED` reads a claim as it was when the statement began.
 # With old statistics, the planner might use a wrong index. So the run is checked after the lanes are found, lanes are
 # found by id, attempts by letter, and `holds_lane` is looked up for each lane.
+# `l.lane_id + 0 = m.lane_id` is written so because no index fits `l.lane_id + 0`: the letter is found by its id. With
+# `l.lane_id = m.lane_id` and old statistics, the planner would read the whole lane through the foreign key's index.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id,

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
+from reprocessing.domain.errors import InvalidFilter, PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import SavedFilter
 from reprocessing.store.search import stored_filters
@@ -72,10 +72,18 @@ def may_delete(user: User, saved: Saved | SavedFilter) -> bool:
 
 
 def _readable(rows: QuerySet[SavedFilter]) -> Iterator[Saved]:
+    """Yield the filters that can be read. If a key is not available, leave out the other sealed filters, too.
+
+    All filters are sealed with the same key, and each call of AWS KMS that fails may take seconds.
+    """
+    has_key = True
     for row in rows:
+        if not has_key and stored_filters.is_sealed(row.filter):
+            continue
         try:
             criteria = stored_filters.read_filter(row.filter)
         except PayloadUnreadable as error:
             logger.warning("The saved filter %d cannot be read: %s", row.pk, error)
+            has_key = has_key and not isinstance(error, PayloadKeyUnavailable)
             continue
         yield Saved(row.pk, row.name, row.team.name if row.team else "", row.owner_id, criteria)

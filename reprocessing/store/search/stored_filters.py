@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprocessing.domain.parking_lot.message_filter import SECRETS, MessageFilter
+from reprocessing.domain.payloads import sealing
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store.payloads import content
 
@@ -21,6 +22,11 @@ def stored_filter(criteria: MessageFilter) -> dict[str, Any]:
 def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
     """Return the filter of a JSON object that `stored_filter` returned. Raises PayloadUnreadable."""
     return MessageFilter.read(opened(stored))
+
+
+def is_sealed(stored: Mapping[str, Any]) -> bool:
+    """Return whether a stored filter has a sealed condition, so that reading it needs a key."""
+    return any(sealing.from_text(stored[name]) is not None for name in SECRETS if name in stored)
 
 
 def sealed(stored: Mapping[str, Any]) -> dict[str, Any]:

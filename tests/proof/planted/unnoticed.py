@@ -12,8 +12,9 @@ UNNOTICED = quoted("""
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
 # Nothing: the lane awaits while an attempt holds it, whatever its head is.
 heads-skip-what-awaits: test_a_lane_sends_one_letter_at_a_time
--WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.frees_lane
-+WHERE l.lane_id = m.lane_id AND l.state = 'waiting' AND NOT l.frees_lane
+-FROM {first_letters("l", "m.lane_id")}) h ON true
++FROM (SELECT * FROM redrive_letter WHERE lane_id = m.lane_id AND state = 'waiting' AND NOT frees_lane
++ ORDER BY sequence, message_id LIMIT 1) l) h ON true
 
 @reprocessing/store/replay/intent.py
 @tests/race/safety/test_brakes.py

@@ -10,9 +10,10 @@ import pytest
 from django.db import connection, transaction
 
 from reprocessing.models import Lane, Letter
+from reprocessing.store.notifications import stalled_runs
 from reprocessing.store.ordering import lane_state, lanes
 from reprocessing.store.replay import intent
-from reprocessing.store.runs import selection
+from reprocessing.store.runs import enlistment, selection
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import standing_run, with_statistics, without_statistics
@@ -63,10 +64,17 @@ def test_the_first_letter_of_a_long_lane_is_read_alone_by_a_planner_that_expects
         dlq=bench.dlq, source=bench.source, key="hot", key_hash=hot[0].key_hash, run=run, phase="leased", fence=7,
         due_at=lanes.database_now() + timedelta(minutes=1),
     )  # fmt: skip
-    hot.update(state="waiting", lane=lane, run=run, target=bench.target)
-    first = hot.order_by("sequence")[0]
+    new, first = hot.order_by("sequence")[:2]
+    hot.exclude(pk=new.pk).update(state="waiting", lane=lane, run=run, target=bench.target)
     with explained() as found:
         (send,) = intent.intend([lane.pk], [7], [first.pk], margin=1, hold=1)
         lane_state.advance([lane.pk], [7])
     assert send.letter_id == first.pk
+    assert max(one.buffers for one in found) < MOST_OF_ONE
+    Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=lanes.database_now())
+    with explained() as found:
+        (stalled,) = stalled_runs.runs_that_wait(long=0)
+        with transaction.atomic():
+            enlisted = enlistment.enlist_letters(bench.dlq.pk, run.pk, letters=[new.pk], free=True)
+    assert (stalled.run_id, stalled.cause, enlisted.letters) == (run.pk, "not_taken", 1)
     assert max(one.buffers for one in found) < MOST_OF_ONE
