@@ -236,11 +236,13 @@ OF_BODY = {"selector": "body:order.id", "value": "42"}
     ("wanted", "typed", "left"),
     [(BY_KEY, {"named": "42"}, {"named": "[erased]"}), (BY_KEY, {"text": "42"}, {"text": "[erased]"}),
      (BY_KEY, {"text": "a 42"}, {"text": "a 42"}), (BY_KEY, {"fields": ("order:42",)}, {"fields": ("order:42",)}),
+     (BY_KEY, {"selector": "attribute:key", "value": "42"}, {"value": "[erased]"}),
      (BY_FIELD, {"fields": ("order:42", "qty:42")}, {"fields": ("order:[erased]", "qty:42")}),
      (BY_FIELD, {"text": "42", "named": "42"}, {"text": "42", "named": "42"}),
      (BY_FIELD, OF_BODY, {"value": "[erased]"}),
      (BY_FIELD, OF_BODY | {"selector": "body:qty"}, {"value": "42"})],
-    ids=["key", "text", "part", "key in a field", "field", "field in texts", "field in a body", "other place"],
+    ids=["key", "text", "part", "key in a field", "key in a body", "field", "field in texts",
+         "field in a body", "other place"],
 )  # fmt: skip
 def test_a_short_value_is_erased_from_filters_of_bulk_actions_where_it_is_known_to_be_it(
     request: pytest.FixtureRequest, is_encrypted: bool, wanted: MessageFilter, typed: dict[str, Any],
