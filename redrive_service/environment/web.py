@@ -15,7 +15,10 @@ _MOST_PROXIES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """Limits of sign-in. `attempts` wrong passwords lock a user name for the time `lock`. A session lasts `session`.
+    """Limits of sign-in.
+
+    `attempts`: wrong passwords until a user name is locked. `lock`: how long it is locked. `session`: how long a
+    session lasts.
 
     `ends_with_browser`: whether a session also ends when the browser is closed.
     """

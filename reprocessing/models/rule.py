@@ -28,7 +28,7 @@ class Rule(models.Model):
     Attributes:
         conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.
         dlq: the rule applies to letters of this DLQ; null: to letters of all DLQs.
-        delay: for how many seconds the action delay delays a letter; null for other actions.
+        delay: seconds to wait, if the rule's action is `delay`; null for other actions.
         backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
         trouble: the last error in an evaluation of the rule; empty: none.
     """

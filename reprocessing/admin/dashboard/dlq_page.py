@@ -124,7 +124,7 @@ def _depth(watch: DlqStatus) -> str:
 
 
 def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
-    """Yield the number of messages in each state that has messages. "Presumed delivered" is counted as a state."""
+    """Yield the number of messages in each state that has any. "Presumed delivered" has a number of its own."""
     for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))

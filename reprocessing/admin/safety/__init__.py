@@ -1,1 +1,1 @@
-"""Admin pages of stops, key queues, circuit breakers, waves and health checks."""
+"""Admin pages of stopped sends, key queues, circuit breakers, waves and health checks."""

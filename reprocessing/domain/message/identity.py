@@ -57,7 +57,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector that a text describes. Raise InvalidSelector, which says what to write."""
+        """Parse a text into a selector, which says where a key is. Raise InvalidSelector, which names valid forms."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')

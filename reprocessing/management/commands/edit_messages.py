@@ -74,8 +74,8 @@ class Command(ParkingCommand):
         )  # fmt: skip
         parser.add_argument(
             "--changes-keys", action="store_true",
-            help="also edit messages in which the patch changes a value from which a key (such as the ordering key) is "
-            "read; without this option, these messages are not changed",
+            help="also edit messages if the patch changes the field of a key, such as the ordering key; without this "
+            "option, these messages are not changed",
         )  # fmt: skip
 
     def act_options(self, options: dict[str, Any]) -> list[str]:

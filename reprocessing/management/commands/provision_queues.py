@@ -61,7 +61,9 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="name of the source queue")
         parser.add_argument(
-            "--own", action="store_true", help="create or check the service's own queues (settings.REDRIVE OWN_QUEUES)"
+            "--own",
+            action="store_true",
+            help="create or check the service's own queues (OWN_QUEUES in settings.REDRIVE)",
         )
         parser.add_argument(
             "--fifo", action="store_true", help="make the queues FIFO queues; not needed if NAME ends with .fifo"

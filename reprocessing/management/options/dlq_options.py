@@ -97,7 +97,7 @@ def add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--sequence", type=selector, metavar="S",
-        help="where in a message the sequence is, the value that orders the messages of a key; written like "
+        help="where to find the sequence, the value that orders the messages of a key; written like "
         "--ordering-key, such as body:version (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
     )  # fmt: skip
     parser.add_argument(

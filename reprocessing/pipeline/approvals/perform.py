@@ -95,7 +95,7 @@ def _prepare_run(deed: Deed) -> None:
 
 
 def perform(order: Order, conf: Conf) -> Performed:
-    """Execute the action of an order in the caller's transaction; return what was done.
+    """Execute the action that an approved request orders, in the caller's transaction; return what was done.
 
     Raises:
         ApprovalRefused: the action is not possible any more; the error's text says why. The caller must roll back.

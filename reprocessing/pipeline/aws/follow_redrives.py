@@ -118,7 +118,7 @@ def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
 
 
 def check_before_resuming(dlq: int | None) -> None:
-    """Ask AWS whether it moved messages of a DLQ (None: of all DLQs), before sends that were stopped begin again.
+    """Before stopped sends resume, ask AWS whether it moved messages of a DLQ (None: of any DLQ).
 
     Letters whose messages AWS moved are then not sent again. If AWS does not answer within 5 s, the letters are sent.
     """

@@ -114,7 +114,7 @@ def _missing(given: State, now: State, state: State) -> Iterator[tuple[Kind, str
 
 
 def _is_used(target: str, state: State, given: State) -> bool:
-    """Return whether a DLQ or rule that is not removed sends to this target."""
+    """Return whether any DLQ or rule sends to this target. DLQs and rules that are being removed do not count."""
     dlqs = given.get(Kind.DLQ, state[Kind.DLQ])
     rules = given.get(Kind.RULE, state[Kind.RULE])
     return any(target in state[Kind.DLQ][name].get("sources", {}).values() for name in dlqs) or any(

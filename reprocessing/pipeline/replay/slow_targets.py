@@ -103,7 +103,7 @@ class Stream:
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
-        """Renew the leases of lanes with open requests for `lease` seconds, if a third of their last lease is over."""
+        """Renew the lease of each lane with an open request, if a third of its last lease is over. `lease`: seconds."""
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()

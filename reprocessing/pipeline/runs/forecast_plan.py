@@ -45,12 +45,12 @@ class PlanForecast:
         configured: the figures of the selected letters for each target, without the run's own limits.
         expiring: when SQS deletes the copies of the selected letters.
         as_of: when the letters were counted; None: now.
-        under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
+        under_way: how many letters the DLQ's running runs still have to send, by run name; these are sent besides.
         parked, captured: number of the DLQ's letters in this state, also of letters in other plans.
         run: the planned run.
         behind: ids of requested messages (at most 10) that are left out, since earlier messages of their key were not
             requested.
-        verified: which bodies in S3 are missing.
+        verified: the result of the check in S3: which bodies are missing.
         paused: paused runs with waiting letters.
         plans: other plans that have selected letters.
         prices: the prices of SQS requests.

@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return from which parts of a letter its keys and sequence are read, by the DLQ's current settings."""
+    """Return which parts of a letter hold its keys and sequence, by the DLQ's current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,

@@ -32,7 +32,7 @@ RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
 
 
 def read_signs(control: str) -> Signs:
-    """Return beat's tick count, and when a worker last took a tick. `control`: the queue to which beat sends ticks."""
+    """Return how many ticks (regular tasks) beat has sent to the queue `control`, and when a worker last took one."""
     return rows.fetch(Signs, _SIGNS, {"tick": TICK_TASK, "control": control})[0]
 
 

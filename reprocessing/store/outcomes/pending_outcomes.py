@@ -180,7 +180,7 @@ def _needed(pending: PendingOutcome) -> datetime:
 
 
 def describe(pending: PendingOutcome) -> str:
-    """Return, as text for people, what a letter without outcome waits for; empty: no letter waits."""
+    """Return a text that says what the letters without outcome wait for; empty: all letters have an outcome."""
     if not pending.unsettled or pending.taken_at is None or pending.until is None:
         return ""
     if pending.proof == "accepted":

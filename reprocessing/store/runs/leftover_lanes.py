@@ -49,7 +49,7 @@ class _Left:
 
 
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs, to wait until the run starts.
+    """Move the unfinished letters of the DLQ's ended runs into a plan or the automatic run, to wait for its start.
 
     Nothing is done if AWS redrives the DLQ, if the run is no longer a plan, or if the standing run's DLQ is not in mode
     automatic. `stop` is called after each batch; if it returns true, no further batch is begun.

@@ -74,7 +74,7 @@ def _patient(kind: Kind, **changed: Any) -> Plot:  # noqa: ANN401  fields of a d
     return replace(world, dlq={**world.dlq, "give_up_after": MAX_SECONDS, **changed})
 
 
-@pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
+@pytest.mark.parametrize("kind", ["a second", pytest.param("ten minutes", marks=pytest.mark.long), THREE_DAYS])
 def test_every_message_outlasts_an_outage_of_its_target(theatre: Theatre, kind: Kind) -> None:
     ending = theatre.play(_patient(kind))
     assert (ending.broken, [state.split()[1] for state in ending.states]) == ((), ["delivered"] * ending.letters)
@@ -88,7 +88,7 @@ def test_worlds_outlast_what_is_no_outage_of_all(theatre: Theatre, kind: Kind, s
     assert not ending.broken, last_words(ending)
 
 
-@pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
+@pytest.mark.parametrize("kind", ["a second", pytest.param("ten minutes", marks=pytest.mark.long), THREE_DAYS])
 def test_worlds_outlast_an_outage_with_faults_of_every_sort_beside_it(theatre: Theatre, kind: Kind) -> None:
     ending = theatre.play(plot(STRICKEN, kind=kind))
     assert not ending.broken, last_words(ending)

@@ -45,6 +45,7 @@ def letters(bench: Workbench) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tmp_path: Path) -> None:
     bench = Workbench(target_fields=CELERY, visibility=HIDDEN.seconds)
     dying(bench)

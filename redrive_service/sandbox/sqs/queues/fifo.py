@@ -29,7 +29,7 @@ class Group:
         self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
-        """Return the first message that is not GONE; None: all messages are GONE."""
+        """Return the first message that was neither deleted nor moved (place GONE); None: there is none."""
         messages = self.messages
         while messages and messages[0].state == GONE:
             messages.popleft()

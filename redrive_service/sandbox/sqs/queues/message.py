@@ -24,8 +24,8 @@ class Message:
     """A message in a queue. A move to another queue makes this message GONE, and creates a new one with equal content.
 
     Times are in seconds of the clock that callers pass. Retention counts from `sent_at`: a standard dead-letter queue
-    keeps the original time, a FIFO queue sets a new time. `promised_until`: end of the visibility timeout, if a fault
-    makes the message visible before; else 0. `handle`: the latest receipt handle.
+    keeps the original time, a FIFO queue sets a new time. `promised_until`: the regular end of the visibility timeout,
+    if a fault makes the message visible too early; else 0. `handle`: the latest receipt handle.
     """
 
     queue: MessageHolder

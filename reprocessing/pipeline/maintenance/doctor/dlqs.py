@@ -58,7 +58,7 @@ _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
 def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings of all checks of a DLQ. If there are only notes, also yield a finding that all is correct."""
+    """Yield the findings of all checks of a DLQ. If none is worse than a note, also yield that the DLQ is well."""
     found = [
         *poll_history.findings(row, conf),
         *configuration.findings(row, conf),
