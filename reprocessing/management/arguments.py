@@ -20,6 +20,7 @@ from django.core.validators import validate_slug
 
 from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.configuration import keys
+from reprocessing.management.command_parser import CONFIRM_NEEDS_REASON
 
 OFF: Final = keys.OFF  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column of PostgreSQL
@@ -78,7 +79,7 @@ def add_change_options(parser: CommandParser, *, reason: str | None = None) -> N
         "--reason", default=reason, type=not_empty, metavar="WHY", help=f"reason, for the audit log{needed}"
     )
     add_confirm(parser)
-    parser.confirm_needs_reason = reason is None  # type: ignore[attr-defined]  # StrictParser's
+    parser.set_defaults(**{CONFIRM_NEEDS_REASON: reason is None})
     add_json(parser)
 
 

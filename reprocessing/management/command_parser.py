@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any, Never
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Never
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reprocessing.management.command_line import as_invoked
 
 _MISUSED = 2  #: exit status of a command line that the parser refuses
 
 
+#: Sets, with a parser's `set_defaults`, whether --confirm needs --reason, too. Not an option that callers can give.
+CONFIRM_NEEDS_REASON: Final = "confirm_needs_reason"
+_NO_REASON: Final = "the following arguments are required: --reason"
+
+
 class StrictParser(CommandParser):
-    """A parser that refuses abbreviated options: `--conf` would otherwise be read as `--confirm`, and send messages.
-
-    `confirm_needs_reason`: whether --confirm needs --reason, too.
-    """
-
-    confirm_needs_reason = False
+    """A parser that refuses abbreviated options: `--conf` would otherwise be read as `--confirm`, and send messages."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # argparse's
         super().__init__(**{"allow_abbrev": False} | options)
@@ -31,15 +31,15 @@ class StrictParser(CommandParser):
     ) -> tuple[Any, list[str]]:
         """Read the arguments. Refuse --confirm without --reason if the command needs a reason."""
         found: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
-        if self.confirm_needs_reason and found[0].confirm and found[0].reason is None:
-            self.error("the following arguments are required: --reason")
+        if _lacks_reason(vars(found[0])):
+            self.error(_NO_REASON)
         return found
 
     def error(self, message: str) -> Never:
         """Print the message and where the options are shown, and exit. If Python code called, raise CommandError."""
         if not self.called_from_command_line:
             super().error(message)
-        if message.endswith(" required: --reason"):
+        if message == _NO_REASON:
             message += ". The reason is for the audit log, such as --reason 'consumer fixed'"
         self.exit(_MISUSED, as_invoked(f"{self.prog}: {message}\nOptions: {self.prog} --help\n"))
 
@@ -52,3 +52,19 @@ class StrictCommand(BaseCommand):
         parser = super().create_parser(prog_name, subcommand, **{"allow_abbrev": False} | options)
         parser.__class__ = StrictParser  # Django's create_parser has no argument for the class
         return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401  # Django's
+        """Run the command. Refuse confirm=True without a reason: the parser does not see arguments of call_command.
+
+        Raises:
+            CommandError: the command needs a reason, and there is none. Nothing was done.
+        """
+        if _lacks_reason(options):
+            raise CommandError(f"Error: {_NO_REASON}")
+        options.pop(CONFIRM_NEEDS_REASON, None)
+        found: str | None = super().execute(*args, **options)
+        return found
+
+
+def _lacks_reason(options: Mapping[str, Any]) -> bool:
+    return bool(options.get(CONFIRM_NEEDS_REASON) and options["confirm"] and not (options["reason"] or "").strip())

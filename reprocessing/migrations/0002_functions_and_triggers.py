@@ -181,27 +181,32 @@ BEGIN
 END $$;
 """
 
-# Replaces a short text in a JSON document: only whole values of the members that have keys or values of messages.
-# `fields` has a condition NAME:VALUE in each line. Erasures use it.
-ERASED_EXACTLY = """
-CREATE FUNCTION redrive_erased_exactly(document jsonb, was text, becomes text) RETURNS jsonb
+# Replaces a short text in a JSON document, only where it is a whole value: in the members with these names, in the
+# lines of `fields` (conditions NAME:VALUE on search fields), and in `value` if `selector` is in `selectors`. Erasures
+# use it.
+ERASED_WHOLE_VALUES = """
+CREATE FUNCTION redrive_erased_whole_values(
+    document jsonb, was text, becomes text, members text[], conditions text[], selectors text[]) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
     RETURN CASE jsonb_typeof(document)
         WHEN 'array' THEN (
-            SELECT coalesce(jsonb_agg(redrive_erased_exactly(e.member, was, becomes) ORDER BY e.no), '[]')
+            SELECT coalesce(jsonb_agg(redrive_erased_whole_values(e.member, was, becomes, members, conditions,
+                                                                  selectors) ORDER BY e.no), '[]')
               FROM jsonb_array_elements(document) WITH ORDINALITY AS e(member, no))
         WHEN 'object' THEN (
             SELECT coalesce(jsonb_object_agg(e.name, CASE
-                       WHEN e.name IN ('key', 'ordering_key', 'idempotency_key', 'named', 'value')
-                            AND e.member = to_jsonb(was) THEN to_jsonb(becomes)
+                       WHEN e.member = to_jsonb(was)
+                            AND (e.name = ANY(members) OR e.name = 'value' AND document ->> 'selector' = ANY(selectors))
+                       THEN to_jsonb(becomes)
                        WHEN e.name = 'fields' AND jsonb_typeof(e.member) = 'string' THEN (
                             SELECT to_jsonb(coalesce(string_agg(CASE
-                                       WHEN substr(l.line, strpos(l.line, ':') + 1) = was AND strpos(l.line, ':') > 0
+                                       WHEN l.line = ANY(conditions)
                                        THEN left(l.line, strpos(l.line, ':')) || becomes ELSE l.line END,
                                        E'\\n' ORDER BY l.no), ''))
                               FROM unnest(string_to_array(e.member #>> '{}', E'\\n')) WITH ORDINALITY AS l(line, no))
-                       ELSE redrive_erased_exactly(e.member, was, becomes) END), '{}')
+                       ELSE redrive_erased_whole_values(e.member, was, becomes, members, conditions, selectors) END),
+                   '{}')
               FROM jsonb_each(document) AS e(name, member))
         ELSE document END;
 END $$;
@@ -264,7 +269,10 @@ class Migration(migrations.Migration):
         migrations.RunSQL(LETTERS, "DROP FUNCTION redrive_letters_are_counted() CASCADE"),
         migrations.RunSQL(REVIEWS, "DROP FUNCTION redrive_audit_entries_are_written_once() CASCADE"),
         migrations.RunSQL(ERASED, "DROP FUNCTION redrive_erased(jsonb, text, text)"),
-        migrations.RunSQL(ERASED_EXACTLY, "DROP FUNCTION redrive_erased_exactly(jsonb, text, text)"),
+        migrations.RunSQL(
+            ERASED_WHOLE_VALUES,
+            "DROP FUNCTION redrive_erased_whole_values(jsonb, text, text, text[], text[], text[])",
+        ),
         migrations.RunSQL(REVISIONS, "DROP FUNCTION redrive_revisions_never_change() CASCADE"),
         migrations.RunSQL(ROOM, migrations.RunSQL.noop),
     ]

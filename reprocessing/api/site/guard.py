@@ -5,6 +5,7 @@ A repeated request with the same idempotency key gets the stored answer, and its
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any, Final, assert_never
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils.crypto import salted_hmac
+from ninja.responses import NinjaJSONEncoder
 from pydantic import BaseModel
 
 from reprocessing.api.site import problems
@@ -30,6 +32,7 @@ KEY_PATTERN: Final = "[!-~]{1,255}"
 _KEY: Final = re.compile(KEY_PATTERN)
 _JSON: Final = "application/json"
 _LEASE: Final = "_redrive_lease"  #: the attribute of a request with the lease of its idempotency key
+_STORED: Final = "_redrive_stored"  #: the attribute of a request with the answer that was stored with its change
 
 Run = Callable[..., HttpResponse]
 
@@ -91,8 +94,12 @@ def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
         Problem: the request took too long, and a repeated request is making the change now; roll back the transaction.
     """
     held: Leased | None = getattr(request, _LEASE, None)
-    if held is not None and not calls.store_answer(held, HTTPStatus.OK, answer.model_dump_json().encode()):
+    if held is None:
+        return
+    content = json.dumps(answer.model_dump(), cls=NinjaJSONEncoder).encode()
+    if not calls.store_answer(held, HTTPStatus.OK, content):
         raise _in_progress()
+    setattr(request, _STORED, content)
 
 
 def _query_names(run: Run) -> tuple[frozenset[str], frozenset[str]]:
@@ -154,7 +161,7 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
     match claim:
         case Leased():
             setattr(request, _LEASE, claim)
-            return _run_leased(claim, run)
+            return _run_leased(request, claim, run)
         case Answered(status, answer):
             return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
         case InProgress():
@@ -171,7 +178,7 @@ def _in_progress() -> Problem:
     return Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
 
 
-def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
+def _run_leased(request: HttpRequest, held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
     """Run the operation, and store its answer for repeated requests.
 
     An error is not stored: nothing was done, so a repeated request with the same idempotency key runs the operation.
@@ -180,7 +187,10 @@ def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
     try:
         answer = run()
         if answer.status_code < HTTPStatus.BAD_REQUEST:
-            calls.store_answer(held, answer.status_code, answer.content)
+            if (stored := getattr(request, _STORED, None)) is not None:
+                answer.content = stored  # a repeated request gets the same bytes
+            else:
+                calls.store_answer(held, answer.status_code, answer.content)
             kept = True
         return answer
     finally:

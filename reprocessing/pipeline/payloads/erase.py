@@ -16,16 +16,20 @@ from django.db.models import Count
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import Letter
+from reprocessing.domain.search.search_fields import search_fields
+from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
 from reprocessing.store.payloads import content, erasure, removal
+from reprocessing.store.payloads.installation_texts import WholeValues
 from reprocessing.store.search import filter_conditions
 
 #: Most letters in one transaction.
 BATCH: Final = 200
 #: Fewest characters of a value that is replaced inside of texts: a shorter value is often a part of unrelated texts.
 SHORTEST: Final = 4
+#: Members of stored JSON, and conditions of filters, that may have an ordering key.
+_OF_KEYS: Final = ("key", "ordering_key", "named", "text")
 
 _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {where} ORDER BY l.id LIMIT %(limit)b"
 
@@ -83,6 +87,25 @@ def is_short(value: str) -> bool:
     return len(value) < SHORTEST
 
 
+def _places(criteria: MessageFilter) -> WholeValues | None:
+    """Return the only places where a short value is replaced; None: the value is long, and is replaced in all texts.
+
+    Other data may have the same short value. So the erasure of a key changes keys, and texts that people searched for;
+    the erasure of a search field's value changes only conditions on fields with this name.
+    """
+    if not is_short(value_of(criteria)):
+        return None
+    dlqs = DeadLetterQueue.objects.values_list("ordering_key", "search_fields")
+    names = {condition.name for condition in criteria.conditions}
+    selectors = {
+        str(field.where) for _, fields in dlqs for field in search_fields(tuple(fields)) if field.name in names
+    }
+    if criteria.key is not None:
+        selectors |= {ordering for ordering, _ in dlqs if ordering}
+    members = _OF_KEYS if criteria.key is not None else ()
+    return WholeValues(members, tuple(map(str, criteria.conditions)), tuple(sorted(selectors)))
+
+
 def count_erasable(criteria: MessageFilter) -> Found:
     """Return what the erasure of a filter's value would erase. Nothing is changed."""
     value = value_of(criteria)
@@ -90,13 +113,13 @@ def count_erasable(criteria: MessageFilter) -> Found:
     for ids in _letters(criteria):
         letters += len(ids)
         busy += len(removal.letters_in_progress(ids))
-    return Found(letters, busy, erasure.count_history(value, exactly=is_short(value)))
+    return Found(letters, busy, erasure.count_history(value, whole_values_only=_places(criteria)))
 
 
 def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
     """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
-    A short value is replaced only where it is a whole key or value: texts of people stay (`is_short`).
+    A short value is replaced only where it is known to be a whole key, or a value of the search field (`_places`).
     `on_progress` is called after each batch, with the number of messages erased so far.
     Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
 
@@ -114,13 +137,13 @@ def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callabl
         busy += len(batch.busy)
         done += len(batch.erased)
         on_progress(done)
-    erasure.erase_history(opened, value, exactly=is_short(value))
+    erasure.erase_history(opened, value, whole_values_only=_places(criteria))
     if not busy and not opened.counts:
         number = opened.pk
         opened.delete()  # nothing was erased, so nothing is certified
         return Erased(number, {}, 0)
     if not busy:
-        erasure.finish(opened, exactly=is_short(value))
+        erasure.finish(opened, whole_values_only=is_short(value))
     return Erased(opened.pk, opened.counts, busy)
 
 

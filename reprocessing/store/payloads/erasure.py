@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, LiteralString
+from typing import Any, Final, LiteralString
 
 from psycopg.types.json import Jsonb
 
@@ -17,6 +17,7 @@ from reprocessing.models import Erasure
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
 from reprocessing.store.payloads import installation_texts, removal
+from reprocessing.store.payloads.installation_texts import WholeValues
 from reprocessing.store.payloads.removal import Removed
 
 #: Replaces an erased value in stored texts.
@@ -69,17 +70,24 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
 }
 
 # True if the JSON column {0} has the value in a text. A value that is only a part of a number is not replaced.
-_CHANGES: Final[LiteralString] = """(
-    position(%(in_json)b::text IN {0}::text) > 0 AND {1}({0}, %(value)b::text, %(erased)b::text) <> {0})
-"""
+_CHANGES: Final[LiteralString] = "(position(%(in_json)b::text IN {0}::text) > 0 AND {1} <> {0})"
+
+#: SQL that replaces the value in the JSON column {0}: in all its texts, or only where it is a whole value.
+_ERASED_IN_ALL: Final[LiteralString] = "redrive_erased({0}, %(value)b::text, %(erased)b::text)"
+_ERASED_WHOLE: Final[LiteralString] = (
+    "redrive_erased_whole_values({0}, %(value)b::text, %(erased)b::text, %(members)b::text[], %(conditions)b::text[], "
+    "%(selectors)b::text[])"
+)
 
 # If a request is repeated whose stored response was deleted, it acts again. Most changes are not made twice
 # (`store.api.calls`).
-_ANSWERS = """
+_ANSWERS: Final[LiteralString] = """
 DELETE FROM redrive_api_call
- WHERE position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0
-    OR position(convert_to(%(in_ascii)b, 'UTF8') IN answer) > 0
+ WHERE CASE WHEN position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0
+              OR position(convert_to(%(in_ascii)b, 'UTF8') IN answer) > 0
+            THEN {0} ELSE false END
 """
+_ANSWER: Final[LiteralString] = "convert_from(answer, 'UTF8')::jsonb"
 
 _ADD = """
 INSERT INTO redrive_erasure (digest, by, reason, started_at, counts)
@@ -97,7 +105,7 @@ INSERT INTO redrive_audit_entry (act, by, reason, at, before, after)
 SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
        jsonb_build_object('erasure', id, 'value_digest', digest, 'started', started_at, 'finished', finished_at,
                           'counts', counts)
-       || CASE WHEN %(exactly)b::bool THEN '{"texts": "not searched, because the value is short"}'::jsonb
+       || CASE WHEN %(short)b::bool THEN '{"texts": "not searched, because the value is short"}'::jsonb
                ELSE '{}'::jsonb END
   FROM ended
 """
@@ -139,48 +147,46 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
     return Batch(done.letters, done.busy)
 
 
-def erase_history(of: Erasure, value: str, *, exactly: bool) -> None:
+def erase_history(of: Erasure, value: str, *, whole_values_only: WholeValues | None) -> None:
     """Replace a value by `[erased]` in all columns named in `HISTORY`, and in the encrypted texts of filters.
 
     Stored responses of the HTTP API that have the value are deleted. Each table has a transaction of its own.
-    `exactly`: for short values. Only members of JSON columns that are keys or values of messages, and have no other
-    text than the value, are changed. Texts of people, such as reasons and notes, stay.
+    `whole_values_only`: for short values, the only places in JSON columns and filters that are changed. Texts of
+    people, such as reasons and notes, stay. None: the value is replaced inside of all texts.
 
     Raises:
         PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
     """
-    _add_counts(of, Counter({"texts of filters": installation_texts.erase_filters(value, ERASED, exactly=exactly)}))
-    for table, statement in _statements(exactly):
+    in_filters = installation_texts.erase_filters(value, ERASED, whole_values_only=whole_values_only)
+    _add_counts(of, Counter({"texts of filters": in_filters}))
+    values = _values(value, whole_values_only)
+    for table, statement in _statements(whole_values_only):
 
         def work(table: str = table, statement: LiteralString = statement) -> None:
             rows.execute(_ALLOW, {})
-            _add_counts(
-                of, Counter({f"history of {table.removeprefix('redrive_')}": rows.execute(statement, _values(value))})
-            )
+            _add_counts(of, Counter({f"history of {table.removeprefix('redrive_')}": rows.execute(statement, values)}))
 
         rows.in_transaction(work)
-    quotes = slice(None) if exactly else slice(1, -1)  # with its quotes, a short value matches only whole texts
-    in_json, in_ascii = (json.dumps(value, ensure_ascii=ascii_only)[quotes] for ascii_only in (False, True))
-    answers = rows.execute(_ANSWERS, {"in_json": in_json, "in_ascii": in_ascii})
-    _add_counts(of, Counter({"responses of the API": answers}))
+    is_found = "true" if whole_values_only is None else _erased_in(_ANSWER, whole_values_only) + " <> " + _ANSWER
+    _add_counts(of, Counter({"responses of the API": rows.execute(_ANSWERS.format(is_found), values)}))
 
 
-def count_history(value: str, *, exactly: bool) -> dict[str, int]:
-    """Return, by table, how many rows `erase_history` would change, with the same value and `exactly`."""
+def count_history(value: str, *, whole_values_only: WholeValues | None) -> dict[str, int]:
+    """Return, by table, how many rows `erase_history` would change, with the same value and `whole_values_only`."""
     counts = {}
-    for table, texts, objects in _columns(exactly):
-        where = _contains(texts, objects, _FUNCTION[exactly])
+    for table, texts, objects in _columns(whole_values_only):
+        where = _contains(texts, objects, whole_values_only)
         statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + where  # noqa: S608  # constants
-        counts[table.removeprefix("redrive_")] = rows.value(int, statement, _values(value))
+        counts[table.removeprefix("redrive_")] = rows.value(int, statement, _values(value, whole_values_only))
     return {table: n for table, n in counts.items() if n}
 
 
-def finish(of: Erasure, *, exactly: bool) -> None:
+def finish(of: Erasure, *, whole_values_only: bool) -> None:
     """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest.
 
-    `exactly`: texts of people were not searched, and the certificate says so.
+    `whole_values_only`: texts of people were not searched, and the certificate says so.
     """
-    rows.execute(_FINISH, {"id": of.pk, "exactly": exactly})
+    rows.execute(_FINISH, {"id": of.pk, "short": whole_values_only})
 
 
 def _add_counts(of: Erasure, counts: Counter[str]) -> None:
@@ -188,38 +194,40 @@ def _add_counts(of: Erasure, counts: Counter[str]) -> None:
     rows.execute(_PROGRESS, {"id": of.pk, "counts": Jsonb(of.counts)})
 
 
-def _values(value: str) -> dict[str, str]:
-    return {"value": value, "in_json": json.dumps(value, ensure_ascii=False)[1:-1], "erased": ERASED}
+def _values(value: str, places: WholeValues | None) -> dict[str, Any]:
+    in_json, in_ascii = (json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
+    found = {"value": value, "in_json": in_json, "in_ascii": in_ascii, "erased": ERASED}
+    some = places or WholeValues()
+    lists = {"members": some.members, "conditions": some.conditions, "selectors": some.selectors}
+    return found | {name: list(values) for name, values in lists.items()}
 
 
-#: The SQL function that replaces a value in a JSON column, by `exactly`.
-_FUNCTION: Final[Mapping[bool, LiteralString]] = {False: "redrive_erased", True: "redrive_erased_exactly"}
+def _erased_in(document: LiteralString, places: WholeValues | None) -> LiteralString:
+    """Return SQL that replaces the value in a JSON document: in all texts or, with `places`, only there."""
+    return (_ERASED_IN_ALL if places is None else _ERASED_WHOLE).format(document)
 
 
 def _columns(
-    exactly: bool,  # noqa: FBT001  # private; the name tells
+    places: WholeValues | None,
 ) -> Iterator[tuple[LiteralString, tuple[LiteralString, ...], tuple[LiteralString, ...]]]:
-    """Yield the tables of `HISTORY`, with their text columns (`exactly`: none) and their JSON columns."""
+    """Yield the tables of `HISTORY`, with their text columns (with `places`: none) and their JSON columns."""
     for table, (texts, objects) in HISTORY.items():
-        if objects or not exactly:
-            yield table, () if exactly else texts, objects
+        if objects or places is None:
+            yield table, texts if places is None else (), objects
 
 
-def _statements(exactly: bool) -> Iterator[tuple[str, LiteralString]]:  # noqa: FBT001  # as above
-    function = _FUNCTION[exactly]
-    for table, texts, objects in _columns(exactly):
+def _statements(places: WholeValues | None) -> Iterator[tuple[str, LiteralString]]:
+    for table, texts, objects in _columns(places):
         sets: list[LiteralString] = [
             name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
         ]
-        sets += [name + " = " + function + "(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
-        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _contains(texts, objects, function)  # noqa: S608
+        sets += [name + " = " + _erased_in(name, places) for name in objects]
+        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _contains(texts, objects, places)  # noqa: S608
 
 
 def _contains(
-    texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...], function: LiteralString
+    texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...], places: WholeValues | None
 ) -> LiteralString:
     found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
-    found += [_CHANGES.format(name, function) for name in objects]
-    # Every statement has the same parameters.
-    unused: LiteralString = "(%(value)b::text IS NULL OR %(in_json)b::text IS NULL OR %(erased)b::text IS NULL)"
-    return "(" + " OR ".join(found) + " OR " + unused + ")"
+    found += [_CHANGES.format(name, _erased_in(name, places)) for name in objects]
+    return "(" + " OR ".join(found) + ")"

@@ -6,7 +6,7 @@ The installation's data key encrypts these texts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, LiteralString
 
 from reprocessing.domain.parking_lot.message_filter import SECRETS
@@ -16,13 +16,33 @@ from reprocessing.store.payloads import content
 
 
 @dataclass(frozen=True, slots=True)
+class WholeValues:
+    """Places of a short value in stored JSON and in filters. Only there, and only as a whole value, it is replaced.
+
+    Attributes:
+        members: members of JSON objects, and conditions of filters, that have ordering keys, or texts of searches.
+        conditions: conditions on search fields, such as "order_id:47".
+        selectors: where messages have the value; a filter with such a `selector` has it in `value`.
+    """
+
+    members: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    selectors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Column:
-    """SQL for a column with texts. `text` reads the text of a row x of `table`; `change` sets it to `s.becomes`."""
+    """SQL for a column with texts. `text` reads the text of a row x of `table`; `change` sets it to `s.becomes`.
+
+    `name`: the condition of a filter that the text is. `selector`: reads the filter's condition `selector`.
+    """
 
     part: Part
     table: LiteralString
     text: LiteralString
     change: LiteralString
+    name: str = ""
+    selector: LiteralString = "NULL"
 
 
 _REPORTS: Final = _Column(Part.REPORT, "redrive_report", "nullif(x.message, '')", "message = s.becomes")
@@ -37,6 +57,7 @@ def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString
         _Column(
             Part.FILTER, table, "x." + column + " #>> '{" + path + name + "}'",
             column + " = jsonb_set(x." + column + ", '{" + path + name + "}', to_jsonb(s.becomes))",
+            name, "x." + column + " #>> '{" + path + "selector}'",
         )
         for name in SECRETS
     )  # fmt: skip
@@ -60,7 +81,7 @@ _TYPED: Final = (
 
 
 _READ: Final[LiteralString] = """
-SELECT x.id, {text} AS text FROM {table} x
+SELECT x.id, {text} AS text, ({selector})::text AS selector FROM {table} x
  WHERE x.id > %(above)b::bigint AND (left({text}, 1) = chr(26)) = %(sealed)b ORDER BY x.id LIMIT 500
 """
 
@@ -75,6 +96,7 @@ UPDATE {table} x SET {change}
 class _Text:
     id: int
     text: str
+    selector: str | None
 
 
 def seal_texts() -> int:
@@ -86,10 +108,10 @@ def seal_texts() -> int:
     return done
 
 
-def erase_filters(value: str, erased: str, *, exactly: bool) -> int:
+def erase_filters(value: str, erased: str, *, whole_values_only: WholeValues | None) -> int:
     """Replace the value by `erased` in the encrypted texts of filters and patches; return how many texts changed.
 
-    `exactly`: only in texts, and in conditions on search fields, that have no other value.
+    `whole_values_only`: the only places where the value is replaced; None: it is replaced inside of all texts.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
@@ -97,27 +119,33 @@ def erase_filters(value: str, erased: str, *, exactly: bool) -> int:
     done = 0
     for column in _TYPED:
         for found in _texts(column, sealed=True):
-            opened = [(text, content.opened_text(text.text, column.part)) for text in found]
+            opened = [(text, replace(text, text=content.opened_text(text.text, column.part))) for text in found]
             changed = [
-                (text, after) for text, said in opened if (after := _erased(said, value, erased, exactly)) != said
+                (text, after)
+                for text, said in opened
+                if (after := _erased(column, said, value, erased, whole_values_only)) != said.text
             ]
             becomes = [content.sealed_text(after, column.part) for _, after in changed]
             done += _replace(column, [text for text, _ in changed], becomes)
     return done
 
 
-def _erased(said: str, value: str, erased: str, exactly: bool) -> str:  # noqa: FBT001  # private; the name tells
-    if not exactly:
-        return said.replace(value, erased)
-    if said == value:
-        return erased
-    conditions = (line.partition(":") for line in said.split("\n"))
-    return "\n".join(name + colon + (erased if colon and its == value else its) for name, colon, its in conditions)
+def _erased(column: _Column, opened: _Text, value: str, erased: str, places: WholeValues | None) -> str:
+    """Return the text without the value. `opened`: the decrypted text. `places`: as in `erase_filters`."""
+    if places is None:
+        return opened.text.replace(value, erased)
+    if column.name == "fields":
+        lines = ((line, line.partition(":")) for line in opened.text.split("\n"))
+        return "\n".join(
+            name + colon + (erased if line in places.conditions else its) for line, (name, colon, its) in lines
+        )
+    is_place = column.name in places.members or (column.name == "value" and opened.selector in places.selectors)
+    return erased if is_place and opened.text == value else opened.text
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
     """Yield the texts of a column, in lists of up to 500. `sealed`: the encrypted texts, else the readable texts."""
-    statement = _READ.format(table=column.table, text=column.text)
+    statement = _READ.format(table=column.table, text=column.text, selector=column.selector)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):
         yield found

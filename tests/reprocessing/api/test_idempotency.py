@@ -43,6 +43,19 @@ def test_a_repetition_gets_the_first_answer_and_does_nothing() -> None:
     assert told(other.post("/dlqs/orders/stop", key="k1", confirm=True))["changed"] is False  # keys are a token's own
 
 
+def test_a_repetition_gets_the_bytes_of_the_first_answer() -> None:
+    """Also of an answer that is stored with its change, before it is rendered."""
+    caller = program()
+    dlq("orders")
+    noted = {"redrive_ids": [str(parked(dlq("mails")).public_id), str(uuid4())], "reason": "\u00e9", "confirm": True}
+    for path, body in (("/messages/note", noted), ("/dlqs/orders/stop", {"confirm": True})):
+        first = caller.post(path, key="k" + path, **body)
+        again = caller.post(path, key="k" + path, **body)
+        assert (first.content, again.headers["Idempotency-Replayed"]) == (again.content, "true")
+        assert told(first)["changed"] is True
+        assert first.content == json.dumps(told(first)).encode()  # the format of all answers
+
+
 def test_a_key_belongs_to_one_request() -> None:
     caller = program()
     for name in ("orders", "mails"):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import time
 
 import pytest
-from django.core.management import get_commands, load_command_class
+from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError
 
 from reprocessing.management.command_help import GROUPS, Utility, one_line
 from reprocessing.management.console import Console
 from reprocessing.management.shared.progress import Pace
 from reprocessing.management.table import plain_table, rich_table
+from reprocessing.models import AuditEntry
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 OURS = {name: app for name, app in get_commands().items() if app.startswith(("reprocessing", "redrive_service"))}
 COMMANDS = {name: load_command_class(app, name) for name, app in OURS.items()}
@@ -34,6 +37,11 @@ def lines_of(name: str, command: BaseCommand) -> list[list[str]]:
     """The words of the command's examples without --confirm; of a command without examples, none."""
     examples = command.examples if isinstance(command, Console) else (name,)
     return [[word for word in shlex.split(one)[1:] if word != "--confirm"] for one in examples]
+
+
+def without_reason(words: list[str]) -> list[str]:
+    at = words.index("--reason") if "--reason" in words else len(words)
+    return [*words[:at], *words[at + 2 :]]
 
 
 def is_accepted(name: str, command: BaseCommand, *words: str) -> bool:
@@ -87,17 +95,56 @@ def test_an_error_of_a_command_line_is_the_message_and_where_the_options_are_sho
 
 def test_a_dry_run_of_every_command_needs_no_reason() -> None:
     """A few commands have a default reason; the others refuse --confirm without --reason."""
-    needs_one = []
+    for name, command in COMMANDS.items():
+        for words in map(without_reason, lines_of(name, command)):
+            assert is_accepted(name, command, *words), (name, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("stop_redrive --all", "NOT STOPPED"), ("add_rate_class bulk --rate 5", "dry run"),
+     ("require_approvals --above 100", "dry run"), ("release_parked orders --parked-for attempts_spent", "dry run")],
+)  # fmt: skip
+@pytest.mark.django_db
+def test_a_dry_run_without_a_reason_shows_what_would_be_done(words: str, told: str) -> None:
+    parked(dlq("orders"))
+    said = io.StringIO()
+    call_command(*words.split(), stdout=said)
+    assert told in said.getvalue()
+    assert not AuditEntry.objects.exists()
+
+
+def confirmed_without_reason() -> list[tuple[str, list[str]]]:
+    """Command lines, without --confirm and --reason, of the commands that need a reason with --confirm."""
+    found = []
     for name, command in COMMANDS.items():
         for words in lines_of(name, command):
-            if "--reason" not in words:
-                continue
-            at = words.index("--reason")
-            bare = [*words[:at], *words[at + 2 :]]
-            assert is_accepted(name, command, *bare), (name, bare)
-            if not is_accepted(name, command, *bare, "--confirm"):
-                needs_one.append(name)
-    assert {"release_parked", "stop_redrive", "erase", "native_redrive"} < set(needs_one)
+            bare = without_reason(words)
+            if bare != words and not is_accepted(name, command, *bare, "--confirm"):
+                found.append((name, bare))
+    return found
+
+
+@pytest.mark.parametrize("reason", [{}, {"reason": None}, {"reason": " "}], ids=["none", "null", "blank"])
+def test_python_code_that_confirms_needs_a_reason_as_well(
+    monkeypatch: pytest.MonkeyPatch, reason: dict[str, str | None]
+) -> None:
+    """The parser does not see keyword arguments of call_command."""
+    monkeypatch.setattr(Console, "run", lambda self, _: pytest.fail(f"{type(self).__module__} ran"))
+    lines = confirmed_without_reason()
+    assert {"release_parked", "stop_redrive", "erase", "native_redrive", "after_restore"} < {name for name, _ in lines}
+    for name, words in lines:
+        with pytest.raises(CommandError, match=r"^Error: the following arguments are required: --reason$"):
+            call_command(name, *words, confirm=True, **reason)
+
+
+def test_python_code_that_gives_a_reason_or_does_not_confirm_runs_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = list[bool]()
+    monkeypatch.setattr(Console, "run", lambda _, options: ran.append("confirm_needs_reason" in options))
+    call_command("stop_redrive", all=True, confirm=True, reason="INC-7")
+    call_command("stop_redrive", all=True)
+    call_command("add_reporter", "shop", confirm=True)
+    assert ran == [False, False, False]
 
 
 def test_every_option_has_a_help_text_and_every_command_a_first_line_that_fits() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
@@ -39,7 +38,7 @@ def _refuse_role(name: str, known: Sequence[str]) -> Finding:
     return refuse(
         f'"{name}" is a role, and roles are not teams: a role says what people may do, a team which DLQs they see. '
         f"{there_are}",
-        f"Name the group of a team: --team {shlex.quote(known[0]) if known else 'TEAM'}",
+        "Name the group of a team: --team TEAM",
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from reprocessing.domain.configuration.changes import Action, FieldChange
 from reprocessing.domain.configuration.keys import Kind
@@ -24,8 +25,8 @@ _LONGEST: Final = 60
 _BEFORE: Final = 10  #: characters of a long value that are shown before its first difference
 #: Keys whose values are secrets, or names of secrets.
 _SECRETS: Final = frozenset({"secret"})
-#: The user, and the query, of a URL: they may have a password or a token.
-_IN_URL: Final = re.compile(r"(?<=://)[^\s/?#@]+(?=@)|(?<=\?)[^\s'\"},]+")
+#: A URL, with all text after it, since a password or a path may have any character.
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://.*", re.IGNORECASE | re.DOTALL)
 
 
 def findings() -> Iterator[DoctorFinding]:
@@ -68,6 +69,8 @@ def _difference(kind: Kind, field: FieldChange) -> str:
     if field.key in _SECRETS:
         return f"{field.key} (values are not shown)"
     before, after = (_shown(kind, field.key, value) for value in (field.before, field.after))
+    if before == after:
+        return f"{field.key} differs in a part of a URL that is not shown"
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     return f"{field.key} is {_cut(after, same)}, in the file {_cut(before, same)}"
 
@@ -75,7 +78,33 @@ def _difference(kind: Kind, field: FieldChange) -> str:
 def _shown(kind: Kind, key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
     if kind is Kind.POLICY and value is None:
         return "not set"
-    return visible(_IN_URL.sub("…", shown(key, value)))
+    return visible(shown(key, _covered(value)))
+
+
+def _covered(value: Any) -> Any:  # noqa: ANN401  a JSON value
+    """Return a JSON value whose URLs have only scheme and host: the other parts may have a password or a token."""
+    match value:
+        case str():
+            return _URL.sub(lambda found: _covered_url(found[0]), value)
+        case list():
+            return [_covered(member) for member in value]
+        case dict():
+            return {_covered(name): _covered(member) for name, member in value.items()}
+        case _:
+            return value
+
+
+def _covered_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{scheme}://…"
+    host = parts.hostname or ""
+    if rest.rstrip("/") == host:
+        return url
+    is_certain = "@" not in rest.removeprefix(parts.netloc)  # else, the host may be a part of a password with a slash
+    return f"{scheme}://{host}/…" if host and is_certain else f"{scheme}://…"
 
 
 def _cut(text: str, same: int) -> str:

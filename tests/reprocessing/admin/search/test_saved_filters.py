@@ -225,7 +225,7 @@ def test_values_of_a_saved_filter_are_encrypted_and_erased(rings: Rings) -> None
     row = SavedFilter.objects.get()
     assert [row.filter["fields"][0], row.filter["named"][0]] == ["\x1a", "\x1a"]
     assert _shown(ann) == {"Ann's orders": f"{LOT}?state=parked&q=4711&field=order_id%3A4711"}
-    assert installation_texts.erase_filters("4711", erasure.ERASED, exactly=False) == 2
+    assert installation_texts.erase_filters("4711", erasure.ERASED, whole_values_only=None) == 2
     row.refresh_from_db()
     assert stored_filters.read_filter(row.filter).fields == (f"order_id:{erasure.ERASED}",)
 

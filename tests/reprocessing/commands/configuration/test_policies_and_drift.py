@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.configuration.keys import KEYS, Kind
-from reprocessing.models import DeadLetterQueue, ManagedObject, Policy, Rule
+from reprocessing.models import DeadLetterQueue, HealthCheck, ManagedObject, Policy, Rule, Target
 from reprocessing.pipeline.maintenance.doctor import managed_objects
 from reprocessing.store.configuration import managed, state
 from reprocessing.store.targets import targets
@@ -107,12 +107,28 @@ def _mark(name: str, **written: object) -> None:
     ManagedObject.objects.create(kind="targets", name=arn, written=found, applied_by="ann")
 
 
-def test_a_secret_and_its_name_are_not_told_and_users_and_queries_of_urls_are_covered() -> None:
-    checks = [{"http": "https://ann:hunter2@shop.example.com/up?token=sesame"}]
-    _mark("mails", secret="PAYMENTS_SECRET", health_checks=checks)
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [("https://ann:hunter2@shop.example.com/up?token=sesame", "https://shop.example.com/…"),
+     ("https://shop.example.com/up?a=b,token=sesame", "https://shop.example.com/…"),
+     ("https://ann:p@sesame@shop.example.com:8080", "https://shop.example.com/…"),
+     ("https://ann:p/sesame@shop.example.com", "https://…"), ("https://sesame/2@shop.example.com", "https://…"),
+     ("https://[sesame", "https://…"), ("https://hooks.example.com/T0/sesame", "https://hooks.example.com/…"),
+     ("HTTPS://shop.example.com/a b,'sesame'}", "HTTPS://shop.example.com/…"),
+     ("https://shop.example.com", "https://shop.example.com")],
+)  # fmt: skip
+def test_a_secret_and_its_name_are_not_told_and_of_urls_only_scheme_and_host(url: str, told: str) -> None:
+    _mark("mails", secret="PAYMENTS_SECRET", health_checks=[{"http": url}])
     (finding,) = findings()
-    covered = "[{http: 'https://…@shop.example.com/up?…'}]"
+    covered = f"[{{http: '{told}'}}]"
     assert finding[2] == _changed(f"secret (values are not shown); health_checks is [], in the file {covered}")
+
+
+def test_urls_that_differ_only_in_a_covered_part_are_told_as_such() -> None:
+    _mark("mails", health_checks=[{"http": "https://shop.example.com/1"}])
+    HealthCheck.objects.create(target=Target.objects.get(), kind="http", subject="https://shop.example.com/2")
+    (finding,) = findings()
+    assert finding[2] == _changed("health_checks differs in a part of a URL that is not shown")
 
 
 def test_a_long_value_is_cut_around_its_first_difference(shop: Shop, apply: Apply) -> None:

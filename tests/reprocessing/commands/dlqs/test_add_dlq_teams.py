@@ -55,7 +55,7 @@ def test_a_team_must_be_a_group_and_off_stands_alone(ask: Ask, queue: Queue) -> 
     (told,) = refused(*role)
     assert '"Redrive viewer" is a role, and roles are not teams' in told
     assert "The teams are: payments." in told
-    assert refused(*role, part="cure") == ["Name the group of a team: --team payments"]
+    assert refused(*role, part="cure") == ["Name the group of a team: --team TEAM"]
     assert "--team off means no team, so other teams cannot be given with it." in refusal(
         "add_dlq", "orders", "--url", queue.url, "--team", "off", "--team", "payments"
     )

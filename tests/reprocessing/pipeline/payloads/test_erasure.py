@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
 from unittest import mock
 from uuid import uuid4
 
@@ -166,61 +165,6 @@ def test_an_erasure_without_confirmation_changes_nothing() -> None:
 def test_an_erasure_is_about_one_value_of_some_length(criteria: MessageFilter) -> None:
     with pytest.raises(InvalidFilter):
         erase.value_of(criteria)
-
-
-def test_a_short_key_is_erased_where_it_is_a_whole_value_and_longer_texts_stay() -> None:
-    bench = Workbench(fields=FIELDS)
-    bench.bury("1", key="42", n="1")
-    bench.bury("2", key="421", n="1")
-    bench.capture()
-    entry = AuditEntry.objects.create(
-        act="noted",
-        dlq=bench.dlq,
-        by="eva",
-        reason="42",
-        after={
-            "key": "42",
-            "letters": 42,
-            "of": ["42"],
-            "filter": {"fields": "order:42\norder:421\na:b:42", "key": "42"},
-        },
-    )
-    Run.objects.create(name="r42", dlq=bench.dlq, asked_by="a", selection={"key": "42", "message_ids": ["42"]})
-    token = ApiToken.objects.create(name="ci", token_hash=b"x", scopes=["messages:read"], added_by="ann")
-    for key, answer in (("k1", {"key": "42"}), ("k2", {"key": "421", "messages": 42})):
-        ApiCall.objects.create(
-            token=token, key=key, request_hash=b"x", status=200, answer=json.dumps(answer).encode(),
-            made_at=lanes.database_now(),
-        )  # fmt: skip
-    assert erase.count_erasable(MessageFilter(states=(), key="42")).history == {"audit_entry": 1, "run": 1}
-    done = _erase(MessageFilter(states=(), key="42"))
-    entry.refresh_from_db()
-    erased = {"fields": "order:[erased]\norder:421\na:b:42", "key": "[erased]"}
-    assert entry.after == {"key": "[erased]", "letters": 42, "of": ["42"], "filter": erased}
-    assert (entry.reason, Run.objects.get(name="r42").selection) == ("42", {"key": "[erased]", "message_ids": ["42"]})
-    assert (done.counts["messages"], list(ApiCall.objects.values_list("key", flat=True))) == (1, ["k2"])
-    assert [Letter.objects.filter(ordering_key=key).count() for key in ("42", "421")] == [0, 1]
-    certificate = AuditEntry.objects.get(act="erased", letter=None)
-    assert certificate.after["texts"] == "not searched, because the value is short"
-
-
-@pytest.mark.parametrize(
-    ("typed", "left"),
-    [({"named": "42"}, {"named": "[erased]"}), ({"text": "a 42"}, {"text": "a 42"}),
-     ({"fields": ("order:42",)}, {"fields": ("order:[erased]",)})],
-    ids=["whole", "part", "field"],
-)  # fmt: skip
-def test_a_short_key_is_erased_from_encrypted_filters_where_it_is_a_whole_value(
-    encrypted: Rings, typed: dict[str, Any], left: dict[str, Any]
-) -> None:
-    bench = Workbench(fields=FIELDS)
-    bench.bury("1", key="42", n="1")
-    bench.capture()
-    criteria = MessageFilter(states=("parked",), dlq=bench.dlq.pk, **typed)
-    bulk_actions.create(uuid4(), BulkActionKind.NOTE, criteria, {}, by="ann", reason="looked at")
-    _erase(MessageFilter(states=(), key="42"))
-    found = stored_filters.read_filter(BulkAction.objects.get().filter)
-    assert {name: getattr(found, name) for name in left} == left
 
 
 def test_history_stays_as_it_is_outside_an_erasure() -> None:
