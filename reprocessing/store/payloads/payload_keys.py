@@ -180,11 +180,10 @@ def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
     if not missing:
         return known
     stored = {key.id: key for key in rows.fetch(StoredKey, _BY_ID, {"ids": missing})}
-    for key_id in missing:
-        if (key := stored.get(key_id)) is None or key.wrapped is None:
-            raise PayloadDestroyed("The key of this message was destroyed: nobody can read its payload any more.")
-        known[key_id] = _unwrap(key, current=False)
-    return known
+    # Looked for before any key is unwrapped: a key that is not available now may come back, a destroyed key does not.
+    if any((key := stored.get(key_id)) is None or key.wrapped is None for key_id in missing):
+        raise PayloadDestroyed("The key of this message was destroyed: nobody can read its payload any more.")
+    return known | {key_id: _unwrap(stored[key_id], current=False) for key_id in missing}
 
 
 def current_key(place: Place) -> DataKey | None:

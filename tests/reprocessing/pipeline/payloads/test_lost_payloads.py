@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from unittest import mock
 
@@ -10,13 +11,14 @@ from django.core.management import call_command
 from django.db import transaction
 from django.db.models.functions import Now
 
-from reprocessing.domain.errors import PayloadKeyUnavailable
+from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
 from reprocessing.store import rows
 from reprocessing.store.ordering import placement
-from reprocessing.store.payloads import payload_keys
+from reprocessing.store.payloads import content, payload_keys
 from tests.reprocessing.pipeline.bench import KEYED, Workbench
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
@@ -72,20 +74,20 @@ def test_a_message_whose_key_was_destroyed_is_parked_and_the_others_are_sent_in_
 def test_a_message_whose_sealed_bytes_were_changed_is_parked_and_can_be_released_after_they_were_restored() -> None:
     bench = _bench()
     sealed = Payload.objects.order_by("letter")[0]
-    _change(sealed, bytes(sealed.attributes)[:-1] + b"?")
+    _change(sealed, attributes=bytes(sealed.attributes)[:-1] + b"?")
     bench.enlist()
     bench.replay()
     assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("parked", "payload_lost"))
-    _change(sealed, bytes(sealed.attributes))
+    _change(sealed, attributes=bytes(sealed.attributes))
     act_on_parked.release([sealed.letter_id], by="ann", reason="restored")
     bench.replay()
     assert bench.delivered_bodies() == ["1"]
 
 
-def _change(payload: Payload, attributes: bytes) -> None:
+def _change(payload: Payload, **values: object) -> None:
     with transaction.atomic():
         rows.execute("SET LOCAL redrive.reseals = 'on'", {})
-        Payload.objects.filter(pk=payload.pk).update(attributes=attributes)
+        Payload.objects.filter(pk=payload.pk).update(**values)
 
 
 def test_without_ordering_keys_a_message_whose_key_is_missing_waits_and_the_others_are_sent() -> None:
@@ -146,3 +148,38 @@ def test_a_key_that_cannot_be_unwrapped_is_tried_once_for_many_messages() -> Non
     assert found is not None
     assert (len(found.readable), len(found.waiting), found.lost) == (1, 2, {})
     assert tried.call_count == 3  # all keys together, then each key
+
+
+@dataclass(frozen=True, slots=True)
+class _Edited:
+    """A message's content in two parts, which two data keys may encrypt."""
+
+    message_id: str
+    body: bytes
+    attributes: bytes
+
+
+@pytest.mark.parametrize("destroyed", [0, 1])
+def test_a_destroyed_key_wins_over_a_missing_one(destroyed: int) -> None:
+    _bench()
+    missing, gone = PayloadKey.objects.exclude(day=None).order_by("day")[:: -1 if destroyed == 0 else 1]
+    sealers = [content.Sealer(payload_keys.unwrapped_keys({key.pk})[key.pk]) for key in (missing, gone)]
+    row = _Edited("m", sealers[0].bytes(b"1", Part.BODY, of="m"), sealers[1].bytes(b"2", Part.ATTRIBUTES, of="m"))
+    PayloadKey.objects.filter(pk=missing.pk).update(wrapped_by="former")
+    PayloadKey.objects.filter(pk=gone.pk).update(
+        wrapped=None, destroyed_at=Now(), destroyed_by="ann", destroy_reason="a password"
+    )
+    payload_keys.forget_unwrapped()
+    with pytest.raises(PayloadDestroyed):
+        content.opened([row])
+    assert isinstance(content.opened_or_errors([row])[1]["m"], PayloadDestroyed)
+
+
+@pytest.mark.parametrize("sealed", ["no base64", "bm90IHNlYWxlZA=="], ids=["no base64", "not sealed"])
+def test_changed_system_attributes_park_their_message_only(sealed: str) -> None:
+    bench = _bench()
+    payload = Payload.objects.order_by("letter")[0]
+    _change(payload, system={**payload.system, "sealed": sealed})
+    bench.enlist()
+    bench.replay()
+    assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("parked", "payload_lost"))
