@@ -175,7 +175,7 @@ def test_a_destroyed_key_wins_over_a_missing_one(destroyed: int) -> None:
     assert isinstance(content.opened_or_errors([row])[1]["m"], PayloadDestroyed)
 
 
-@pytest.mark.parametrize("sealed", ["no base64", "bm90IHNlYWxlZA=="], ids=["no base64", "not sealed"])
+@pytest.mark.parametrize("sealed", ["x", "bm90IHNlYWxlZA=="], ids=["no base64", "not sealed"])
 def test_changed_system_attributes_park_their_message_only(sealed: str) -> None:
     bench = _bench()
     payload = Payload.objects.order_by("letter")[0]
@@ -183,3 +183,4 @@ def test_changed_system_attributes_park_their_message_only(sealed: str) -> None:
     bench.enlist()
     bench.replay()
     assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("parked", "payload_lost"))
+    assert "The sealed system was changed in the database" in Letter.objects.get(state="parked").detail
