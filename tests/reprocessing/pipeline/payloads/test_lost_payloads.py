@@ -12,8 +12,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable
+from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey
+from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
 from reprocessing.store import rows
@@ -84,6 +86,35 @@ def test_a_message_whose_sealed_bytes_were_changed_is_parked_and_can_be_released
     assert bench.delivered_bodies() == ["1"]
 
 
+def test_a_restored_message_without_an_ordering_key_can_be_released() -> None:
+    bench = _bench(keyed=False)
+    sealed = Payload.objects.order_by("letter")[0]
+    _change(sealed, attributes=bytes(sealed.attributes)[:-1] + b"?")
+    bench.enlist()
+    assert _reasons()[0] == ("parked", "payload_lost")
+    _change(sealed, attributes=bytes(sealed.attributes))
+    assert act_on_parked.release([sealed.letter_id], by="ann", reason="restored").done == (sealed.letter_id,)
+    bench.replay()
+    assert "1" in bench.delivered_bodies()
+
+
+def test_a_restored_message_whose_source_is_not_known_is_refused_for_its_source() -> None:
+    bench = _bench(keyed=False)
+    Letter.objects.filter(pk=Letter.objects.order_by("pk")[0].pk).update(
+        state="parked", reason="payload_lost", finished_at=Now(), source=None, target=None, planned=True
+    )
+    lost = Letter.objects.get(reason="payload_lost")
+    with mock.patch.object(find_source.Sources, "trace", return_value={}):
+        refused = act_on_parked.release([lost.pk], by="ann", reason="restored").refused[lost.pk]
+    assert refused.startswith(f"its source queue is not known; add the queue to {bench.name}")
+
+
+def test_what_to_do_with_a_lost_payload_names_the_backup() -> None:
+    assert ParkedReason.PAYLOAD_LOST.sentence == (
+        "Its payload cannot be decrypted. Restore it from a backup, or discard it."
+    )
+
+
 def _change(payload: Payload, **values: object) -> None:
     with transaction.atomic():
         rows.execute("SET LOCAL redrive.reseals = 'on'", {})
@@ -126,7 +157,7 @@ def test_a_release_of_several_messages_leaves_out_a_lost_one() -> None:
     lost, other, _ = Letter.objects.order_by("pk")
     Letter.objects.filter(pk=other.pk).update(state="parked", reason="attempts_spent", finished_at=Now())
     done = act_on_parked.release([lost.pk, other.pk], by="ann", reason="a test")
-    why = "its payload cannot be decrypted any more, so it cannot be sent; discard it"
+    why = "its payload cannot be decrypted, so it cannot be sent; restore it from a backup, or discard it"
     assert (done.done, done.refused) == ((other.pk,), {lost.pk: why})
     assert act_on_parked.discard([lost.pk], by="ann", reason="a test").done == (lost.pk,)
 
