@@ -91,6 +91,10 @@ UNION
 
 _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NOT NULL ORDER BY wrapped_by"
 
+_COUNT_WRAPPED = """
+SELECT count(*) AS n FROM redrive_payload_key WHERE wrapped_by = ANY(%(names)b::text[]) AND wrapped IS NOT NULL
+"""
+
 
 class _Unwrapped:
     """The unwrapped data keys that this process keeps in memory, each for a number of seconds (see `use_ring`)."""
@@ -267,6 +271,11 @@ def has_keys() -> bool:
 def used_wrapping_keys() -> list[str]:
     """Return the names of the wrapping keys that wrap a data key now."""
     return rows.column(str, _USED, {})
+
+
+def count_wrapped_by(names: Collection[str]) -> int:
+    """Return how many data keys these wrapping keys wrap now."""
+    return rows.value(int, _COUNT_WRAPPED, {"names": list(names)})
 
 
 @dataclass(frozen=True, slots=True)

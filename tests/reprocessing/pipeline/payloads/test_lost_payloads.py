@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -11,18 +12,20 @@ from django.core.management import call_command
 from django.db import transaction
 from django.db.models.functions import Now
 
-from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable
+from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.runs import plan
+from reprocessing.pipeline.runs import drain, plan, plan_obstacles, request_plan
 from reprocessing.store import rows
-from reprocessing.store.ordering import placement
+from reprocessing.store.ordering import lanes, placement
 from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.pipeline.bench import KEYED, Workbench
 
+DOCS = Path(__file__).resolve().parents[4] / "docs"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
 
 
@@ -144,13 +147,25 @@ def test_with_ordering_keys_all_messages_wait_for_a_missing_key_until_its_messag
     with pytest.raises(PayloadKeyUnavailable) as waits:
         plan.place_captured(bench.dlq)
     said = str(waits.value)
-    assert f"so no message of {bench.name} is enlisted: a later message of the same key would be sent first." in said
+    assert said.startswith(
+        f"1 captured message of {bench.name} cannot be decrypted now, and cannot be sent. 2 more were"
+    )
+    cure = said.partition(", and destroy them: manage.py ")[2]
+    waits_for = f"no message of {bench.name} is enlisted: a later message of the same ordering key would be sent first."
+    order = ["REDRIVE_PAYLOAD_KEYS has no key former", "Add the key former again", waits_for, '"A lost key"', cure]
+    assert [said.find(part) for part in order] == sorted(said.find(part) for part in order)
     assert Letter.objects.exclude(planned=False).count() == 0
-    cure = said.partition("encrypts: manage.py ")[2]
-    call_command(*cure.split(), verbosity=0)
+    (lost,) = _messages_of_a_lost_key(bench.name)
+    call_command(*cure.replace("ID", lost).split(), verbosity=0)
     bench.enlist()
     bench.replay()
     assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("discarded", ""))
+
+
+def _messages_of_a_lost_key(dlq: str) -> list[str]:
+    """Run the statement of docs/payloads.md."""
+    page = (DOCS / "payloads.md").read_text().partition("## A lost key")[2]
+    return rows.column(str, page.partition("```sql")[2].partition("```")[0].replace("'orders'", f"'{dlq}'"), {})
 
 
 def test_a_release_of_several_messages_leaves_out_a_lost_one() -> None:
@@ -180,7 +195,7 @@ def test_a_key_that_cannot_be_unwrapped_is_tried_once_for_many_messages() -> Non
     with mock.patch.object(payload_keys, "_unwrap", wraps=payload_keys._unwrap) as tried:
         found = placement.unplaced_letters(bench.dlq.pk, bodies=True, above=0)
     assert found is not None
-    assert (len(found.readable), len(found.waiting), found.lost) == (1, 2, {})
+    assert (len(found.readable), len(found.undecryptable_now), found.lost) == (1, 2, {})
     assert tried.call_count == 3  # all keys together, then each key
 
 
@@ -218,3 +233,77 @@ def test_changed_system_attributes_park_their_message_only(sealed: str) -> None:
     bench.replay()
     assert (bench.delivered_bodies(), _reasons()[0]) == (["2", "3"], ("parked", "payload_lost"))
     assert "The sealed system was changed in the database" in Letter.objects.get(state="parked").detail
+
+
+def _automatic() -> Workbench:
+    bench = _bench(keyed=False)
+    DeadLetterQueue.objects.update(mode="automatic", next_poll_at=None)
+    _older(wrapped_by="former")
+    return bench
+
+
+def test_a_poll_enlists_the_others_and_says_at_the_dlq_how_many_cannot_be_decrypted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = _automatic()
+    enlisted = bench.capture().enlisted
+    said = (
+        f"1 captured message of {bench.name} cannot be decrypted now, and cannot be sent. REDRIVE_PAYLOAD_KEYS has no "
+        "key former, which sealed this message. Add the key former again, behind the first key."
+    )
+    assert (enlisted and enlisted.letters, DeadLetterQueue.objects.get().trouble) == (2, said)
+    assert said in caplog.messages
+    _older(wrapped_by="old")
+    bench.capture()
+    assert (DeadLetterQueue.objects.get().trouble, Letter.objects.filter(state="captured").count()) == ("", 0)
+
+
+def test_a_plan_says_how_many_messages_cannot_be_decrypted() -> None:
+    bench = _bench(keyed=False, first=3)
+    _older(wrapped_by="former")
+    plan.place_captured(bench.dlq)
+    run = drain.plan_run(bench.dlq, RunRequest("monday", "ann"))
+    said = (
+        f"3 captured messages of {bench.name} cannot be decrypted now, and cannot be sent. REDRIVE_PAYLOAD_KEYS has no"
+    )
+    assert said in request_plan.planned_text(run)
+    assert any(text.startswith(said) for text in plan_obstacles.plan_obstacles(bench.dlq, [], lanes.database_now()))
+
+
+def _one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read one letter at a time."""
+    monkeypatch.setattr(placement, "_UNPLACED", placement._UNPLACED.replace("LIMIT 1000", "LIMIT 1"))
+
+
+def test_a_failed_key_is_tried_once_for_all_sets_of_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _bench(keyed=False, first=2)
+    _older(wrapped_by="former")
+    _one_by_one(monkeypatch)
+    failed: dict[int, PayloadUnreadable] = {}
+    with mock.patch.object(payload_keys, "_unwrap", wraps=payload_keys._unwrap) as tried:
+        first = placement.unplaced_letters(bench.dlq.pk, bodies=False, above=0, failed=failed)
+        assert first
+        calls = tried.call_count
+        second = placement.unplaced_letters(bench.dlq.pk, bodies=False, above=first.last, failed=failed)
+    assert second
+    assert (len(first.undecryptable_now), len(second.undecryptable_now), tried.call_count) == (1, 1, calls)
+
+
+def test_a_poll_ends_after_letters_that_cannot_be_decrypted_and_the_next_poll_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = _bench(keyed=False, first=2)
+    _older(wrapped_by="former")
+    _one_by_one(monkeypatch)
+    done = [plan.place_captured(bench.dlq) for _ in range(3)]
+    assert [result.placed for result in done] == [0, 0, 1]
+    assert "2 more were not tried yet." in done[0].trouble
+    assert done[2].trouble.startswith("2 captured messages")
+
+
+def test_placing_stops_when_it_is_told_to_and_a_key_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _bench(keyed=False)
+    _older(wrapped_by="former")
+    monkeypatch.setattr(placement, "_UNPLACED", placement._UNPLACED.replace("LIMIT 1000", "LIMIT 2"))
+    assert plan.place_captured(bench.dlq, stop=lambda: True).placed == 1
+    assert plan.place_captured(bench.dlq).placed == 1
