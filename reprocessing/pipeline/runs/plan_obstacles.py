@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from typing import Final
 
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import time_in_words
@@ -13,6 +14,9 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.ordering import placement
 from reprocessing.store.safety import breaker_status, health_checks, stops
 from reprocessing.store.safety.breaker_status import BreakerStatus
+
+#: What a text of `undecryptable_messages` says.
+UNDECRYPTABLE: Final = "cannot be decrypted now, and cannot be sent."
 
 
 def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime) -> list[str]:
@@ -38,7 +42,7 @@ def undecryptable_messages(dlq: DeadLetterQueue) -> str:
         return ""
     some = "1 captured message" if left.n == 1 else f"{left.n:,} captured messages"
     more = f" {left.untried:,} more were not tried yet." if left.untried else ""
-    return f"{some} of {dlq.name} cannot be decrypted now, and cannot be sent.{more} {left.why}"
+    return f"{some} of {dlq.name} {UNDECRYPTABLE}{more} {left.why}"
 
 
 def _of_breaker(breaker: BreakerStatus, now: datetime) -> str:

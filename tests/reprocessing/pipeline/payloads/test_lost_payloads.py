@@ -17,6 +17,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.capture import find_source
+from reprocessing.pipeline.maintenance.doctor import poll_history
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain, plan, plan_obstacles, request_plan
 from reprocessing.store import rows
@@ -253,6 +254,8 @@ def test_a_poll_enlists_the_others_and_says_at_the_dlq_how_many_cannot_be_decryp
     )
     assert (enlisted and enlisted.letters, DeadLetterQueue.objects.get().trouble) == (2, said)
     assert said in caplog.messages
+    found = {finding.what for finding in poll_history.findings(DeadLetterQueue.objects.get(), bench.conf)}
+    assert said in found  # the capture did not fail
     _older(wrapped_by="old")
     bench.capture()
     assert (DeadLetterQueue.objects.get().trouble, Letter.objects.filter(state="captured").count()) == ("", 0)
