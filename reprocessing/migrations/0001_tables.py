@@ -1860,7 +1860,10 @@ class Migration(migrations.Migration):
                             ("expired", "It is a task message that has expired: a worker would discard it."),
                             ("part_of_group", "Its task is part of a group or chord, which may have ended already."),
                             ("unreadable_task", "It goes to Celery workers, and is not a readable task message."),
-                            ("payload_lost", "Its payload cannot be decrypted any more. Discard it."),
+                            (
+                                "payload_lost",
+                                "Its payload cannot be decrypted. Restore it from a backup, or discard it.",
+                            ),
                             ("unsupported_target", "Its source is of a kind that this service cannot send to."),
                             ("moved_by_aws", "AWS's native redrive took it out of the DLQ, and it has not come back."),
                             ("in_doubt", "It may have been sent after the backup from which PostgreSQL was restored."),

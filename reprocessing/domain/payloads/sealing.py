@@ -82,9 +82,14 @@ def open_sealed(key: DataKey, sealed: bytes, *, part: Part, of: str) -> bytes:
     try:
         return key.cipher.decrypt(nonce, sealed[_HEAD + _NONCE :], _context(head, part, of))
     except (InvalidTag, ValueError):
-        raise PayloadUnreadable(
-            f"The sealed {part} was changed in the database, or belongs to another message. Restore it from a backup."
-        ) from None
+        raise changed(part) from None
+
+
+def changed(part: Part) -> PayloadUnreadable:
+    """Return the error for sealed bytes of this part that were changed."""
+    return PayloadUnreadable(
+        f"The sealed {part} was changed in the database, or belongs to another message. Restore it from a backup."
+    )
 
 
 def to_text(sealed: bytes) -> str:

@@ -166,10 +166,8 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
     was = LetterState.DISCARDED if act is AuditAct.RESTORED else LetterState.PARKED
 
     def decide() -> Reviewed:
-        if releases:
-            _set_sources(letters)
-            _place(letters)
-        asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target)
+        readable = (_set_sources(letters) | _place(letters)) if releases else set[int]()
+        asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target, readable=readable)
         able = [letter for letter in asked if not letter.refusal]
         if able and operation is None and not is_part:
             deed = _deed(act, [letter.letter_id for letter in able], options or {})
@@ -224,18 +222,28 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
     return Reviewed(tuple(letter.letter_id for letter in asked if not letter.refusal), refused)
 
 
-def _set_sources(letters: Collection[int]) -> None:
-    """Set the source of letters without a source, if the source was registered after their capture."""
+def _set_sources(letters: Collection[int]) -> set[int]:
+    """Set the source of letters without a source, if the source was registered after their capture.
+
+    Return the ids of the letters that could be decrypted for this.
+    """
+    readable = set[int]()
     for some in placement.letters_without_source(letters):
+        readable.update(letter.id for letter in some)
         for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):
             sources = find_source.Sources(dlq)
             placement.set_sources(sources.trace(letter for letter in some if letter.dlq_id == dlq.pk))
+    return readable
 
 
-def _place(letters: Collection[int]) -> None:
-    """Give a place in a lane to letters that were parked without one, if the DLQ's current settings find their keys."""
-    policies: dict[int, KeyPolicy] = {}
+def _place(letters: Collection[int]) -> set[int]:
+    """Give a place in a lane to letters that were parked without one, if the DLQ's current settings find their keys.
+
+    Return the ids of the letters that could be decrypted for this.
+    """
+    policies, readable = dict[int, KeyPolicy](), set[int]()
     for some in placement.unplaced_parked_letters(letters):
+        readable.update(letter.id for letter in some)
         unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         placed = {letter.id: place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some}
@@ -246,6 +254,7 @@ def _place(letters: Collection[int]) -> None:
             if place.key_hash is not None
         }
         placement.set_places(known, state=LetterState.PARKED)
+    return readable
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:

@@ -84,7 +84,7 @@ def capture_dlq(
         counted.failed, counted.idle = bool(captured.trouble), captured.busy
     if captured.trouble and not captured.received:
         raise QueueUnreachable(captured.trouble)
-    plan.place_captured(dlq)
+    plan.place_captured(dlq, stop=context.stop)
     return captured
 
 

@@ -87,12 +87,16 @@ def _letters(
         )
     )  # fmt: skip
     if not gathered.captured.busy:
-        plan.place_captured(dlq)
+        until = max(ends, time.monotonic() + _AT_LEAST)
+        placed = plan.place_captured(dlq, stop=lambda: stop() or time.monotonic() >= until)
         if gathered.captured.drained:
             plan.select_waiting_plans(dlq, through=gathered.captured.newest_letter)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
             until = max(ends, time.monotonic() + _AT_LEAST)
             gathered.enlisted = _enlist(dlq, gathered.captured.newest_letter, until, stop)
+        if placed.trouble:
+            capture_lease.note_trouble(dlq.pk, placed.trouble)
+            logger.warning("%s", placed.trouble, extra={"dlq": dlq.name})
     return gathered
 
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reprocessing.domain.errors import PayloadKeyUnavailable
+from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.ordering.placement import StoredPlace
+from reprocessing.domain.ordering.placement import KeyPolicy, StoredPlace
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import DeadLetterQueue, Letter, Run
+from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.capture import find_source
-from reprocessing.pipeline.runs import place_letters
+from reprocessing.pipeline.runs import place_letters, plan_obstacles
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.ordering import placement
-from reprocessing.store.ordering.placement import UnplacedLetter, UnplacedLetters
+from reprocessing.store.ordering.placement import UnplacedLetter
 from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lanes, plans, selection
 from reprocessing.store.runs.enlistment import Enlisted
 from reprocessing.store.safety import waves
@@ -38,21 +38,45 @@ class EnlistResult(Enlisted):
     left: bool = False
 
 
-def place_captured(dlq: DeadLetterQueue) -> int:
-    """Determine the places of captured letters without a place; return how many got a place, or a reason to park them.
+@dataclass(frozen=True, slots=True)
+class PlaceResult:
+    """How many letters got a place, or a reason to park them. `trouble`: why others were left out; empty: none was."""
+
+    placed: int = 0
+    trouble: str = ""
+
+
+def place_captured(dlq: DeadLetterQueue, *, stop: Callable[[], bool] = lambda: False) -> PlaceResult:
+    """Determine the places of captured letters without a place; return the counts.
 
     The letters stay captured: a letter that cannot be sent is parked only when a run takes it. That includes a letter
-    whose payload can never be decrypted. A letter whose key is not available now keeps no place (docs/adr/0059).
+    whose payload can never be decrypted. A letter whose key is not available now keeps no place (docs/adr/0059). Such
+    letters are tried until `stop` returns True.
 
     Raises:
         PayloadKeyUnavailable: the DLQ has ordering keys, and the key of an encrypted letter is not available now.
     """
     policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
+    failed = dict[int, PayloadUnreadable]()
+    done = [_place_some(dlq, policy, failed, stop, tried=tried) for tried in placement.unplaced_kinds(dlq.pk)]
+    left_out = any(isinstance(error, PayloadKeyUnavailable) for error in failed.values())
+    return PlaceResult(sum(done), plan_obstacles.undecryptable_messages(dlq) if left_out else "")
+
+
+def _place_some(
+    dlq: DeadLetterQueue, policy: KeyPolicy, failed: dict[int, PayloadUnreadable], stop: Callable[[], bool], *,
+    tried: bool,
+) -> int:  # fmt: skip
+    """Place letters that could not be decrypted when it was tried before (`tried`), or the others; return how many.
+
+    End after a set of letters of which none can be decrypted: the next poll goes on with letters that were not tried.
+    """
     bodies = place_letters.reads_bodies(policy)
     done = above = 0
-    while found := placement.unplaced_letters(dlq.pk, bodies=bodies, above=above):
-        if found.waiting and place_letters.is_ordered(policy):
-            raise _unknown_keys(dlq, found)
+    while found := placement.unplaced_letters(dlq.pk, bodies=bodies, above=above, tried=tried, failed=failed):
+        placement.mark_undecryptable(found.undecryptable_now)
+        if found.undecryptable_now and place_letters.is_ordered(policy):
+            raise _unknown_keys(dlq)
         if _named(dlq, [letter for letter in found.readable if letter.source_id is None]):
             continue  # read the letters again, with the limits of their targets
         places = {letter.id: place_letters.place_letter(policy, letter) for letter in found.readable}
@@ -60,20 +84,18 @@ def place_captured(dlq: DeadLetterQueue) -> int:
         placement.set_places(places)
         done += len(places)
         above = found.last
+        if found.undecryptable_now and (not places or stop()):
+            break
     return done
 
 
-def _unknown_keys(dlq: DeadLetterQueue, found: UnplacedLetters) -> PayloadKeyUnavailable:
+def _unknown_keys(dlq: DeadLetterQueue) -> PayloadKeyUnavailable:
     """Return the error for letters with unknown ordering keys: later letters of their keys must not be sent first."""
-    n, why = len(found.waiting), next(iter(found.waiting.values()))
-    some = (
-        "The ordering key of a captured message is" if n == 1 else f"The ordering keys of {n:,} captured messages are"
-    )
-    example = Letter.objects.filter(pk=next(iter(found.waiting))).values_list("message_id", flat=True).get()
-    cure = f"manage.py shred_payloads {dlq.name} --message-id {example} --reason WHY --confirm"
     return PayloadKeyUnavailable(
-        f"{why} {some} not known until then, so no message of {dlq.name} is enlisted: a later message of the same key "
-        f"would be sent first. If the key is lost for good, destroy each message that it encrypts: {cure}"
+        f"{plan_obstacles.undecryptable_messages(dlq)} Until then, no message of {dlq.name} is enlisted: a later "
+        "message of the same ordering key would be sent first. If the key is lost for good, list its messages "
+        '(docs/payloads.md, "A lost key"), and destroy them: '
+        f"manage.py shred_payloads {dlq.name} --message-id ID --reason WHY --confirm"
     )
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from typing import Final
 
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import time_in_words
 from reprocessing.models import BreakerState, DeadLetterQueue, Target
 from reprocessing.models.safety import HealthStatus
 from reprocessing.store.aws import aws_redrives
+from reprocessing.store.ordering import placement
 from reprocessing.store.safety import breaker_status, health_checks, stops
 from reprocessing.store.safety.breaker_status import BreakerStatus
+
+#: What a text of `undecryptable_messages` says.
+UNDECRYPTABLE: Final = "cannot be decrypted now, and cannot be sent."
 
 
 def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime) -> list[str]:
@@ -26,7 +31,18 @@ def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime
     found += [aws_redrives.describe(moved)] if moved else []
     breakers = [one for one in breaker_status.breaker_statuses(targets) if one.rate_class is None]
     found += filter(None, (_of_breaker(breaker, now) for breaker in breakers))
+    found += filter(None, [undecryptable_messages(dlq)])
     return [*found, *_failed_checks(targets)]
+
+
+def undecryptable_messages(dlq: DeadLetterQueue) -> str:
+    """Return a text about captured messages of the DLQ that cannot be decrypted now; empty: there are none."""
+    left = placement.count_undecryptable(dlq.pk)
+    if not left.n:
+        return ""
+    some = "1 captured message" if left.n == 1 else f"{left.n:,} captured messages"
+    more = f" {left.untried:,} more were not tried yet." if left.untried else ""
+    return f"{some} of {dlq.name} {UNDECRYPTABLE}{more} {left.why}"
 
 
 def _of_breaker(breaker: BreakerStatus, now: datetime) -> str:

@@ -11,7 +11,7 @@ from reprocessing.domain.runs.waiting_reason import NOTHING_TO_SEND
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.aws import follow_redrives
-from reprocessing.pipeline.runs import drain, plan
+from reprocessing.pipeline.runs import drain, plan, plan_obstacles
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes
@@ -82,5 +82,6 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: V
 def planned_text(run: Run) -> str:
     """Return a sentence that says that a run is planned, and what comes next."""
     if run.selected == 0:
-        return f"{run.name} is planned. {NOTHING_TO_SEND.text}"
+        left_out = plan_obstacles.undecryptable_messages(run.dlq)
+        return " ".join(filter(None, [f"{run.name} is planned.", NOTHING_TO_SEND.text, left_out]))
     return f"{run.name} is planned. Nothing is sent until somebody starts it."

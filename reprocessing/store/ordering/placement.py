@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString, TypeVar
 
-from reprocessing.domain.errors import PayloadKeyUnavailable
+from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.store import rows
@@ -40,8 +40,8 @@ class UnplacedLetter:
 # Columns that describe a letter's target.
 _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
 
-# At most 1,000 letters and about 16 MiB. The bodies of Celery tasks, and of letters without a source queue, are always
-# read.
+# At most 1,000 letters and about 16 MiB: either letters that could not be decrypted when it was tried (`tried`; their
+# `detail` says why), or the others. The bodies of Celery tasks, and of letters without a source queue, are always read.
 _UNPLACED = f"""
 SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
@@ -51,12 +51,29 @@ SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TAR
                        %(bodies)b::bool OR w.source_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
                   FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
                  WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned AND w.id > %(above)b
+                   AND (w.detail <> '') = %(tried)b
                  ORDER BY w.id LIMIT 1000) first) l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_target t ON t.id = l.target_id
  WHERE l.before < 16777216
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
+
+_KINDS = """
+SELECT DISTINCT detail <> '' AS tried FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND NOT planned
+"""
+
+_MARK = """
+UPDATE redrive_letter l SET detail = s.why
+  FROM unnest(%(letters)b::bigint[], %(whys)b::text[]) AS s(letter_id, why)
+ WHERE l.id = s.letter_id AND l.state = 'captured' AND NOT l.planned AND l.detail <> s.why
+"""
+
+_COUNT_UNDECRYPTABLE = """
+SELECT count(*) FILTER (WHERE detail <> '') AS n, count(*) FILTER (WHERE detail = '') AS untried,
+       coalesce((array_agg(detail ORDER BY id) FILTER (WHERE detail <> ''))[1], '') AS why
+  FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND NOT planned
+"""
 
 _NAME = """
 UPDATE redrive_letter l SET source_id = o.id, target_id = o.target_id
@@ -138,31 +155,63 @@ class UnplacedLetters:
     Attributes:
         readable: the letters that can be decrypted.
         lost: why a letter can never be decrypted, by letter id: its data key was destroyed, or its bytes were changed.
-        waiting: why a letter cannot be decrypted now, by letter id: its key is missing, or AWS KMS does not answer.
+        undecryptable_now: why a letter cannot be decrypted now, by letter id: its wrapping key is missing, or AWS KMS
+            does not answer.
         last: the highest id of these letters.
     """
 
     readable: list[UnplacedLetter]
     lost: dict[int, str]
-    waiting: dict[int, str]
+    undecryptable_now: dict[int, str]
     last: int
 
 
-def unplaced_letters(dlq: int, *, bodies: bool, above: int) -> UnplacedLetters | None:
+def unplaced_letters(
+    dlq: int, *, bodies: bool, above: int, tried: bool = False, failed: dict[int, PayloadUnreadable] | None = None
+) -> UnplacedLetters | None:
     """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB; None: no more.
 
     `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue. `above`: only
-    letters with ids above this one.
+    letters with ids above this one. `tried`: only letters that `mark_undecryptable` marked; else only other letters.
+    `failed`: the errors of data keys that cannot be unwrapped, by id; these keys are not tried again, and others added.
     """
-    found = rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies, "above": above})
+    found = rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies, "above": above, "tried": tried})
     if not found:
         return None
-    readable, errors = content.opened_or_errors(found)
-    lost, waiting = dict[int, str](), dict[int, str]()
+    readable, errors = content.opened_or_errors(found, failed)
+    lost, undecryptable_now = dict[int, str](), dict[int, str]()
     for letter in found:
         if error := errors.get(letter.message_id):
-            (waiting if isinstance(error, PayloadKeyUnavailable) else lost)[letter.id] = str(error)
-    return UnplacedLetters(readable, lost, waiting, found[-1].id)
+            (undecryptable_now if isinstance(error, PayloadKeyUnavailable) else lost)[letter.id] = str(error)
+    return UnplacedLetters(readable, lost, undecryptable_now, found[-1].id)
+
+
+def unplaced_kinds(dlq: int) -> list[bool]:
+    """Return for which values of `tried` the function `unplaced_letters` finds letters: True first."""
+    return sorted(rows.column(bool, _KINDS, {"dlq": dlq}), reverse=True)
+
+
+def mark_undecryptable(whys: Mapping[int, str]) -> None:
+    """Store at captured letters without a place why they cannot be decrypted now, by letter id."""
+    if whys:
+        rows.execute(_MARK, {"letters": list(whys), "whys": list(whys.values())})
+
+
+@dataclass(frozen=True, slots=True)
+class Undecryptable:
+    """How many captured letters of a DLQ could not be decrypted when it was tried, and why the first could not.
+
+    `untried`: how many more letters have no place yet, and were not tried.
+    """
+
+    n: int
+    untried: int
+    why: str
+
+
+def count_undecryptable(dlq: int) -> Undecryptable:
+    """Count the captured letters of a DLQ that could not be decrypted."""
+    return rows.fetch(Undecryptable, _COUNT_UNDECRYPTABLE, {"dlq": dlq})[0]
 
 
 @dataclass(frozen=True, slots=True)

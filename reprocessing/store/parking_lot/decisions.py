@@ -42,8 +42,11 @@ class LockedLetter:
 # Finds the lane of a letter's ordering key; each letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
-# True of a letter l whose payload can never be decrypted: it gets no lane, because it cannot be sent.
-_LOST: Final[LiteralString] = "(l.reason = 'payload_lost' AND l.key_hash IS NULL)"
+# True of a letter l whose payload can never be decrypted: it gets no lane, because it cannot be sent. It was decrypted
+# just now (`readable`) if its bytes were restored from a backup.
+_LOST: Final[LiteralString] = (
+    "(l.reason = 'payload_lost' AND l.key_hash IS NULL AND l.id <> ALL(%(readable)b::bigint[]))"
+)
 
 # Creates the lanes of parked letters that have none.
 _LANES = f"""
@@ -71,14 +74,14 @@ SELECT n.id AS lane_id FROM redrive_lane n
 
 # Returns why a letter cannot be released, discarded or restored. A FIFO target needs a message group; some targets
 # accept only tasks or events.
-_ASK = """
+_ASK = f"""
 SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id, l.finished_at,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
                  || ', because ' || d.name || ' keeps bodies for fewer days than history'
-            WHEN l.lane_id IS NULL AND l.reason = 'payload_lost' AND %(need_lane)b::bool
-            THEN 'its payload cannot be decrypted any more, so it cannot be sent; discard it'
+            WHEN l.lane_id IS NULL AND {_LOST} AND %(need_lane)b::bool
+            THEN 'its payload cannot be decrypted, so it cannot be sent; restore it from a backup, or discard it'
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --source URL --confirm'
@@ -97,7 +100,7 @@ SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id, l.run_id, 
   LEFT JOIN redrive_source o ON o.id = l.source_id LEFT JOIN redrive_target h ON h.id = o.target_id
   LEFT JOIN redrive_target t ON t.id = %(target)b::bigint
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
-"""
+"""  # noqa: S608  # as above
 
 # Locks active runs. If a run is ending at this moment, the statement waits until the run has ended.
 _LOCK_RUNS = """
@@ -192,14 +195,19 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 
 
 def lock_letters(
-    letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
-) -> list[LockedLetter]:
+    letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None,
+    readable: Collection[int] = (),
+) -> list[LockedLetter]:  # fmt: skip
     """Lock letters, their lanes first; return each letter, and why a person's decision about it cannot be applied.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
-    id of the target to which the letters will be sent; None: their target is unchanged.
+    id of the target to which the letters will be sent; None: their target is unchanged. `readable`: ids of letters
+    that the caller has decrypted just now: `payload_lost` is no objection to their release.
     """
-    values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
+    values = {
+        "letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target,
+        "readable": list(readable),
+    }  # fmt: skip
     if need_lane:
         rows.execute(_LANES, values)
         rows.execute(_SETTLE_DOWN, values)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, LiteralString, Protocol, TypeVar
 
-from reprocessing.domain.errors import PayloadDestroyed, PayloadKeyUnavailable, PayloadUnreadable
+from reprocessing.domain.errors import PayloadDestroyed, PayloadUnreadable
 from reprocessing.domain.message.identity import body_hash
 from reprocessing.domain.payloads import sealing
 from reprocessing.domain.payloads.sealing import DataKey, Part
@@ -103,29 +103,56 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
     return readable, {message_id: str(error) for message_id, error in problems.items()}
 
 
-def opened_or_errors(found: Sequence[Row]) -> tuple[list[Row], dict[str, PayloadUnreadable]]:
+def opened_or_errors(
+    found: Sequence[Row], failed: dict[int, PayloadUnreadable] | None = None
+) -> tuple[list[Row], dict[str, PayloadUnreadable]]:
     """Return the rows that can be decrypted, decrypted; and, by message id, the errors of the other rows.
 
-    A data key that cannot be unwrapped is tried once, because each try may wait for AWS KMS.
+    A data key that cannot be unwrapped is tried once, because each try may wait for AWS KMS. `failed`: the errors of
+    such keys by id, to which this call adds; a caller that reads many sets of rows gives the same dict each time.
     """
+    failed = {} if failed is None else failed
+    sealed_by = [_key_ids_or_error(row) for row in found]
+    keys = _unwrapped(set().union(*(ids for ids in sealed_by if isinstance(ids, set))), failed)
+    readable, problems = list[Row](), dict[str, PayloadUnreadable]()
+    for row, ids in zip(found, sealed_by, strict=True):
+        error = _first_error(ids, failed) if isinstance(ids, set) else ids
+        try:
+            readable += [] if error else [_opened(row, keys)]
+        except PayloadUnreadable as changed:
+            error = changed
+        if error:
+            problems[row.message_id] = error
+    return readable, problems
+
+
+def _key_ids_or_error(row: HasContent) -> set[int] | PayloadUnreadable:
     try:
-        return opened(found), {}
+        return _key_ids([row])
+    except PayloadUnreadable as error:
+        return error
+
+
+def _unwrapped(ids: set[int], failed: dict[int, PayloadUnreadable]) -> dict[int, DataKey]:
+    """Return the data keys that can be unwrapped, by id; add the errors of the others to `failed`. Skip failed keys."""
+    untried = ids - failed.keys()
+    try:
+        return payload_keys.unwrapped_keys(untried)
     except PayloadUnreadable:
         pass
-    readable, problems = list[Row](), dict[str, PayloadUnreadable]()
-    failed: dict[int, PayloadUnreadable] = {}
-    for row in found:
-        ids = _key_ids([row])
-        if known := next((failed[key_id] for key_id in ids if key_id in failed), None):
-            problems[row.message_id] = known
-            continue
+    keys = dict[int, DataKey]()
+    for key_id in sorted(untried):
         try:
-            readable += opened([row])
+            keys |= payload_keys.unwrapped_keys({key_id})
         except PayloadUnreadable as error:
-            problems[row.message_id] = error
-            if len(ids) == 1 and isinstance(error, (PayloadKeyUnavailable, PayloadDestroyed)):
-                failed |= dict.fromkeys(ids, error)
-    return readable, problems
+            failed[key_id] = error
+    return keys
+
+
+def _first_error(ids: set[int], failed: Mapping[int, PayloadUnreadable]) -> PayloadUnreadable | None:
+    """Return why these data keys cannot be unwrapped: a destroyed key first, since it never comes back."""
+    errors = [failed[key_id] for key_id in sorted(ids) if key_id in failed]
+    return next((error for error in errors if isinstance(error, PayloadDestroyed)), errors[0] if errors else None)
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
@@ -197,8 +224,16 @@ def _opened(row: Row, keys: Mapping[int, DataKey]) -> Row:
 
 
 def _sealed_system(system: Mapping[str, Any]) -> bytes | None:
-    text = system.get(_SYSTEM)
-    return base64.b64decode(text) if isinstance(text, str) else None
+    """Return the sealed attributes, if there are any. Raises PayloadUnreadable if they are no sealed bytes."""
+    if not isinstance(text := system.get(_SYSTEM), str):
+        return None
+    try:
+        sealed = base64.b64decode(text, validate=True)
+    except ValueError:
+        raise sealing.changed(Part.SYSTEM) from None
+    if sealing.key_id(sealed) is None:
+        raise sealing.changed(Part.SYSTEM)
+    return sealed
 
 
 def _open_system(system: Mapping[str, Any], sealed: bytes, key: DataKey, of: str) -> dict[str, Any]:

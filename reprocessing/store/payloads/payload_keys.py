@@ -91,6 +91,10 @@ UNION
 
 _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NOT NULL ORDER BY wrapped_by"
 
+_COUNT_WRAPPED = """
+SELECT count(*) AS n FROM redrive_payload_key WHERE wrapped_by = ANY(%(names)b::text[]) AND wrapped IS NOT NULL
+"""
+
 
 class _Unwrapped:
     """The unwrapped data keys that this process keeps in memory, each for a number of seconds (see `use_ring`)."""
@@ -180,11 +184,10 @@ def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
     if not missing:
         return known
     stored = {key.id: key for key in rows.fetch(StoredKey, _BY_ID, {"ids": missing})}
-    for key_id in missing:
-        if (key := stored.get(key_id)) is None or key.wrapped is None:
-            raise PayloadDestroyed("The key of this message was destroyed: nobody can read its payload any more.")
-        known[key_id] = _unwrap(key, current=False)
-    return known
+    # Looked for before any key is unwrapped: a key that is not available now may come back, a destroyed key does not.
+    if any((key := stored.get(key_id)) is None or key.wrapped is None for key_id in missing):
+        raise PayloadDestroyed("The key of this message was destroyed: nobody can read its payload any more.")
+    return known | {key_id: _unwrap(stored[key_id], current=False) for key_id in missing}
 
 
 def current_key(place: Place) -> DataKey | None:
@@ -268,6 +271,11 @@ def has_keys() -> bool:
 def used_wrapping_keys() -> list[str]:
     """Return the names of the wrapping keys that wrap a data key now."""
     return rows.column(str, _USED, {})
+
+
+def count_wrapped_by(names: Collection[str]) -> int:
+    """Return how many data keys these wrapping keys wrap now."""
+    return rows.value(int, _COUNT_WRAPPED, {"names": list(names)})
 
 
 @dataclass(frozen=True, slots=True)

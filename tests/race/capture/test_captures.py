@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,12 +69,12 @@ def _placed_beside_another_capture(monkeypatch: pytest.MonkeyPatch, **fields: An
     bench.bury("first", key="other", n="0")
     places, begun = plan.place_captured, list[int]()
 
-    def slow(dlq: DeadLetterQueue) -> int:
-        done = places(dlq)
+    def slow(dlq: DeadLetterQueue, *, stop: Callable[[], bool]) -> plan.PlaceResult:
+        done = places(dlq, stop=stop)
         if not begun:
             begun.append(1)
             _half_captured(bench)
-            done += places(dlq)
+            return places(dlq, stop=stop)
         return done
 
     with monkeypatch.context() as patch:

@@ -59,9 +59,11 @@ def _key_errors(used: Collection[str], known: Collection[str]) -> Iterator[Docto
     """Yield errors of the keys that are in use, and of the first key."""
     if lost := sorted(set(used) - set(known)):
         yield error_finding(
-            _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted.",
+            _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted "
+            f"(data keys: {payload_keys.count_wrapped_by(lost):,}).",
             "These messages cannot be shown or sent. DLQs with ordering keys may wait for them.",
-            "Add the keys again, behind the first key. If a key is lost for good, destroy its messages: "
+            "Add the keys again to REDRIVE_PAYLOAD_KEYS, behind the first key. If a key is lost for good, list its "
+            'messages (docs/payloads.md, "A lost key"), and destroy them: '
             "manage.py shred_payloads DLQ --message-id ID --reason WHY --confirm",
         )  # fmt: skip
     for name in sorted(set(used).intersection(known)):

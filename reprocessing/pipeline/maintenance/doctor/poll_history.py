@@ -11,6 +11,7 @@ from reprocessing.domain.maintenance.findings import DoctorFinding, error_findin
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
+from reprocessing.pipeline.runs import plan_obstacles
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
@@ -25,7 +26,9 @@ def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     now = lanes.database_now()
     yield from _schedule(row, now)
     yield from _polls(row, now)
-    if row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
+    if plan_obstacles.UNDECRYPTABLE in row.trouble:
+        yield error_finding(row.name, row.trouble, "Others are captured as usual.", "")
+    elif row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
         yield error_finding(
             row.name, f"Its last capture failed: {row.trouble}", "None of its messages is captured.", _look(row)
         )

@@ -11,9 +11,9 @@ any-selection-under-a-run-s-id: test_another_selection_under_the_same_id_is_refu
 -    if run.dlq_id != dlq.pk or not same:
 +    if run.dlq_id != dlq.pk:
 a-dry-run-that-deletes: test_collecting_sends_parks_and_discards_nothing
--    plan.place_captured(dlq)
+-    plan.place_captured(dlq, stop=context.stop)
 -    return captured
-+    plan.place_captured(dlq)
++    plan.place_captured(dlq, stop=context.stop)
 +    from reprocessing.models import DlqCopy
 +    from reprocessing.store.replay.settlement import Deletable
 +    from reprocessing.pipeline.capture import delete_copies

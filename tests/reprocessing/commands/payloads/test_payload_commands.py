@@ -162,7 +162,7 @@ def test_the_doctor_says_whether_payloads_are_encrypted(letter: Letter, rings: R
     rings(NEW, OLD)
     assert told() == ["old still wraps data keys, not only new.", "encrypted with the key new."]
     rings(NEW)
-    assert told() == ["REDRIVE_PAYLOAD_KEYS lacks old, with which messages are encrypted."]
+    assert told() == ["REDRIVE_PAYLOAD_KEYS lacks old, with which messages are encrypted (data keys: 2)."]
 
 
 def _findings() -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ def _bench(**fields: Any) -> Workbench:  # noqa: ANN401  those of a dlq
 
 def test_a_letter_is_placed_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _bench()
-    monkeypatch.setattr(plan, "place_captured", lambda _: 0)
+    monkeypatch.setattr(plan, "place_captured", lambda _, stop: plan.PlaceResult())
     bench.capture()
     letter = bench.letter()
     assert (letter.planned, letter.ordering_key, letter.blocked_reason, letter.single) == (True, "k", "", False)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from celery import Celery, group
 
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.models import Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
@@ -116,8 +117,10 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
 ) -> None:
     read, real = list[int](), placement.unplaced_letters
 
-    def counted(dlq: int, *, bodies: bool, above: int) -> UnplacedLetters | None:
-        found = real(dlq, bodies=bodies, above=above)
+    def counted(
+        dlq: int, *, bodies: bool, above: int, tried: bool, failed: dict[int, PayloadUnreadable]
+    ) -> UnplacedLetters | None:
+        found = real(dlq, bodies=bodies, above=above, tried=tried, failed=failed)
         if found is not None:
             read.append(len(found.readable))
             assert {bool(one.body) for one in found.readable} == {kind == "celery"}
@@ -129,7 +132,7 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     bench.capture()
     placement.place_again(bench.dlq.pk)
     monkeypatch.setattr(placement, "unplaced_letters", counted)
-    assert (plan.place_captured(bench.dlq), read) == (18, chunks)
+    assert (plan.place_captured(bench.dlq).placed, read) == (18, chunks)
 
 
 def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_another_objection() -> None:
