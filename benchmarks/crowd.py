@@ -10,8 +10,8 @@ from typing import Final
 
 DLQS, GROUPS, CHUNK = 20, 200, 100_000
 
-#: Write letters a to b. A letter's number decides its dlq, state, lane and failure group. Letters above `live` are all
-#: delivered, before all others.
+#: Write letters a to b. A letter's number decides its dlq, state, lane and failure group. Letters after `live`, up to
+#: `live` + `history`, are all delivered, before the letters after them.
 _LETTERS: Final = """
 INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, source_id, target_id, lane_id, run_id, state, attempts,
        planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size, reason, detail, presumed,
@@ -31,13 +31,16 @@ SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.source, d.target,
   JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS source, o.target_id AS target
           FROM redrive_source o) d ON d.no = (n + n / 300 * %(skew)s) %% %(dlqs)s
  CROSS JOIN LATERAL (
-       SELECT CASE WHEN n > %(live)s OR n %% 100 < 60 THEN 'delivered' WHEN n %% 100 BETWEEN 85 AND 94 THEN 'parked'
+       SELECT CASE WHEN n > %(live)s AND n <= %(live)s + %(history)s OR n %% 100 < 60 THEN 'delivered'
+                   WHEN n %% 100 BETWEEN 85 AND 94 THEN 'parked'
                    WHEN n %% 100 < 72 THEN 'captured' WHEN n %% 100 < 85 THEN 'waiting'
                    WHEN n %% 100 < 98 THEN 'discarded' ELSE 'duplicate' END AS state,
-              CASE WHEN n <= %(live)s AND n %% 100 BETWEEN 85 AND 94
+              CASE WHEN NOT (n > %(live)s AND n <= %(live)s + %(history)s) AND n %% 100 BETWEEN 85 AND 94
                    THEN (ARRAY['attempts_spent', 'refused', 'stale'])[1 + n / 100 %% 3] ELSE '' END AS reason) p
  CROSS JOIN LATERAL (SELECT redrive_now() - interval '10 days' + interval '0.1 seconds' * CASE
-              WHEN n > %(live)s THEN %(live)s - n ELSE 8 * n END AS at) t
+              WHEN n <= %(live)s THEN 8 * n
+              WHEN n <= %(live)s + %(history)s THEN n - %(live)s - %(history)s
+              ELSE 8 * (n - %(history)s) END AS at) t
 """
 
 _LANES: Final = """
@@ -189,17 +192,21 @@ def write(first: int, last: int, dlqs: int = DLQS, *, history: int = 0) -> None:
     """Write letters `first` to `last` (by number), and their other rows, without the triggers that count letters.
 
     With more DLQs than `DLQS`, each DLQ has letters in all states, and letters that are being sent. `history`: number
-    of letters that are written after them, and were delivered before them.
+    of letters that are written before them, and are all delivered.
     """
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 
-    for a in chain(range(first, last + 1, CHUNK), range(last + 1, last + history + 1, CHUNK)):
+    begin = first + history
+    for a in chain(range(first, begin, CHUNK), range(begin, last + history + 1, CHUNK)):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
             is_crowded = dlqs > DLQS
             for statement in (_LETTERS, *_REST, *(_SENDING if is_crowded else ())):
-                b = min(a + CHUNK - 1, last if a <= last else last + history)
-                asked = {"a": a, "b": b, "live": last, "dlqs": dlqs, "groups": GROUPS, "skew": +is_crowded}
+                b = min(a + CHUNK - 1, begin - 1 if a < begin else last + history)
+                asked = {
+                    "a": a, "b": b, "live": first - 1, "history": history, "dlqs": dlqs, "groups": GROUPS,
+                    "skew": +is_crowded,
+                }  # fmt: skip
                 cursor.execute(statement, asked)
     with connection.cursor() as cursor:
         for statement in _COUNTS:
