@@ -176,7 +176,7 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     message_type = fields.SelectorField(
         shared=True, or_none=True, label="Message type",
-        help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Empty (default): failure groups "
+        help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Default: empty; failure groups "
         'look under common names, and rules cannot test the type. "none": failure groups show no types.',
     )  # fmt: skip
     tenant = fields.SelectorField(

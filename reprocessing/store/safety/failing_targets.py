@@ -81,7 +81,7 @@ coalesce(
         AND coalesce(a.run_id, 0) = y.run_id AND a.letter_id IS DISTINCT FROM mine.letter_id
       ORDER BY a.target_id LIMIT 1),
     (SELECT l.id FROM {first_letters("l", "mine.lane_id", most="%(depth)b::int")}
-        AND l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
+      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
         AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
 ) IS NOT NULL"""  # noqa: S608  # the inserted text is a constant
 

@@ -72,10 +72,9 @@ def apart(tree: ast.Module) -> Iterator[int]:
 def said(node: ast.AST) -> str:
     match node:
         case ast.Constant(value=str(text)):
-            joined = re.sub(r"'\s*\|\| [a-z.]+\s*\|\| '", "x", text)  # in SQL
-            return re.sub(r"(?<=confirm)'", "", joined).replace("%s", "x")  # in a log
+            return of_sql(text).replace("%s", "x")  # in a log
         case ast.JoinedStr(values=values):
-            return "".join(str(one.value) if isinstance(one, ast.Constant) else word(one) for one in values)
+            return of_sql("".join(str(one.value) if isinstance(one, ast.Constant) else word(one) for one in values))
         case ast.Call(func=ast.Name(id="command"), args=[ast.Constant(), *_] as words):
             some = [one.value if isinstance(one, ast.Constant) else "x" for one in words if not starred(one)]
             shows = any(starred(one) for one in words)  # with what else it was asked for
@@ -84,6 +83,11 @@ def said(node: ast.AST) -> str:
             )
         case _:
             return ""
+
+
+def of_sql(text: str) -> str:
+    """The text that SQL joins from its parts."""
+    return re.sub(r"(?<=confirm)'", "", re.sub(r"'\s*\|\| [a-z.]+\s*\|\| '", "x", text))
 
 
 def word(node: ast.expr) -> str:

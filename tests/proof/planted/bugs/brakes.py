@@ -41,8 +41,8 @@ one-dead-target-keeps-another-tried: test_failing_and_idle_lanes_to_another_targ
 -      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
 +      WHERE o.id <> y.breaker_id AND coalesce(
 the-only-message-pauses-its-run: test_the_only_message_of_the_run_is_parked
--        AND l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id
-+        AND l.run_id = y.run_id AND l.target_id
+-      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id
++      WHERE l.run_id = y.run_id AND l.target_id
 a-manual-run-is-paused-by-the-service: test_a_target_is_tried_on_for
 - AND r.kind = 'standing' AND r.id IN
 + AND r.id IN

@@ -165,7 +165,7 @@ def test_counts_are_of_the_own_dlqs_and_cost_the_same_for_one_dlq_and_for_many(
     said(client, "/admin/board")  # warm
     with CaptureQueriesContext(connection) as few:
         answer = client.get("/admin/board")
-    assert [row.name for row in answer.context["rows"]] == ["ours"]
+    assert [row["name"] for row in answer.context["rows"]] == ["ours"]
     assert answer.context["figures"][0].value == "1"
     for number in range(20):
         source = dlq(f"more-{number}")
