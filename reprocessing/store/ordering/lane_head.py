@@ -6,7 +6,7 @@ from typing import LiteralString
 
 
 def first_letters(letter: LiteralString, lane: LiteralString, *, most: LiteralString = "1") -> LiteralString:
-    """Return a subquery that reads the first unfinished letters of a lane, in their order. Put it after FROM:
+    """Return a subquery that reads the first unfinished letters of a lane, in their order. Put it after FROM.
 
         f"SELECT l.id FROM {first_letters('l', 'n.id')} WHERE l.due_at IS NULL"
 
