@@ -21,6 +21,8 @@ from celery.signals import (
 )
 from celery.utils.log import get_multiprocessing_logger
 from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
 from redrive_service.startup import explained
 from redrive_service.telemetry.alive import AliveStep
@@ -105,3 +107,18 @@ def collect_seldom(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
     A batch of messages creates fewer objects, so few batches are interrupted.
     """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+
+
+@worker_process_init.connect
+def sort_whole_results(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
+    """Turn PostgreSQL's incremental sort off for the connections of a new worker process.
+
+    PostgreSQL underestimates what it costs to sort the letters of a long lane. So it read a lane of 10,000 letters for
+    each letter that it sent (`lane_head.first_letters`): 80 letters/s instead of 120.
+    """
+    connection_created.connect(_turn_incremental_sort_off, dispatch_uid="redrive_service: enable_incremental_sort")
+
+
+def _turn_incremental_sort_off(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  as above
+    with connection.cursor() as cursor:  # a statement, because a connection pooler may refuse options
+        cursor.execute("SELECT set_config('enable_incremental_sort', 'off', false)")
