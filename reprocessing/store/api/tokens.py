@@ -166,8 +166,8 @@ def state_of(row: ApiToken, now: datetime) -> str:
 def confirmed_until(row: ApiToken) -> datetime | None:
     """Return the time from which a token is refused unless the OpenID provider confirms its owner again.
 
-    None: there is no such time, because the token belongs to teams or to a user who does not sign in by a provider, or
-    TOKEN_RECHECK is 0.
+    None: the owner need not be confirmed. The token belongs to teams or to a user who does not sign in by a provider,
+    or the setting TOKEN_RECHECK is 0.
     """
     identity = _identity(row.user) if row.user else None
     longest = conf.current().token_recheck if identity else None
