@@ -1,4 +1,7 @@
-"""After a restore: find what became of letters that were unfinished in the backup, and record decisions about them."""
+"""After a restore from a backup: find out what became of letters that were unfinished in the backup.
+
+A person decides about each of these letters; the decisions are recorded here.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,7 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many letters of one DLQ wait for a person's decision after a restore, and have the same finding."""
+    """How many letters of a DLQ wait for a decision after a restore, and have the same `finding` (what is known)."""
 
     dlq: str
     finding: Finding
@@ -140,7 +143,7 @@ class FindingCount:
 
     @property
     def kind(self) -> str:
-        """Return what the finding means: finished, unfinished or unknown."""
+        """Return what the finding says about these letters: they are finished, unfinished or unknown."""
         return Finding(self.finding).kind
 
 
@@ -161,8 +164,9 @@ def record_decision(
 ) -> tuple[int, list[Deletable]]:
     """Apply and record a person's decision (`word`) about these letters, in the caller's transaction.
 
-    Return the number of changed letters, and the copies to delete from DLQs. Letters that are finished, or have another
-    finding by now, are not changed. Earlier letters of a letter's lane become stale if the letter may have been sent.
+    Return the number of changed letters, and the messages to delete from DLQs. Letters that are finished, or have
+    another finding by now, are not changed. If a letter may have been sent, earlier letters of its lane are stale:
+    they would be sent after a later letter.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))
