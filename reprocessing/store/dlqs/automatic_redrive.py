@@ -61,8 +61,8 @@ class _Seen:
 def missing_processes(*, cure: bool = True) -> list[str]:
     """Return sentences for people that say that beat or the workers seem not to run; empty if they do.
 
-    They seem not to run if no worker took a tick in the last 60 s. If only beat is missing, there is no tick to take, so
-    workers seem to be missing too. `cure`: each sentence also says how to start the process, or how to find the cause.
+    They seem not to run if no worker took a tick in the last 60 s. If only beat is missing, there is no tick to take,
+    so workers seem to be missing too. `cure`: each sentence also says how to start the process, or find the cause.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     if not _is_late(seen.consumed):

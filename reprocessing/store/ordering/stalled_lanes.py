@@ -1,4 +1,7 @@
-"""Find lanes from which nothing is sent for no recorded reason, and read when beat and workers were last active."""
+"""Find lanes from which nothing is sent although no reason is recorded; read when beat and workers were last active.
+
+A tick is a task that beat sends every 2 seconds. A task hint is a Celery task that names due lanes.
+"""
 
 from __future__ import annotations
 
@@ -106,5 +109,5 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 
 def beat_status(control: str) -> BeatStatus:
-    """Return when beat and the workers were last active. `control`: name of the queue to which beat sends its tick."""
+    """Return when beat and the workers were last active. `control`: name of the queue to which beat sends its ticks."""
     return rows.fetch(BeatStatus, _BEAT, {"tick": TICK_TASK, "control": control})[0]
