@@ -52,7 +52,10 @@ Claim = Leased | Answered | InProgress | OtherRequest
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The stored request with a key. `same`: it equals the new request. `status`, `answer`: None: no response yet."""
+    """The stored request that has the same key as a new request. `same`: the two requests are equal.
+
+    `status` and `answer` are its response; they are None if it has no response yet.
+    """
 
     same: bool
     status: int | None
@@ -117,7 +120,7 @@ def store_answer(held: Leased, status: int, answer: bytes) -> bool:
 
 
 def release_key(held: Leased) -> None:
-    """Release a leased key without a response. For a request that changed nothing, so that it may be repeated."""
+    """Release a leased key without a response. Call it if the request changed nothing, so that it may be repeated."""
     rows.execute(_RELEASE, {"id": held.id, "held": held.leased_until})
 
 

@@ -58,8 +58,8 @@ def check_request(asked: TokenRequest) -> None:
     """Check that an API token can be made with these parameters.
 
     Raises:
-        InvalidApiToken: a token has this name, both a user and teams are given, or neither, a team is the group of a
-            role, teams cannot use a scope, or `expires_at` is past.
+        InvalidApiToken: the name is in use; both a user and teams are given, or neither; a team is the group of a role;
+            a scope is only for tokens of users, and teams are given; or `expires_at` is past.
     """
     if ApiToken.objects.filter(name=asked.name).exists():
         raise InvalidApiToken(

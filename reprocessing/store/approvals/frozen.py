@@ -1,7 +1,7 @@
-"""Notice whether something that a deed (an action of a person) would act on changes before the deed is approved.
+"""Compute a digest of what a deed (an action of a person) would act on, to detect changes before its approval.
 
-The service computes a digest of these messages, rules or settings when approval is requested, and again when a second
-person approves. If the two digests differ, something has changed, and the request is void.
+A deed acts on messages, a run, rules or settings. The digest is computed when approval is requested, and again when a
+second person approves. If the two digests differ, something has changed, and the request is void.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ WITHIN: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Collects the titles of the parts of a larger deed that need a second person's approval.
+    """The titles of those parts of a larger deed that need a second person's approval, as `check` collects them.
 
-    An example is the application of a configuration file, which changes several DLQs. The parts are not refused one by
-    one, because a second person approves the larger deed as a whole.
+    An example of a larger deed is `apply_config`, which changes several DLQs. Its parts are not refused one by one,
+    because a second person approves the larger deed as a whole.
     """
 
     needed: list[str] = field(default_factory=list)
@@ -50,14 +50,14 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
         deed: the deed.
         messages: the number of messages that the deed is about, by the DLQ's id. The number None means "any number".
         by: the name of the person.
-        approval: id of the approval that is being executed, which is marked as used. None: the person acts alone;
-            the messages are added to the sum that the person handled alone in 24 hours. `Parts`: nothing is refused,
-            and a deed that needs a second person is added to the parts.
+        approval: the id of the approval of this deed, which is marked as used. None: the person acts alone, and the
+            messages are added to those that the person handled alone in the last 24 hours. `Parts`: the deed is a part
+            of a larger deed, so it is not refused. If it needs a second person, its title is added to the parts.
         again: the deed continues a run, whose messages were added to the person's sum when the run started.
 
     Raises:
         ApprovalNeeded: the deed needs the approval of a second person, and `approval` is None.
-        ApprovalRefused: the approval was used before, or is of another deed or of fewer messages.
+        ApprovalRefused: the approval was used before, or is for another deed or for fewer messages.
     """
     if isinstance(approval, Parts):
         if is_needed(messages, by=by):
@@ -142,7 +142,7 @@ def _count(messages: Messages, by: str) -> None:
 def _use(approval: int, deed: Deed, messages: int) -> None:
     """Mark an approval as used.
 
-    Raises ApprovalRefused if it was used before, is for another deed or for fewer messages, or is not granted.
+    Raises ApprovalRefused if the approval was used before, is for another deed or fewer messages, or is not granted.
     """
     (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(

@@ -48,7 +48,7 @@ class HandoverBlockers:
         to_delete: number of messages of finished letters that are not deleted yet. AWS would send them again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
         awaited: letters await an outcome that only captures of this DLQ can show: their targets' messages fail into it.
-        plans: names of the DLQ's planned runs, without plans to which no person gave a name.
+        plans: names of the DLQ's planned runs to which a person gave a name.
         captured: number of captured messages that are visible. AWS may move them, so they do not forbid the hand-over.
     """
 

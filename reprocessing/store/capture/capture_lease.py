@@ -158,9 +158,9 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
     """End a capture's lease; return the id of the DLQ's newest letter in state captured; None if the lease is lost.
 
-    The id is 0 if no letter is in this state.
-    `clean`: every received message is stored, and committed. `drained`: every message that was in the DLQ at the start
-    was received. `trouble`: why the capture failed, for people; empty: it succeeded.
+    The id is 0 if no letter is in this state. `clean`: every received message is stored, and committed. `drained`:
+    every message that was in the DLQ at the start was received. `trouble`: why the capture failed, for people; empty:
+    it succeeded.
     """
     values = {
         "dlq": capturing.dlq_id,

@@ -66,7 +66,7 @@ def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]
 
 
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
-    """Store the bytes of messages that came back for their letters, whose bodies were deleted.
+    """Store the bytes of messages that came back, for letters whose bodies were deleted before.
 
     Call it in the transaction that records that these messages came back. `until`: when the messages become visible in
     SQS again. After this time nothing is stored, because the return is not recorded either.

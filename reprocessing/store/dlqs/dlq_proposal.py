@@ -37,10 +37,10 @@ class DlqProposal:
     """The values to store for a DLQ, its source queues and their targets.
 
     Attributes:
-        dlq: values by the name of the row's field; `interval` in seconds, `crontab` as a text of five fields.
-        ways: the ARN of a source queue's target, by the ARN of the source queue.
-        targets: the values of each target by the name of the row's field, by the target's ARN; `watched_by` is the
-            ARN of the target's DLQ.
+        dlq: the values of the DLQ's row, by field name; `interval` in seconds, `crontab` as a text of five fields.
+        ways: for each source queue's ARN, the ARN of its target.
+        targets: for each target's ARN, the values of the target's row, by field name; `watched_by` is the ARN of the
+            target's DLQ.
         default_source: ARN of the source queue of messages for which SQS names no source queue; None: no change.
         teams: names of the groups whose members see the DLQ; None: no change.
     """

@@ -135,7 +135,10 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many letters of a DLQ wait for a decision after a restore, and have the same `finding` (what is known)."""
+    """How many letters of a DLQ wait for a decision after a restore, and have the same finding.
+
+    The finding is what the database shows about a letter, for example that it came back to the DLQ.
+    """
 
     dlq: str
     finding: Finding
@@ -148,14 +151,17 @@ class FindingCount:
 
 
 def count_findings() -> list[FindingCount]:
-    """Return how many letters wait for a person's decision after a restore, by DLQ and finding."""
+    """Count the letters that wait for a person's decision after a restore, by DLQ and finding."""
     return [
         FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
     ]
 
 
 def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
-    """Return up to `limit` letters that wait for a decision, with ids above `above`, by id. `dlq` None: of all DLQs."""
+    """Return up to `limit` letters that wait for a decision, sorted by id, with ids above `above`.
+
+    `dlq`: only letters of this DLQ; None: of all DLQs.
+    """
     return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 

@@ -181,7 +181,7 @@ def release_destination(claimed: LeasedDestination, now: datetime) -> None:
 
 
 def give_up_old() -> int:
-    """Give up notifications that could not be sent for a day (`GIVEN_UP_AFTER`); return how many."""
+    """Give up notifications that could not be sent within a day (`GIVEN_UP_AFTER`); return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
 

@@ -109,9 +109,9 @@ def messages_around(letter: Letter) -> KeyMessages | None:
 
 
 def last_delivered(letter: Letter) -> int | None:
-    """Return the id of the last delivered letter, in the order of the key, among the other letters of a letter's key.
+    """Return the id of the last delivered letter with the same ordering key as this letter, in the key's order.
 
-    None: no such letter is among the last 1,000 finished letters of the key.
+    This letter itself is left out. None: no delivered letter is among the last 1,000 finished letters of the key.
     """
     if letter.single or letter.key_hash is None or letter.source_id is None:
         return None

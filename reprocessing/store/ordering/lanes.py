@@ -154,8 +154,8 @@ def lease(  # noqa: PLR0913  # each by its name
     """Lease and return up to `limit` due lanes of active runs, for `lease` seconds; lanes of killed workers come first.
 
     Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `owner`: name of the worker.
-    `only`: lease only these lanes; None: any lane, except lanes whose first letter has a circuit breaker in `but`
-    (ids). `runs`: lease only lanes of these runs; None: of all runs.
+    `only`: lease only these lanes; None: any lane, except lanes whose first letter is sent through a circuit
+    breaker in `but` (ids). `runs`: lease only lanes of these runs; None: of all runs.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,

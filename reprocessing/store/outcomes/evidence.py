@@ -1,6 +1,6 @@
 """Find letters that may be presumed delivered: their target was seen empty, and they did not come back to the DLQ.
 
-A *look* is one request for the message counts of a target queue. A *clean* capture received every message of the DLQ.
+A *look* is one request for the message counts of a target queue.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ def watched_targets() -> list[WatchedTarget]:
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
     """Record looks: what SQS's counts of target queues showed.
 
-    `at`: when the counts were requested. `took`: seconds until SQS had answered. Delete looks that are older than a day
-    plus the target's window.
+    `at`: when the counts were requested. `took`: seconds until SQS had answered. Looks that are older than a day plus
+    the target's window (the time in which a failed message may come back to the DLQ) are deleted.
     """
     if looks:
         rows.execute(_WRITE_LOOKS, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

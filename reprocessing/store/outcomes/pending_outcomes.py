@@ -148,7 +148,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return, by target id, after how many seconds at least the letters' outcomes are known; None: cannot be told."""
+    """Return, by target id, the shortest time (s) until the outcome of its letter is known; None: cannot be told."""
     cadences = schedule.poll_intervals([pending.watched_by_id for pending in found if pending.watched_by_id])
     return {pending.target_id: _known_in(pending, cadences.get(pending.watched_by_id or 0, 0.0)) for pending in found}
 
