@@ -143,7 +143,7 @@ class _Detail:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows (`n`) a call encrypted, and the id of the last row; `last` 0: no readable rows are left."""
+    """How many rows (`n`) a call encrypted, and the id of the last row; `last` 0: all rows are encrypted now."""
 
     n: int
     last: int
@@ -179,7 +179,7 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def count_readable() -> int:
-    """Return how many of the oldest and of the newest 10,000 payloads and edits are stored readable."""
+    """Return how many payloads and edits are not encrypted, among the oldest 10,000 and the newest 10,000."""
     return rows.value(int, _COUNT_READABLE, {"limit": LOOKED_AT})
 
 
@@ -214,7 +214,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_details(above: int, day: date) -> Sealed:
-    """Encrypt the answers of targets that are stored readable: in up to 500 attempts, with ids above `above`, at once.
+    """Encrypt targets' answers that are not encrypted yet, in up to 500 attempts with ids above `above`.
 
     `day`: each DLQ has a data key for each day; the keys of this day are used.
     """

@@ -58,7 +58,7 @@ ROLE_GROUPS: Final = frozenset(role.group for role in ROLES)
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """How a role's group differs from the role: the permissions that it lacks, and its permissions beyond the role's.
+    """How a role's group differs from the role: permissions that the group lacks, and permissions that it has too many.
 
     `new`: the group does not exist.
     """
