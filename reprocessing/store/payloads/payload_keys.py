@@ -42,7 +42,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text without which the key cannot be unwrapped. Each row has another, so keys cannot be swapped."""
+        """Return the text without which the key cannot be unwrapped. Each row has its own, so no key can be swapped."""
         return context_of((self.dlq_id, self.day))
 
 

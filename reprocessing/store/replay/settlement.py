@@ -1,4 +1,4 @@
-"""Record outcomes of attempts, and change letters, reserved idempotency keys (claims) and copies in DLQs accordingly."""
+"""Record outcomes of attempts; change their letters, reserved idempotency keys (claims) and copies accordingly."""
 
 from __future__ import annotations
 
