@@ -30,7 +30,7 @@ class Rule(models.Model):
         dlq: the rule applies to letters of this DLQ; null: to letters of all DLQs.
         delay: seconds to wait, if the rule's action is `delay`; null for other actions.
         backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
-        trouble: the last error in an evaluation of the rule; empty: none.
+        trouble: the error when the rule last could not be evaluated; empty: no error since its last change.
     """
 
     name = models.SlugField(unique=True, max_length=100)

@@ -96,7 +96,7 @@ class Run(models.Model):
 
     @property
     def is_for_released_letters(self) -> bool:
-        """Return whether the run was started for released letters, without a selection."""
+        """Return whether the run was started only to send letters that people released from the parking lot."""
         return "released" in self.selection
 
 

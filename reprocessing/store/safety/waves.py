@@ -182,7 +182,7 @@ def close(run_id: int) -> None:
 
 
 def restart_when_empty(run_id: int) -> None:
-    """Begin the waves of a running run again with one letter, if none of its letters waits or is being sent.
+    """Begin the waves of a running run again with one letter, if none of its letters is in progress.
 
     Call it in the transaction that adds letters to the run, before the letters are added.
     """
