@@ -90,7 +90,7 @@ def sealer_of(dlq: int, day: date) -> Sealer:
 
 
 def opened(found: Sequence[Row]) -> list[Row]:
-    """Return rows with their sealed content decrypted; readable content is unchanged. Raises PayloadUnreadable."""
+    """Return rows with their content decrypted; content without encryption is unchanged. Raises PayloadUnreadable."""
     if not (ids := _key_ids(found)):
         return list(found)
     keys = payload_keys.unwrapped_keys(ids)
@@ -157,14 +157,14 @@ def _first_error(ids: set[int], failed: Mapping[int, PayloadUnreadable]) -> Payl
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
-    """Return bytes decrypted; readable bytes are unchanged. `of`: the letter's message id. Raises PayloadUnreadable."""
+    """Return bytes decrypted, if they are encrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
 
 
 def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
-    """Return SQS's own attributes, decrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
+    """Return SQS's own attributes of a message, decrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (sealed := _sealed_system(system)) is None:
         return dict(system)
     key_id = sealing.key_id(sealed) or 0
@@ -172,15 +172,15 @@ def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
 
 
 def sealed_text(text: str, part: Part) -> str:
-    """Return a text sealed with the installation's key, for a text column; without encryption the text itself."""
+    """Return a text encrypted with the installation's key, for a text column; if encryption is off, the text itself."""
     key = payload_keys.current_key(INSTALLATION)
     return text if key is None or not text else sealing.to_text(sealing.seal(key, text.encode(), part=part, of=""))
 
 
 def opened_text(text: str, part: Part, *, of: str = "") -> str:
-    """Return the text that `sealed_text` or `Sealer.text` sealed.
+    """Decrypt a text that `sealed_text` or `Sealer.text` returned.
 
-    `of`: the letter's message id, for texts of `Sealer.text`; else empty. Raises PayloadUnreadable.
+    `of`: for texts of `Sealer.text`, the letter's message id; else empty. Raises PayloadUnreadable.
     """
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of=of).decode()
@@ -196,7 +196,7 @@ def digests(bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return hashes of private values as they are stored: as HMACs if payloads are encrypted, else unchanged."""
+    """Return how hashes of private values are stored: as HMACs if payloads are encrypted, else unchanged."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 

@@ -103,7 +103,7 @@ class _Text:
 
 
 def seal_texts() -> int:
-    """Seal all readable texts of consumer reports, filters and patches; return how many."""
+    """Encrypt all texts of consumer reports, filters and patches that are not encrypted yet; return how many."""
     done = 0
     for column in (_REPORTS, *_TYPED):
         for found in _texts(column, sealed=False):
@@ -147,7 +147,7 @@ def _erased(column: _Column, opened: _Text, value: str, erased: str, places: Who
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield the texts of a column, in lists of up to 500. `sealed`: the encrypted texts, else the readable texts."""
+    """Yield the texts of a column, in lists of up to 500. `sealed`: only encrypted texts; false: only the others."""
     statement = _READ.format(table=column.table, text=column.text, selector=column.selector)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):

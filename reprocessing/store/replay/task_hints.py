@@ -71,11 +71,13 @@ class HintRound:
 
 
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
-    """Return for how many lanes beat sends hints now, and how long the hints are valid. 0: enough hints are unanswered.
+    """Return for how many lanes beat sends hints now, and how long the hints are valid.
 
-    While no worker takes hints, fewer hints are sent, and each is valid for longer. Lanes on which a killed worker had
-    a lease always get a hint. `most`: the most lanes in a round. `least_life`: seconds for which a hint is valid while
-    workers take hints. `most_life`: the most seconds for which a hint is valid while workers take no hints.
+    The number is 0 if enough earlier hints have not been taken yet. While no worker takes hints, fewer hints are sent,
+    and each is valid for longer. Lanes on which a killed worker had a lease always get a hint.
+
+    `most`: the most lanes in a round. `least_life`: seconds for which a hint is valid while workers take hints.
+    `most_life`: the most seconds for which a hint is valid while workers take no hints.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}

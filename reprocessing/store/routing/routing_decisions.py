@@ -156,7 +156,7 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
 
 
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
-    """Delay waiting letters for 60 seconds, because they could not be decrypted for the rules; return their ids.
+    """Delay queued letters for 60 seconds, because they could not be decrypted for the rules; return their ids.
 
     The caller has locked the lanes. `owned`: the caller also has a lease on the lanes; if false, letters of leased
     lanes are not changed.
@@ -166,7 +166,7 @@ def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owne
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add to the counts of decisions and errors of rules, and store each rule's latest error; all are by rule id."""
+    """Add to rules' counts of decisions and errors, and store each rule's latest error. Arguments are by rule id."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
@@ -187,7 +187,7 @@ def record_reasons(whys: Mapping[int, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that an outdated version of the rules holds or delays."""
+    """A queued letter that is held or delayed by an outdated version of the rules."""
 
     letter_id: int
     lane_id: int

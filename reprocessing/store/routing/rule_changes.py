@@ -217,7 +217,7 @@ def _check_approval(  # noqa: PLR0913  # each by its name
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:
-    """Return the `messages` for `guard.check`: the DLQs of these rules, each with None (any number of messages).
+    """Return the argument `messages` of `guard.check` for rules: their DLQs, each with None (any number of messages).
 
     If one of the rules is for all DLQs, return `{ALL: None}`.
     """
@@ -226,9 +226,10 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return the `messages` for `guard.check` about a change of a rule: `messages_of` its enabled versions.
+    """Return the argument `messages` of `guard.check` for a change of a rule. A disabled rule affects no messages.
 
-    `before`: the rule before the change; None: it is new. Empty: the rule is disabled before and after the change.
+    `before`: the rule before the change; None: the rule is new. The result is empty if the rule is disabled both before
+    and after the change.
     """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}

@@ -1,6 +1,6 @@
 """Count the letters, lanes and targets of a planned run, and the letters that it could not send, by reason.
 
-The letters of a large plan are counted only once, when they are selected (`store_figures`): pages would be slow.
+The letters of a large plan are counted only once, when they are selected (`store_figures`), because counting is slow.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TargetFigures:
         every: time between two captures of `watched_by`; 0: a capture is always running.
         late: number of letters that would expire while they wait for earlier letters of their lanes.
         size: number of bytes of all letters.
-        confirmed_fanout: how many subscribers get each letter that is published again; None: nothing is published.
+        confirmed_fanout: how many other subscribers of the topic or bus also get each letter; None: no topic or bus.
     """
 
     target_id: int

@@ -165,8 +165,8 @@ class GivenUp:
 def give_up_on_failing_targets() -> GivenUp:
     """Pause automatic runs whose targets all failed for the time `give_up_after` (a setting of the DLQ, default 24 h).
 
-    If a run has only one message for the target, park this message after `max_attempts` instead: the message may be the
-    cause. `domain.safety.give_up` has the exact rules. This function commits by itself.
+    If a run has only one message for the target, park this message after `max_attempts` instead, because no other
+    message can test the target. `domain.safety.give_up` has the exact rules. This function commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []

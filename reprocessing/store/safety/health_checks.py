@@ -49,7 +49,7 @@ class CheckStatus:
 
     Attributes:
         age: seconds since the latest result; None: there is no result yet.
-        counts: whether the latest result is used: an older result than `max_age` seconds is not.
+        counts: whether the latest result is used; a result that is older than `max_age` seconds is not used.
     """
 
     check_id: int

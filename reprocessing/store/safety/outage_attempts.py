@@ -1,4 +1,4 @@
-"""Mark attempts of automatic runs that failed because their target was down: they do not count for `max_attempts`.
+"""Mark failed attempts of automatic runs whose target was down, because they do not count for `max_attempts`.
 
 Such an attempt is *spared*. A failed attempt is spared if the circuit breaker opened after it, and no message that was
 sent between the attempt and the opening succeeded (docs/adr/0030). A failed canary is always spared. A letter's column

@@ -176,7 +176,7 @@ def begin(run_id: int) -> None:
 
 
 def close(run_id: int) -> None:
-    """Close the run's open wave, whatever its outcomes are. Call it in a transaction, with the run locked."""
+    """Close the run's open wave, whatever its outcomes are. Call this in a transaction that has locked the run."""
     rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
@@ -184,7 +184,8 @@ def close(run_id: int) -> None:
 def restart_when_empty(run_id: int) -> None:
     """Begin the waves of a running run again with one letter, if none of its letters is in progress.
 
-    Call it in the transaction that adds letters to the run, before the letters are added.
+    Letters in progress are queued, being sent, or awaiting their outcome. Call this function in the transaction that
+    adds letters to the run, before the letters are added.
     """
     if rows.execute(_FRESH, {"run": run_id}):
         rows.execute(_LOCK_RUN, {"run": run_id})

@@ -90,7 +90,10 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
+    """Return the SQL condition that is true of a letter `l` which the filter matches.
+
+    `whole`: search all bodies, not only those of the newest 20,000 letters.
+    """
     parts: list[LiteralString] = []
     if criteria.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
@@ -120,8 +123,8 @@ def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString
     """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched.
 
     `at`: SQL of the time at which a person saw the letters. Letters that joined the filter's failure group after this
-    time do not match, and neither do letters of groups that were merged into it later. Discarded letters always match,
-    because they do not change their group.
+    time do not match, and neither do letters of groups that were merged into it later. For discarded letters, the time
+    is not checked, because they do not change their group.
     """
     where = where_clause(criteria, whole=True)
     return where if criteria.group is None else where + _IN_GROUP_AT.format(at=at)
@@ -133,7 +136,7 @@ def newest_first(criteria: MessageFilter) -> LiteralString:
 
 
 def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`.
+    """Return the values of the SQL parameters in `where_clause`, by name.
 
     This function itself finds the letters with a value in the field `selector`, and searches encrypted bodies, because
     PostgreSQL cannot. The ids of these letters are parameters.
@@ -156,7 +159,7 @@ def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> 
 
 
 def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_clause` without those for which bodies or fields of messages must be read."""
+    """Return parameters as `sql_parameters` does, without those for which bodies or fields of messages are read."""
     every: dict[str, Any] = {name: getattr(criteria, name) for name in _CONDITIONS} | field_conditions.parameters(
         criteria
     )

@@ -106,5 +106,5 @@ def unmasked_dlqs(every: list[SearchSettings]) -> list[int]:
 
 
 def encrypts() -> bool:
-    """Return whether new values are stored as keyed hashes, so that people cannot search by the begin of a value."""
+    """Return whether new values are stored as keyed hashes, so that people cannot search by the first characters."""
     return payload_keys.encrypts()
