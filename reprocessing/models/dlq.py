@@ -99,7 +99,7 @@ class DeadLetterQueue(models.Model):
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
         aws_redrive_asked_at, aws_redrive_answered_at: when AWS was last asked about its redrive, and last answered.
-        aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
+        aws_redrive_error: why AWS did not answer the last time that it was asked; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
         leased_until: until when only one worker may capture the DLQ. `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.

@@ -191,9 +191,9 @@ class BulkAction(models.Model):
 
 
 class SearchEntry(models.Model):
-    """A value of a search field of a letter. A trigger deletes it when the letter's payload is deleted.
+    """A value of a search field of a letter. A trigger deletes the row when the letter's payload is deleted.
 
-    The statements that write it also read the letter and its DLQ, so PostgreSQL does not check these references.
+    The columns have no foreign key constraints, because the statements that write rows read the letter and its DLQ.
 
     Attributes:
         value: the value, at most 200 characters; of an encrypted DLQ, a keyed hash that begins with U+001A.

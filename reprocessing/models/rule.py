@@ -23,7 +23,7 @@ RULE_BACKOFF: Final[LiteralString] = """
 
 
 class Rule(models.Model):
-    """One rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides.
+    """One rule. Rules are tried in the order of `position`. The first rule whose conditions are all true decides.
 
     Attributes:
         conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.

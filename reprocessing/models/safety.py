@@ -220,7 +220,7 @@ class HealthCheck(models.Model):
 
 
 class GlobalStop(models.Model):
-    """A row that stops all sends while it exists. Row 1: a person did so. Row 2: sends are held after a restore.
+    """A row that stops all sends while it exists. Row 1: a person stopped them. Row 2: they are held after a restore.
 
     The service writes row 2 when PostgreSQL was restored from a backup. Only `manage.py after_restore release` deletes
     row 2. `restored_to`: the time of the restored backup, in row 2.

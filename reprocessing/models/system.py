@@ -192,7 +192,7 @@ class _LetterCountBase(models.Model):
 
 
 class LetterCount(_LetterCountBase):
-    """How many letters have this DLQ, failure group, state and reason, without the rows of `LetterCountDelta`."""
+    """How many letters have this DLQ, failure group, state and reason; `LetterCountDelta` has the newest changes."""
 
     class Meta(_LetterCountBase.Meta):
         db_table = "redrive_letter_count"
