@@ -42,7 +42,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text without which the key cannot be unwrapped. Each row has its own, so no key can be swapped."""
+        """Return the encryption context (as in AWS KMS) of the key. A key of another row has another, and fails."""
         return context_of((self.dlq_id, self.day))
 
 
@@ -151,7 +151,7 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the text without which the data key of a place (DLQ and day) cannot be unwrapped."""
+    """Return the encryption context (as in AWS KMS) for wrapping and unwrapping the data key of a place (DLQ and day)."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day or 'search'}"
 

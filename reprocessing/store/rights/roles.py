@@ -1,4 +1,6 @@
-"""Define the four roles, and create them as Django groups with their exact permissions. Members are kept.
+"""Define the four roles, and create them as Django groups with their exact permissions.
+
+The members of an existing group are not changed.
 
 As long as no DLQ belongs to a team, each role may see all DLQs.
 """

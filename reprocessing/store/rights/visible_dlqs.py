@@ -70,7 +70,7 @@ class VisibleDlqs:
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ. `dlq` None: return whether the person sees all DLQs."""
+        """Return whether the person sees this DLQ; if `dlq` is None, whether the person sees all DLQs."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:

@@ -165,7 +165,7 @@ def _is_in(run: int, state: RunState) -> bool:
 
 
 def _check_approval(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
-    """Raise ApprovalNeeded if a second person must approve the start of a run. Automatic runs need no approval."""
+    """Raise ApprovalNeeded if a second person must approve that a run starts or continues; automatic runs need none."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
