@@ -151,7 +151,7 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the encryption context (as in AWS KMS) for wrapping and unwrapping the data key of a place (DLQ and day)."""
+    """Return the encryption context (as in AWS KMS) to wrap and unwrap the data key of a place (DLQ and day)."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day or 'search'}"
 
