@@ -90,7 +90,10 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
+    """Return the SQL condition that is true of a letter `l` which the filter matches.
+
+    `whole`: search all bodies, not only those of the newest 20,000 letters.
+    """
     parts: list[LiteralString] = []
     if criteria.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
@@ -117,22 +120,26 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
 
 
 def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
-    """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched. `at`: SQL of a time.
+    """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched.
 
-    If the filter has a failure group, letters that were last grouped after this time do not match, and neither do
-    letters of groups that were merged later. Discarded letters match, because they are not grouped again.
+    `at`: SQL of the time at which a person saw the letters. Letters that joined the filter's failure group after this
+    time do not match, and neither do letters of groups that were merged into it later. For discarded letters, the time
+    is not checked, because they do not change their group.
     """
     where = where_clause(criteria, whole=True)
     return where if criteria.group is None else where + _IN_GROUP_AT.format(at=at)
 
 
 def newest_first(criteria: MessageFilter) -> LiteralString:
-    """Return the SQL order in which bodies are searched, the newest first. An index has this order."""
+    """Return the SQL order in which bodies are searched: the newest first, in the order of an index."""
     return "l.finished_at DESC, l.id DESC" if criteria.states else "l.id DESC"
 
 
 def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`; for this, read the field at `selector`, and search encrypted bodies.
+    """Return the values of the SQL parameters in `where_clause`, by name.
+
+    This function itself finds the letters with a value in the field `selector`, and searches encrypted bodies, because
+    PostgreSQL cannot. The ids of these letters are parameters.
 
     Raises:
         InvalidFilter: reading and searching took longer than `seconds` (None: there is no limit).
@@ -152,7 +159,7 @@ def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> 
 
 
 def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_clause` that need no search: no body is read, and no field at `selector`."""
+    """Return parameters as `sql_parameters` does, without those for which bodies or fields of messages are read."""
     every: dict[str, Any] = {name: getattr(criteria, name) for name in _CONDITIONS} | field_conditions.parameters(
         criteria
     )
@@ -166,7 +173,7 @@ def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
 
 
 def is_exhaustive(criteria: MessageFilter) -> bool:
-    """Return whether a filter that reads bodies searches all letters that could match, not only the newest 20,000."""
+    """Return whether a filter searches all letters that could match. Of bodies, only the newest 20,000 are searched."""
     if not criteria.reads_bodies:
         return True
     asked = plain_parameters(criteria) | {"text": None, "limit": SEARCHED_LETTERS + 1}

@@ -42,7 +42,7 @@ SELECT count(*) AS n, min(x.captured_at) AS since
 class FoundLetter:
     """A letter that a search found, without its bytes.
 
-    `type`: its type, such as order.paid, or its Celery task; empty: its failure group does not name a type.
+    `type`: its message type, such as order.paid, or its Celery task, as its failure group has it; empty: not known.
     """
 
     id: int
@@ -73,8 +73,8 @@ class StateCount:
 class FoundPage:
     """A page of letters that match a filter, and the number of all such letters (`n`).
 
-    At most 10,001 letters are counted; 10,001 means more than 10,000. `counts`: their number by state; None: more than
-    10,000 letters match, and their states are not known.
+    `n`: 10,001 means that more than 10,000 letters match. `counts`: the number of letters by state; None: not counted,
+    because more than 10,000 letters match.
     """
 
     letters: list[FoundLetter]
@@ -84,7 +84,7 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """How many letters were scanned for a text, and when the oldest of these was captured (None: no letter)."""
+    """In how many letters a text was searched, and when the oldest of these letters was captured (None: no letters)."""
 
     n: int
     since: datetime | None
@@ -116,7 +116,7 @@ def newest_ids(criteria: MessageFilter, *, limit: int) -> list[int]:
 
 
 def scanned(criteria: MessageFilter) -> Scan:
-    """Return among how many letters a filter's text is searched: the newest that match its other conditions."""
+    """Return in how many letters a filter's text is searched: the newest letters that match the other conditions."""
     rest = replace(criteria, text=None)
     with filter_conditions.search_timeout():
         where, order = filter_conditions.where_clause(rest), filter_conditions.newest_first(rest)
