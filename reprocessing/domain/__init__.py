@@ -1,1 +1,1 @@
-"""Decide what the service does, without Django, SQL and AWS calls. Times and random numbers are given as arguments."""
+"""Pure functions that decide what the service does. They use no Django, SQL, AWS, clock or random number generator."""

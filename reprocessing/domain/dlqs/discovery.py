@@ -84,7 +84,7 @@ class Scope:
 
     @property
     def is_filtered(self) -> bool:
-        """Return whether the scope has a prefix or tags, which leave out some DLQs."""
+        """Return whether the scope has a prefix or tags, so that discovery leaves out other DLQs of the account."""
         return bool(self.prefix or self.tags)
 
     def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:

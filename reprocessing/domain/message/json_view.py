@@ -27,7 +27,7 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A text cannot be read as expected, because of `why`. `is_json`: whether other parsers may read it as JSON."""
+    """A text cannot be read as expected, because of `why`. `is_json`: it is JSON, which other parsers may accept."""
 
     why: str
     is_json: bool = field(default=True, compare=False)
@@ -64,7 +64,7 @@ def is_too_deep(body: bytes) -> bool:
 def number_text(number: int | Decimal) -> str:
     """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent.
 
-    ValueError: the number is infinite or NaN.
+    Raise ValueError if the number is infinite or NaN.
     """
     sign, digits, exponent = Decimal(number).as_tuple()
     if not isinstance(exponent, int):

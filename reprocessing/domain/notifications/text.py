@@ -190,7 +190,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _filled(sentence: str, facts: Facts) -> str:
-    """Return a sentence in which names in braces, such as {dlq}, are replaced by facts. Facts may contain braces."""
+    """Return a sentence whose placeholders, such as {dlq}, are replaced by facts. Facts may contain braces."""
     return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
 
 

@@ -91,7 +91,7 @@ def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
     """Return what is wrong with a report's fields; "": nothing.
 
-    `marked`: whether the redrive id could be parsed. `timed`: whether the time could be parsed.
+    `marked`: whether the report's redrive id could be parsed. `timed`: whether the report's time could be parsed.
     """
     if texts.get("verdict") not in VERDICTS:
         return f"verdict is not one of {', '.join(VERDICTS)}"

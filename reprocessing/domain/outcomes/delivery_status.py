@@ -32,9 +32,9 @@ class DeliveryFacts:
         presumed: whether the letter counts as delivered because it did not come back.
         acknowledges: whether the target's consumer reports outcomes.
         watched: whether the service captures the DLQ to which the target's failed messages go.
-        outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
+        outcome: the attempt's outcome; None: it is not known yet, or no attempt was sent.
         sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
-        deadline: until when the message may come back, or must be acknowledged.
+        deadline: the time until which the message may come back, or its consumer may report.
         closed_at: when the attempt got its outcome. `returned_at`: when the message came back to a DLQ.
         finished_at: when the letter got its final state.
         denied: whether the consumer reported a failure.
