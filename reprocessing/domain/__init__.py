@@ -1,1 +1,1 @@
-"""Pure functions that decide what the service does. They use no Django, SQL, AWS, clock or random number generator."""
+"""Decide what the service does, without Django, SQL and AWS calls. Callers give the current time as an argument."""

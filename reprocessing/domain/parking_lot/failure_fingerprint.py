@@ -51,7 +51,7 @@ class CauseKind(StrEnum):
 
     @property
     def names_failure(self) -> bool:
-        """Return whether the cause says why the message failed, not only what kind of message it is."""
+        """Return whether the cause says why the message failed, and not only what kind of message failed."""
         return self not in {CauseKind.TASK, CauseKind.TYPE, CauseKind.BODY}
 
 
@@ -84,7 +84,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class AttemptAnswer:
-    """The result of a letter's newest attempt that was sent: its outcome, and the target's answer (`detail`)."""
+    """How a letter's newest attempt that was sent ended: its outcome, and the target's answer (`detail`)."""
 
     outcome: str
     detail: str

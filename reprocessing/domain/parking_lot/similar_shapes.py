@@ -19,11 +19,11 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape: the sorted top-level keys (`keys`) that the bodies of `n` messages have.
+    """The sorted top-level keys (`keys`) of a JSON body. `n` messages have such a body.
 
     Attributes:
         leads: whether the shape has a group of its own, which similar shapes join.
-        place: a number. If two shapes are equally similar to a new shape, the new shape joins the lower number.
+        place: a rank. If a new shape is equally similar to two shapes, it joins the shape with the lower rank.
     """
 
     digest: bytes
@@ -34,7 +34,7 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return the new shapes that join a group: by the new shape's digest, the digest of the shape that leads the group.
+    """Return which group each new shape joins: the digest of the shape that leads the group, by the new digest.
 
     A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
     order, the shape with the most messages first. So the order in which messages were read does not matter.

@@ -52,7 +52,7 @@ class DataKey:
         object.__setattr__(self, "cipher", AESGCM(self.secret))
 
     def digest(self, content: bytes) -> bytes:
-        """Return an HMAC-SHA256 of the content, which nobody without the key can compute for a guessed content."""
+        """Return an HMAC-SHA256 of the content. Without the key, nobody can test whether a guessed content is right."""
         return hmac.digest(self.secret, b"digest\0" + content, "sha256")
 
 

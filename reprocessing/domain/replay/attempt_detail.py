@@ -1,7 +1,7 @@
 """Write and read the detail of an attempt: the service's own words, or an error code and the target's error text.
 
-A target's error text may quote the payload. The separator `QUOTES` precedes the error text, so that readers can leave
-the text out.
+A target's error text may quote the payload. It stands after the separator `QUOTES`, so that it can be left out for
+people who may not see payloads.
 """
 
 from __future__ import annotations

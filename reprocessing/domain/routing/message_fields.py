@@ -119,7 +119,7 @@ class MessageFields:
 
     @property
     def document(self) -> JsonValue | Unreadable:
-        """Return the body as JSON; None: it is no JSON. `Unreadable`: rules cannot read it, such as a large body."""
+        """Return the body as JSON; None: it is no JSON. `Unreadable`: rules do not read it, such as a large body."""
         return self._document
 
     @property

@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the first in a fixed order."""
+"""Say in one sentence what a run waits for, or that it sends. Of several reasons, a fixed order decides."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class LaneGroup:
         moves: whether their messages are being sent, or may be sent now. `is_leased`: whether workers have leased them.
         is_barred: whether no worker may take the key queues now. `is_held`: whether a person must decide.
         due_at: when the first of their messages may be sent.
-        ahead: the name of the other run whose messages come first in these key queues; empty: none comes first. `why`
-            and the other values are then about the other run's messages. `ahead_state`: the state of that run.
+        ahead: the name of another run whose messages come first in these key queues; empty: there is none. If there is
+            one, all other attributes are about the other run's messages. `ahead_state`: the state of that run.
     """
 
     n: int
@@ -80,15 +80,16 @@ class LaneGroup:
 
     @property
     def waits_for_cause(self) -> bool:
-        """Return whether their first messages have used up their attempts, and it is not known why they failed."""
+        """Return whether the first messages have used up their attempts, and the cause of their failures is not known."""
         return not self.is_leased and self.why == WAITS_FOR_CAUSE
 
 
 @dataclass(frozen=True, slots=True)
 class NotClosedBreaker:
-    """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
+    """A circuit breaker that is open, or half open (`is_open` is false).
 
-    `name`: the name of the target, and of the rate class if the breaker is for a rate class.
+    `name`: the target, and the rate class if the breaker is for a rate class. `until`: when the next canary (a single
+    message that tests the target) may be sent.
     """
 
     name: str
@@ -110,7 +111,7 @@ class RunFacts:
         lanes: the run's key queues, by what they wait for. `breakers`: the circuit breakers that are not closed.
         captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
             messages that wait for a person's decision. `open`: all unfinished messages.
-        awaited: what pending outcomes wait for.
+        awaited: what the outcomes of sent messages still wait for, in words.
         wave: size of the open wave; None: the run has no open wave, or sends its last wave, which has no limit.
         failing_checks: targets whose health check does not pass, with the reason.
         measured: messages sent a second lately. `allowed`: messages a second by the rate limits; None: no limit.
