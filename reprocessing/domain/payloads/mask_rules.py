@@ -165,5 +165,5 @@ def _members(value: JsonValue, *, of_objects: bool = False) -> Iterator[_Node]:
 
 
 def _holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  as above
-    """Return whether a filter's condition holds. If it cannot be evaluated, return True, so that the value is masked."""
+    """Return whether a filter's condition holds. If it cannot be evaluated, return True: then the value is masked."""
     return jmespath_query.holds(condition, value)

@@ -80,7 +80,7 @@ class LaneGroup:
 
     @property
     def waits_for_cause(self) -> bool:
-        """Return whether the first messages have used up their attempts, and the cause of their failures is not known."""
+        """Return whether the first messages have used up their attempts, and why they failed is not known yet."""
         return not self.is_leased and self.why == WAITS_FOR_CAUSE
 
 

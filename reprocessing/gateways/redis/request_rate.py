@@ -44,8 +44,8 @@ class RequestRates:
     def wait(self, client: int, *, rate: float) -> float:
         """Return the seconds that a client must wait before its request is allowed; 0: allowed now, and counted.
 
-        `rate`: requests a second. If Redis does not answer, every request is allowed, so that people can still
-        stop redrive.
+        `client`: the number of the API's client. `rate`: requests a second. If Redis does not answer, every request is
+        allowed, so that people can still stop redrive.
         """
         each = 1e6 / rate
         try:

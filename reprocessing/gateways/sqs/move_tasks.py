@@ -92,7 +92,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
         role: the ARN of the role to assume; empty: the process's own role.
 
     Returns:
-        Refused or NotSent: no task was started. Unknown: there was no answer, so a task may have been started.
+        Refused or NotSent: no task was started. Unknown: SQS did not answer, so a task may have been started.
     """
     asked: dict[str, Any] = {"SourceArn": arn}
     asked |= {"DestinationArn": to} if to else {}
@@ -106,7 +106,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
     """Cancel a move task. Return how many messages it has moved; these are not moved back.
 
-    Refused or NotSent: the task was not cancelled. Unknown: there was no answer.
+    Refused or NotSent: the task was not cancelled. Unknown: SQS did not answer, so the task may have been cancelled.
     """
     try:
         answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)
