@@ -66,8 +66,9 @@ class Deed:
     Attributes:
         title: the action in words, such as "Discard parked messages".
         arguments: the options of the action, as JSON values. The option `filter` selects all letters that it matches.
-        letters: ids of the letters; empty: the arguments select the letters.
-        body, attributes: the edited body, and the edited attributes (packed as bytes); None: the action edits nothing.
+        letters: ids of the letters that the action is about. Empty if the arguments select the letters.
+        body: the edited body of a message. None if the action edits no body.
+        attributes: the edited attributes, packed as bytes. None if the action edits no attributes.
     """
 
     kind: DeedKind

@@ -129,7 +129,7 @@ class ResourceUse:
 
     Attributes:
         arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
-        role: the ARN of the assumed role; empty: the service's own role.
+        role: the ARN of the role that uses the resource. Empty for the service's own role.
         within: the region or the metrics namespace to which the policy limits the permission; empty: no limit.
         acting: whether the resource is used only to capture or send messages. A DLQ in mode `observe` needs neither.
     """

@@ -81,7 +81,7 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once. `size`: their bytes in all; `each`: US dollars for a request.
+    """Return the cost of sending letters once. `size`: bytes of all letters. `each`: US dollars for one request.
 
     `longest`: how many letters the longest lane has. Letters of one lane (one ordering key) are never sent in the same
     call, so at least `longest` calls are needed.

@@ -24,7 +24,7 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The observations of one watcher.
+    """What one watcher has observed so far.
 
     Attributes:
         signs: the newest signs.

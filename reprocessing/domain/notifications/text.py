@@ -46,7 +46,10 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident, with its facts. `times`: how often its event was observed. `ended_at` None: it has not ended."""
+    """One incident (an event that people are notified of), with its facts.
+
+    `times`: how often the event was observed. `ended_at`: None if the incident has not ended.
+    """
 
     subject: str
     facts: Facts
@@ -67,7 +70,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to send. `link`: the URL of the first incident's page or of the dashboard; empty: the URL is not known."""
+    """A text to send. `link`: the URL of the first incident's page or of the dashboard. Empty if it is not known."""
 
     title: str
     body: str

@@ -46,7 +46,7 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """Where a DLQ's messages have their ordering key, sequence and idempotency key, as selectors.
+    """The selectors (such as attribute:OrderId) that read the ordering key, sequence and idempotency key of a message.
 
     Attributes:
         missing_key: what happens to a letter without an ordering key.

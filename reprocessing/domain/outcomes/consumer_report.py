@@ -27,7 +27,7 @@ class ConsumerReport:
 
     Attributes:
         verdict: delivered, failed or retrying.
-        message_id: the queue's id of the message; None if the report has only the redrive id.
+        message_id: SQS's id of the message that the consumer received; None if the report has only the redrive id.
         public_id: the redrive id; None if the report has only the message id.
         attempt_no: the number of the attempt; None: not reported.
         type, message: the failure's type and text; empty: not reported.

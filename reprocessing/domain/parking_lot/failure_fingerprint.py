@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
-The cause is taken from the first of these that is known: the consumer's report; the parking reason, if the message is
-at fault; the target's last answer; attributes that brokers and frameworks set; the task; the message's type; the shape
-of the body. If the body is empty or too large for an outline, the parking reason is the cause.
+The cause is the first of these that is known: the consumer's report; the reason for parking, if the message is invalid;
+the target's last answer; attributes that brokers and frameworks set; the task's name; the message type; the structure
+of the body. If the body is empty or too large for this, the reason for parking is the cause.
 """
 
 from __future__ import annotations

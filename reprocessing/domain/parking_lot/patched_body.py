@@ -30,8 +30,8 @@ class Unfit:
 def apply(patch: JsonPatch, body: bytes) -> bytes | Unfit:
     """Return the patched body, or why the patch does not fit the body. Never raises.
 
-    Refused: bodies that are not JSON, that nest over 64 deep, or in which an object has a name twice, because
-    consumers may read them in different ways.
+    A body is refused if it is not JSON, nests over 64 deep, or has an object with the same name twice. Consumers may
+    read such bodies in different ways.
     """
     if why := _why_not_patchable(body):
         return Unfit(why)

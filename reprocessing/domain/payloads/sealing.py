@@ -86,7 +86,7 @@ def open_sealed(key: DataKey, sealed: bytes, *, part: Part, of: str) -> bytes:
 
 
 def changed(part: Part) -> PayloadUnreadable:
-    """Return the error for sealed bytes of this part that were changed."""
+    """Return the exception to raise if the sealed bytes of a part were changed."""
     return PayloadUnreadable(
         f"The sealed {part} was changed in the database, or belongs to another message. Restore it from a backup."
     )

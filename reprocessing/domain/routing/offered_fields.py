@@ -77,8 +77,8 @@ class _Found:
 def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> OfferedFields:
     """Return the fields that these messages have, with their most frequent values.
 
-    If `values` is false, return only what people without permission to see payloads may see: names that look like
-    names of fields, the source queue, and the names of message types and tasks.
+    If `values` is false, return only what people may see who may not see payloads. This is the source queue, names that
+    look like names of fields, and the names of message types and tasks.
     """
     found: dict[str, _Found] = {}
     for message in messages:

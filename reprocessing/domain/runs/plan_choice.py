@@ -29,12 +29,12 @@ USUAL_RATE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a plan may be run.
+    """One way to run a plan, which is a run that was not started yet.
 
     Attributes:
-        rate: messages a second to each target at most; None: the targets' rates.
-        waits_for_outcomes: whether a target's setting to wait for outcomes applies. If not, a key's next message is
-            sent when the target accepted the message before.
+        rate: the most messages a second to each target. None: the rate limit of each target applies.
+        waits_for_outcomes: whether a key's next message waits for the outcome of the message before, if the target is
+            set so. If false, it is sent as soon as the target has accepted the message before.
         waves: whether 1, 10 and 100 messages are sent before all others.
     """
 
@@ -53,16 +53,22 @@ class Expiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetLoad:
-    """A plan's messages for one target, and its limits. Times are seconds.
+    """The messages of a plan for one target, and the target's limits. All times are seconds.
 
     Attributes:
-        lanes: number of key queues (the messages of one ordering key). `longest`: messages of the longest key queue.
+        letters: number of messages.
+        lanes: number of key queues. A key queue has the messages of one ordering key, which are sent one at a time.
+        longest: number of messages of the longest key queue.
         size: bytes of all messages.
-        rate: messages a second; None: no limit. `ramp`: initial share of the rate; `ramp_every`: time between steps.
-        tail: shortest time from a send to its outcome. `round_trip`: time from one message of a key to the next.
-        every: time between two captures that show whether messages came back; 0: a capture is always running.
-        is_queue: whether the target is an SQS queue, so that its messages cost money. `fifo`: whether it is FIFO.
-        late: messages that expire before the outcomes of earlier messages of their keys are known.
+        rate: the most messages a second. None if there is no limit.
+        ramp: the share of the rate that is allowed at first (ramp-up).
+        ramp_every: time until the allowed share of the rate doubles.
+        tail: shortest time from a send to its outcome.
+        round_trip: time from the send of one message of a key to the send of the key's next message.
+        every: time between two captures, which show whether messages came back. 0 if a capture is always running.
+        is_queue: whether the target is an SQS queue, so that SQS charges for sends to it.
+        fifo: whether the target is a FIFO queue.
+        late: number of messages that expire before the outcomes of earlier messages of their keys are known.
         expiring: messages that SQS deletes, the soonest first.
     """
 
@@ -104,8 +110,10 @@ class ChoiceFigures:
     """What a plan takes if it runs as one choice says.
 
     Attributes:
-        seconds: time until the last outcome is known. `ends_at`: when that is, if the run starts now.
+        seconds: time until the last outcome is known.
+        ends_at: when the last outcome is known, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
+        peaks: the highest rate at each target.
         late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """
 
@@ -159,7 +167,7 @@ def figures(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A column of the comparison: its title, and the choice that it offers."""
+    """One column of the comparison of choices: its title, and the choice that a person can take."""
 
     title: str
     choice: Choice

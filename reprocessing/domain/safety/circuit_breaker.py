@@ -60,7 +60,7 @@ class CloseBreaker:
 
 @dataclass(frozen=True, slots=True)
 class NextCanary:
-    """Keep the circuit breaker half open and send the next canary; `successes` canaries have succeeded."""
+    """Keep the circuit breaker half open, and send the next canary (test message). `successes` canaries succeeded."""
 
     successes: int
 

@@ -1,8 +1,8 @@
 """Decide whether a message that has used up its attempts is at fault, or the target.
 
 The message is at fault if other messages to its target succeeded after its first attempt. If no other message
-succeeded, the target may be down: the attempts do not count, and the circuit breaker decides when the next attempt is
-made.
+succeeded, the target may be down. Then the attempts do not count, and the circuit breaker decides when the next attempt
+is made.
 """
 
 from __future__ import annotations

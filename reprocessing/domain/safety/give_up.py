@@ -11,7 +11,7 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FailingTarget:
-    """A target of an automatic run. Its circuit breaker has not closed, and its canaries fail.
+    """A target of an automatic run. Its circuit breaker is not closed, and its canaries (test messages) fail.
 
     Attributes:
         name: the target's name.

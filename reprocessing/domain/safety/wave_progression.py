@@ -16,7 +16,7 @@ AT_LEAST: Final = 20
 
 
 def waves_before_last(letters: int) -> int:
-    """Return how many waves of a run with `letters` letters must succeed before the last letter is sent."""
+    """Return how many waves (parts of a run) must succeed before the last of `letters` letters is sent."""
     sent = accumulate(size for size in SIZES if size is not None)
     return sum(1 for n in sent if n < letters)
 
@@ -32,7 +32,7 @@ class WaveCounts:
 
     Attributes:
         size: letters that the wave may send; None: all others, of which only the newest 100 (`LAST`) are counted.
-        touched: letters that were sent in the wave.
+        touched: letters that were sent in this wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.

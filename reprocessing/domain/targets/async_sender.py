@@ -37,7 +37,7 @@ class LambdaCall:
 
     Attributes:
         attempt: the attempt's id, by which the caller finds the outcome.
-        role: the ARN of the role that may invoke the function; empty: the service's own role.
+        role: the ARN of the role that may invoke the function. If empty, the service's own role is used.
         timeout: seconds from the connection to the end of the answer.
     """
 

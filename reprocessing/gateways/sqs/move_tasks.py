@@ -60,7 +60,7 @@ class Begun:
 def move_tasks(arn: str, role: str = "") -> list[Move]:
     """Return the ten newest move tasks out of the queue with this ARN, newest first.
 
-    `role`: the ARN of the role to assume; empty: the process's own role.
+    `role`: the ARN of the role to assume. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -74,7 +74,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 def active_moves(arn: str, role: str = "") -> list[Move]:
     """Return the move tasks that may still move messages, newest first, from the queue's ten newest tasks.
 
-    `role`: the ARN of the role to assume; empty: the process's own role.
+    `role`: the ARN of the role to assume. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -89,7 +89,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
         arn: the ARN of the DLQ.
         to: the ARN of the destination; empty: each message returns to its source queue.
         per_second: messages a second, 1 to 500 (`FASTEST`); None: AWS chooses the rate.
-        role: the ARN of the role to assume; empty: the process's own role.
+        role: the ARN of the role to assume. If empty, the process's own role is used.
 
     Returns:
         Refused or NotSent: no task was started. Unknown: SQS did not answer, so a task may have been started.

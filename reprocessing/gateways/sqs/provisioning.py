@@ -44,7 +44,7 @@ class QueueLocation:
     """The region, role and account in which queues are found and created.
 
     Attributes:
-        role: the ARN of the role to assume; empty: the process's own role.
+        role: the ARN of the role to assume. If empty, the process's own role is used.
         account: the account number, if it is known. Queues of other accounts are then not found. Empty: not known.
     """
 

@@ -181,7 +181,7 @@ def sources_of(address: QueueAddress) -> list[str]:
 def locate(arn: str, role: str = "") -> QueueAddress:
     """Return the address of the queue with this ARN.
 
-    Calls to the queue will assume `role`; empty: the process's own role.
+    Calls to the queue will assume `role`. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: `arn` is not a queue's ARN, or SQS refused or did not answer.

@@ -81,7 +81,7 @@ def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, t
 
 
 def release(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Extended:
-    """Make copies visible in the DLQ at once. `handles`: receipt handles by message id. Errors of SQS are returned, not raised."""
+    """Make copies visible at once. `handles`: receipt handles by message id. Errors of SQS are returned, not raised."""
     return extend(address, handles, 0, threads=threads)
 
 
