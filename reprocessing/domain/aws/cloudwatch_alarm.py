@@ -55,7 +55,7 @@ class Alarm:
 
     @property
     def is_on_sqs_metrics(self) -> bool:
-        """Return whether all metrics of the alarm are SQS's own, which exist in the queue's region."""
+        """Return whether the alarm uses only SQS's own metrics, which CloudWatch has in the queue's region."""
         return all(metric.namespace == _SQS for metric in self.metrics)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Define the names of all metrics in Prometheus and CloudWatch.
 
-The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are also used by many published
-redrive functions.
+Many redrive tools that others have published use the same names RedriveSuccess, RedriveFailure and
+MessageMovedToParkingLot.
 """
 
 from __future__ import annotations

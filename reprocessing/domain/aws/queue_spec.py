@@ -49,14 +49,16 @@ class WantedNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQueue:
-    """A queue as it should be: it is created, or compared with the existing queue of this name.
+    """A queue as it should be. It is created, or compared with the existing queue of this name.
 
     Attributes:
-        visibility, retention, wait: visibility timeout, retention and duration of a long poll, in seconds.
+        visibility: the visibility timeout in seconds.
+        retention: for how many seconds the queue keeps a message.
+        wait: the duration of a long poll in seconds.
         by_content: content-based deduplication, for FIFO queues.
         key: the KMS key that encrypts messages; empty: SQS's own keys (SSE-SQS).
         dlq: the name of the queue's DLQ; empty: no DLQ.
-        receives: after this many receives, SQS moves a message to the DLQ.
+        receives: maxReceiveCount: after this many receives, SQS moves a message to the DLQ.
         sources: names of the queues whose DLQ this queue is.
         chains: whether this queue may have a DLQ although it is itself a DLQ, because a person named its DLQ.
     """

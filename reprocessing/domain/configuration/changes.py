@@ -13,7 +13,7 @@ _HIDDEN: Final = frozenset({"fifo", "own_settings"})
 
 
 class Action(StrEnum):
-    """What `apply_config` does with an object. The value is the first character of the object's line in the plan."""
+    """What `apply_config` does with an object. The value is the sign before the object in the plan that it shows."""
 
     ADD = "+"
     CHANGE = "~"

@@ -56,7 +56,7 @@ def is_name(text: str) -> bool:
 def marks(
     names: MarkNames, mark: Mark, *, idempotency_key: str, message_id: str, reprocessed_from: str
 ) -> dict[str, Attribute]:
-    """Return the attributes to add to a redriven message, the most important first.
+    """Return the attributes to add to a redriven message, the most important first, because not all may fit.
 
     `message_id`: the message's id in the DLQ. `reprocessed_from`: the DLQ's name.
     """
@@ -94,7 +94,7 @@ def attributes_to_send(
 
 
 def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) -> dict[str, Attribute]:
-    """Return the attributes with the trace fields of `trace`, which replace the message's own trace fields.
+    """Return the attributes with the fields of `trace` (traceparent, tracestate) in place of the message's own.
 
     If this makes over 10 attributes, or over `space` bytes of attributes, return the attributes unchanged.
     """

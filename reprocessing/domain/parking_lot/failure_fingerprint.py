@@ -118,7 +118,8 @@ class FailureCause:
     """The cause of a letter's failure.
 
     `title`: words with types, and names of attributes and keys, but without other values. `digest`: 32 bytes, equal for
-    equal causes. `keys`: the top-level keys of a body whose shape is the cause; causes with similar keys are one group.
+    equal causes. `keys`: if the structure of the body is the cause, its top-level keys. Causes with similar keys form
+    one failure group.
     """
 
     kind: CauseKind
@@ -136,7 +137,7 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
 
 
 def type_of(letter: LetterFacts, size: int, selector: Selector | None) -> str:
-    """Return the name of a letter's task, or the letter's type, as in a failure group's title; "": it has neither.
+    """Return a letter's Celery task or message type, as titles of failure groups show it; "": it has neither.
 
     Never raises. `size`: bytes of the body. `selector`: the DLQ's selector of the message type (`FailureSigns.type`).
     """

@@ -81,8 +81,8 @@ class _Leaders:
     def nearest(self, mine: _Weighed) -> _Weighed | None:
         """Return the leading shape that is most similar to `mine`; None: no shape is similar enough.
 
-        If several shapes are equally similar, return the shape that was added first. A shape that shares n keys with
-        `mine` is skipped if even the n heaviest keys of `mine` would weigh too little.
+        If several shapes are equally similar, return the shape that was added first. A shape that shares too few keys
+        with `mine` to be similar enough is skipped without a comparison.
         """
         most = [0, *accumulate(sorted((self._weights[key] for key in mine.keys), reverse=True))]
         common = Counter(chain.from_iterable(self._having.get(key, ()) for key in mine.keys))

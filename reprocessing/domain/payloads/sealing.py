@@ -62,7 +62,7 @@ def new_secret() -> bytes:
 
 
 def seal(key: DataKey, content: bytes, *, part: Part, of: str) -> bytes:
-    """Return the content, sealed. `open_sealed` needs the same `part` and `of` (the owner, such as a message id)."""
+    """Return the encrypted content. `open_sealed` needs the same `part`, and `of` (the owner, such as a message id)."""
     head = MAGIC + key.id.to_bytes(8, "big")
     nonce = secrets.token_bytes(_NONCE)
     return head + nonce + key.cipher.encrypt(nonce, content, _context(head, part, of))

@@ -17,7 +17,7 @@ _LONGEST_CODE: Final = 100
 
 
 def detail_of(failure: Refused | Unknown) -> str:
-    """Return the detail of a failed attempt.
+    """Return the text (detail) to store about a failed attempt.
 
     If `failure.message` is the target's own text (`failure.quotes`), the caller must have encrypted (sealed) it.
     """

@@ -126,7 +126,7 @@ class ChoiceFigures:
 
 
 def wave_wait(loads: Sequence[TargetLoad]) -> float:
-    """Return the shortest time from one wave to the next, in seconds."""
+    """Return the shortest time from one wave (part of a run) to the next, in seconds."""
     return min((next_multiple(load.tail, load.every) for load in loads), default=0.0)
 
 

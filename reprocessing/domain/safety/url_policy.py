@@ -164,7 +164,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address that a text is; None: the text is not an address in the usual spelling."""
+    """Return the IP address in a text; None: the text is not an IP address in the usual spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -65,7 +65,7 @@ class NextWave:
 class RepeatWave:
     """Send another wave of the same size.
 
-    The outcomes say nothing about the target, or the only letter of the wave failed, maybe by its own fault.
+    The outcomes say nothing about the target, or the only letter of the wave failed, maybe because of its content.
     """
 
 

@@ -82,7 +82,7 @@ def _content_type(attributes: Attributes, usual: str, body: bytes) -> str:
 
 
 def _header(name: str) -> str:
-    """Return the name of the HTTP header for a redrive attribute; a reserved name gets the prefix "Redrive-"."""
+    """Return the name of the HTTP header for an added attribute. A reserved name gets the prefix "Redrive-"."""
     if name in _USUAL:
         return _USUAL[name]
     return f"Redrive-{name}" if name.lower() in _OWN | _USED else name

@@ -1,4 +1,4 @@
-"""Limit the requests of each client of the HTTP API, for all web servers together (GCRA in Redis)."""
+"""Limit the requests of each client of the HTTP API, for all web servers together (algorithm: GCRA)."""
 
 from __future__ import annotations
 

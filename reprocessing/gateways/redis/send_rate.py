@@ -78,8 +78,8 @@ class Rates:
         """Take up to `wanted` tokens of a target, or of a rate class.
 
         In any second, all workers together use at most `rate` + `burst` tokens, if each worker uses its tokens before
-        they expire. After a restart, failover or flush of Redis, every bucket begins empty. A changed rate adds no
-        tokens.
+        they expire. After a restart, failover or flush of Redis, every bucket begins empty. A change of the
+        rate adds no tokens.
 
         Args:
             key: a target's id, or `class:ID` for the rate class (a rate that rules give to letters) with this id.
