@@ -37,8 +37,8 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
     """Return the JSON value of a body, or why the body cannot be read, in linear time.
 
     Numbers are exact: int, or Decimal for fractions, exponents and over 40 digits. If an object repeats a name, the
-    last value counts. Return `Unreadable` for nesting over 64 deep (`DEPTH`), NaN, Infinity, half surrogate pairs (unless `halves`), a
-    byte order mark, and bytes that are not UTF-8.
+    last value counts. Return `Unreadable` for nesting over 64 deep (`DEPTH`), NaN, Infinity, half surrogate pairs
+    (unless `halves`), a byte order mark, and bytes that are not UTF-8.
     """
     try:
         text = body.decode()

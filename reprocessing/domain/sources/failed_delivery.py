@@ -1,7 +1,7 @@
 """Recognise messages that another AWS service (Lambda, SNS, EventBridge, Scheduler) put into a DLQ.
 
 The input that the consumer was given is recovered from the message. AWS documents the attributes and bodies of these
-messages. A message that fits two services, or differs in a detail, is not recognised. A person then has to name its target.
+messages. A message that fits two services, or differs in a detail, is not recognised: a person must name its target.
 """
 
 from __future__ import annotations
