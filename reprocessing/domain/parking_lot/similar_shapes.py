@@ -34,7 +34,7 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return which group each new shape joins: the digest of the shape that leads the group, by the new digest.
+    """Return the groups that new shapes join: by a new shape's digest, the digest of the shape that leads its group.
 
     A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
     order, the shape with the most messages first. So the order in which messages were read does not matter.

@@ -117,7 +117,7 @@ def batch_chains(
 
     The caller sends the batches of one chain one after another. Different chains may be sent in parallel. Letters of
     one FIFO message group are in order in one batch, or in one chain if a batch is too small. A letter larger than
-    `largest`, the queue's known limit, is alone in its batch, because SQS refuses a whole batch for one large letter.
+    `largest`, the queue's known limit, is alone in its batch, so that no other letter is refused with it.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
