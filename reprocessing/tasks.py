@@ -102,7 +102,7 @@ def _promote() -> None:
 
 
 def _hint() -> None:
-    """Enqueue hints (replay tasks with the ids of due lanes). A lost or repeated hint is harmless."""
+    """Enqueue hints (replay tasks with ids of lanes that can be sent). A lost or repeated hint is harmless."""
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
@@ -193,9 +193,9 @@ def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order, then the messages of other due lanes.
+    """Send the messages of these lanes, each lane in order, then those of other lanes that wait for a worker.
 
-    The task ends after the setting SLICE (5 s), and enqueues a task for lanes that are still due.
+    The task ends after the setting SLICE (5 s), and enqueues a task for lanes that still wait for a worker.
     """
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
@@ -275,7 +275,7 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Scan the due accounts and regions for DLQs, for at most 75 s. Enqueue a task for the others."""
+    """Scan accounts and regions for DLQs when it is time, for at most 75 s. Enqueue a task for the others."""
     if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 

@@ -48,7 +48,7 @@ class ApprovalView(Answer):
 
 
 class ApprovalDetail(ApprovalView):
-    """A request for approval, and whether something changed since, so that it cannot be approved."""
+    """A request for approval. `void_because` says whether something changed since, so that it cannot be approved."""
 
     void_because: str | None = Field(
         description="what changed since the request, so that its approval would do nothing; null: nothing changed"
@@ -71,6 +71,6 @@ class ApprovalNeededAnswer(ChangeAnswer):
 
 
 class DecisionAboutApproval(ChangeAnswer):
-    """The result of approving or declining a request, with the request in its state now."""
+    """The result of approving or declining a request. `approval`: the request after that."""
 
     approval: ApprovalView

@@ -77,7 +77,7 @@ class DecisionView(Answer):
 
 
 class EditView(Answer):
-    """An edit of the message: its number (`no`), when, by whom and why, and the edited body's size in bytes."""
+    """An edit of the message: its number (`no`), when, by whom and why. `size`: bytes of the edited body."""
 
     no: int
     at: datetime
@@ -87,7 +87,11 @@ class EditView(Answer):
 
 
 class DeliveryView(Answer):
-    """Whether the message was delivered (`worked`; null: unknown), how and since when this is known, and a sentence."""
+    """Whether the message was delivered.
+
+    `worked`: true or false; null: not known. `how`: by what this is known. `since`: since when. `sentence`: all of this
+    for people.
+    """
 
     how: str
     worked: bool | None

@@ -1,8 +1,8 @@
 """Hand a DLQ over to AWS's own redrive, and cancel the redrive.
 
-A hand-over is stored in the DLQ's row: until it ends, this service does not use the DLQ. The hand-over is committed
-before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
-answer is lost, only AWS's list of redrives ends the hand-over (`follow_redrives`).
+A hand-over is a record in the DLQ's row. Until it ends, this service does not use the DLQ. It is committed before AWS
+is called, and ends at once if AWS refuses or was not called. If the process dies or AWS's answer is lost, the redrive
+may have begun: then only AWS's list of redrives ends the hand-over (`follow_redrives`).
 """
 
 from __future__ import annotations
