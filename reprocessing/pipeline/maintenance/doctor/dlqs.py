@@ -58,7 +58,7 @@ _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
 def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings of all checks of a DLQ. If none is worse than a note, also yield that the DLQ is well."""
+    """Yield the findings of all checks of a DLQ. If none is worse than a note, also yield that the DLQ is correct."""
     found = [
         *poll_history.findings(row, conf),
         *configuration.findings(row, conf),
