@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return which parts of a letter hold its keys and sequence, by the DLQ's current settings."""
+    """Return where in a letter its ordering key, sequence and idempotency key are, by the DLQ's current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -31,7 +31,7 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether the ordering key, sequence or idempotency key is read from the body of a letter."""
+    """Return whether the body of a letter is needed for its ordering key, sequence or idempotency key."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
@@ -43,7 +43,10 @@ def is_ordered(policy: KeyPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
-    """Which letters a target accepts: by size, kind and expiry. All fields are None if a letter has no target."""
+    """What limits the letters that a target accepts. All fields are None if the letter has no target.
+
+    `size_limit`: bytes. `kind`: the kind of target. `strips_expires`: whether expired Celery tasks can be sent.
+    """
 
     size_limit: int | None
     kind: str | None
@@ -51,7 +54,7 @@ class TargetLimits:
 
 
 def limits_of(target: Target) -> TargetLimits:
-    """Return which letters a target accepts: its size limit, its kind, and whether expired Celery tasks can be sent."""
+    """Return what limits the letters that this target accepts."""
     return TargetLimits(target.size_limit, target.kind, target.strips_expires)
 
 

@@ -60,12 +60,14 @@ def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: VisibleDlqs) -> Run:
-    """Plan a run, and return it. `seen`: the DLQs that the caller may see.
+    """Plan a run, and return it.
 
-    `captures`: the run's messages are selected after the next capture of the DLQ; else they are selected now.
+    `captures`: True: the run's messages are selected after the next capture of the DLQ; False: they are selected now.
+    `seen`: the DLQs that the caller may see.
 
     Raises:
-        RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs outside of `seen`.
+        RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs that the caller may not
+            see.
     """
     if Run.objects.filter(name=asked.name).exists() and not seen.rows(Run.objects.filter(name=asked.name)).exists():
         raise RunIdInUse(f"The run id {asked.name} is taken. Choose another id.")
