@@ -1,6 +1,6 @@
-"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks that are due.
+"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks when it is time for them.
 
-A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with the ids of due lanes.
+A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with ids of lanes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ watch_processes(CONTROL)
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """Detect a restore of PostgreSQL, then enqueue all tasks that are due. Beat sends this task every 2 s."""
+    """Detect a restore of PostgreSQL; enqueue the tasks for which it is time. Beat sends this task every 2 s."""
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
@@ -258,14 +258,14 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish work that killed workers and failed calls to AWS left undone, and end expired requests for approval."""
+    """Do what killed workers and failed calls to AWS left undone; end requests for approval that have expired."""
     decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if they are due."""
+    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` in time."""
     conditions.check_conditions(view := conf.current())
     if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)

@@ -1,4 +1,4 @@
-"""A thread in each worker and beat process that notifies people if beat sends no ticks, or no worker takes ticks.
+"""A thread in each worker and beat process, which notifies people if beat sends no tasks, or no worker takes tasks.
 
 The process that notices the silence sends the notifications itself, because the task for notifications needs beat and a
 worker.

@@ -26,7 +26,7 @@ class ApprovalView(Answer):
     title: str
     deed: str = Field(description="kind of the change, such as release or start_run")
     state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
-    messages: int | None = Field(description="number of messages that change; null: no limit")
+    messages: int | None = Field(description="number of messages that the change is about; null: any number")
     preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
     by: str = Field(description="who requested the change")
     reason: str

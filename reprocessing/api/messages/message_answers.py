@@ -30,7 +30,7 @@ class MessageView(Answer):
         description="when the message was parked or got a final state such as delivered; null: not yet"
     )
     attempts: int = Field(description="number of attempts, also those that other redrive tools made before the capture")
-    assigned_to: str | None = Field(description="name of the user who works on it; null: nobody")
+    assigned_to: str | None = Field(description="name of the user to whom the message is assigned; null: nobody")
     edited: bool
 
     @classmethod

@@ -76,7 +76,7 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
 
     def approval_notice(self, messages: Messages) -> list[str]:
-        """Return a list: one sentence if a change of these messages needs a second person, else nothing.
+        """Return a list with one sentence if a change of these messages needs a second person; else an empty list.
 
         `messages`: the number of changed messages of each DLQ.
         """

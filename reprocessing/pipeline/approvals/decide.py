@@ -64,7 +64,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Execute a requested action without a second person (break-glass); the audit log and a notification say so.
+    """Execute a requested action without a second person (break-glass). The audit log and a notification say so.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.
@@ -91,7 +91,7 @@ def decline(approval: int, *, by: str, reason: str) -> Decision:
 
 
 def end_expired() -> int:
-    """End, as expired, the requests that nobody approved in time; return how many."""
+    """Give the state expired to requests whose time for approval is over; return how many requests."""
     return sum(rows.in_transaction(partial(_expire, approval)) for approval in requests.expired())
 
 

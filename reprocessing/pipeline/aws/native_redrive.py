@@ -52,7 +52,8 @@ def start(
 
     Raises:
         QueueUnreachable: AWS does not list its redrives, so a new redrive could not be followed.
-        ApprovalRefused: runs of this DLQ need a second person, and nobody can see first what AWS would move.
+        ApprovalRefused: runs of this DLQ need a second person. A hand-over cannot be approved, since an approver could
+            not see which messages AWS would move.
     """
     guard.refuse_unseen(dlq.pk, f"{dlq.name}: AWS's own redrive")
     listed = read_redrives(dlq)

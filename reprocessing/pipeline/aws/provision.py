@@ -79,7 +79,9 @@ def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[
 
 
 def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], None]) -> Iterable[Step]:
-    """Create and change the queues; yield each step when it is done. Do nothing if a queue `is_contradicted`.
+    """Create and change the queues; yield each step when it is done.
+
+    If a person must decide about a difference of any queue (`is_contradicted`), do nothing.
 
     First, queues are created, so that policies name existing queues. A source queue is added to a DLQ's
     RedriveAllowPolicy before that source queue names the DLQ. A RedriveAllowPolicy `allowAll` is narrowed last, to the

@@ -267,7 +267,8 @@ class _Capture:
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Store new letters; return the copies that may be deleted.
 
-        All copies of new letters may be deleted if this DLQ keeps none, or would keep more than `held_copies_limit`.
+        All may be deleted if messages do not stay in this DLQ after a capture, or more than `held_copies_limit` would
+        stay.
         """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())

@@ -103,7 +103,7 @@ def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: in
 
 
 def _write(work: _Apply, source: str) -> bool:
-    """Write the plan, and record the managed objects.
+    """Write the changes of the plan, and record which objects the file manages.
 
     Return False if stored settings changed since the plan was made.
     """

@@ -88,7 +88,10 @@ def scan_scope(
 
 
 def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
-    """Scan the due scopes for about `seconds`. Return False if a scan was stopped, because the time was over."""
+    """Scan the scopes whose next scan is due, for about `seconds`. A scope is an account and region.
+
+    Return False if a scan was stopped because the time was over.
+    """
     until = time.monotonic() + seconds
     for scope_id in discovery_scopes.due_scopes():
         if scan_scope(scope_id, conf, dice=dice, stop=lambda: time.monotonic() >= until) is ScanResult.STOPPED:

@@ -37,7 +37,7 @@ _NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this m
 
 
 def sweep_all(*, conf: Conf) -> None:
-    """Do all parts of a sweep: of the service, then of every DLQ that is not in mode observe.
+    """Do the sweep: first for the service as a whole, then for each DLQ that is not in mode observe.
 
     An error at one DLQ is logged, and the sweep continues with the next DLQ.
 

@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox, and send each destination one text with all its pending notifications."""
+"""Write notifications of incidents to the outbox, a table. Send each destination one text with its notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open an incident (notify people) when beat sends no ticks, or when workers take no tasks; end it afterwards."""
+"""Open an incident (notify people) if beat sends no tasks, or workers take no tasks; end it when they do again."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionK
 
 
 def require_decidable(kind: BulkActionKind, criteria: MessageFilter) -> None:
-    """Refuse a filter that may match messages on which the action is not possible.
+    """Check that a bulk action is possible on all messages that match a filter, and that a search finds all of them.
 
     Raises:
-        InvalidFilter: the filter selects messages of another state, or cannot find all messages that it describes.
+        InvalidFilter: the filter selects messages of another state, or its text search would leave out older messages.
     """
     if criteria.states != (STATES[kind].value,):
         state = STATES[kind].value

@@ -1,4 +1,4 @@
-"""Change the key that encrypts the data keys of payloads, and encrypt payloads that were stored readable.
+"""Change the wrapping key, which encrypts the data keys of payloads. Encrypt payloads that are stored unencrypted.
 
 If the process is killed, a second call continues.
 """

@@ -47,10 +47,10 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages are sent with trace fields, start the spans, and return these fields.
+        """Note when attempts began. If messages carry trace fields, start the spans; return the fields by attempt id.
 
-        The result is empty if messages are sent without trace fields. `began`: monotonic time. `dlqs`: names of the
-        DLQs, by id.
+        If messages carry no trace fields, return an empty mapping. `began`: monotonic time. `dlqs`: names of the DLQs,
+        by id.
         """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:

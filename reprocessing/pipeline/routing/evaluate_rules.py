@@ -86,7 +86,7 @@ class RuleBook:
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the rules' decision about a letter; or the reason, if a rule cannot be evaluated. No error is raised.
+        """Return the rules' decision about a letter, or why a rule cannot be evaluated for the letter. Raise no error.
 
         The text of the result contains no message data.
         """

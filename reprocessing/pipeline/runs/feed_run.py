@@ -203,7 +203,10 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Return whether a capture is needed: for the outcomes of sent letters, or before captured letters are enlisted."""
+    """Return whether something needs a capture.
+
+    A capture is needed for the outcomes of sent letters, and before captured letters are enlisted (given to a run).
+    """
     if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:

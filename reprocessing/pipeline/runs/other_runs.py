@@ -30,7 +30,7 @@ def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
 def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
     """Return the DLQ's paused runs that have waiting letters.
 
-    Letters of other runs may have to wait for these letters.
+    Other runs may have to wait for these runs, because letters of the same key are sent in order.
     """
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [run for run in found if quick_tally(run).waiting]

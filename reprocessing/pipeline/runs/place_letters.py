@@ -59,7 +59,10 @@ def limits_of(target: Target) -> TargetLimits:
 
 
 def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
-    """Return the place of a letter, or why the letter cannot be sent, or both."""
+    """Return the place of a letter, and why the letter cannot be sent. One of the two may be missing.
+
+    The place is the letter's ordering key, sequence and idempotency key.
+    """
     facts = LetterFacts(
         unplaced.message_id, bytes(unplaced.body), unpack_attributes(bytes(unplaced.attributes)), unplaced.system
     )  # fmt: skip
@@ -71,10 +74,10 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
 
 
 def place(policy: KeyPolicy, facts: LetterFacts, limits: TargetLimits, *, size: int, now: datetime) -> StoredPlace:
-    """Return the place of a letter whose source is known, or why the letter cannot be sent, or both.
+    """Return the place of a letter whose source is known, and why it cannot be sent. One of the two may be missing.
 
-    `limits`: what the target accepts. `size`: bytes of the letter, with attributes. `now`: decides whether a Celery
-    task has expired.
+    The place is its ordering key, sequence and idempotency key. `limits`: what the target accepts. `size`: bytes of the
+    letter, with attributes. `now`: decides whether a Celery task has expired.
     """
     found = choose_place(policy, facts)
     match found:

@@ -92,7 +92,7 @@ def _starts(run: Run) -> tuple[str, ...]:
 
 
 def own_limits(run: Run) -> str:
-    """Return a text with the limits that were set for this run alone; empty: none were set."""
+    """Return a text with the limits that only this run has, such as its rate; empty: it has none."""
     rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
     early = " A key's next message is sent without waiting for the outcome of the message before."
     return f"{rate}{'' if run.waits_for_outcomes else early}"
@@ -215,7 +215,7 @@ def _do(action: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool 
 
 
 def still_waits_for(run: Run, action: RunAction) -> str:
-    """Return, for people, what still keeps a resumed run from sending, such as a stop; empty: nothing does."""
+    """Return, after a resume, a text that says what still keeps the run from sending; empty: nothing does."""
     if action.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

@@ -1,4 +1,4 @@
-"""Run the health checks that are due, in parallel, and record their results."""
+"""Run health checks in parallel when it is time for them, and record their results."""
 
 from __future__ import annotations
 

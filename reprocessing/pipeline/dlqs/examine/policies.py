@@ -67,8 +67,9 @@ def outcome_after_observing(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    The admin shows this sentence if the check passes. For each target with outcome acknowledged, the check yields
-    a refusal if no time limit for reports is set, or a note about the time limit.
+    The admin shows this sentence if the check passes. The check is about targets with the outcome acknowledged, for
+    which consumers report their success. It yields a refusal if no time limit for reports is set, and else a note about
+    the time limit.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():

@@ -68,7 +68,7 @@ def policy(wanted: Wanted, observed: Observed) -> KeyPolicy:
 
 
 def mode(wanted: Wanted, observed: Observed) -> Mode:
-    """Return the mode that the DLQ will have after the change."""
+    """Return the mode that the DLQ will have after the proposed values are stored."""
     return Mode(wanted.dlq.get("mode", observed.row.mode if observed.row else Mode.MANUAL))
 
 
@@ -110,7 +110,10 @@ def must_delete_at_capture(observed: Observed) -> bool:
 
 
 def _target(wanted: Wanted, observed: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
-    """Return the values to store for a target queue, from SQS, its row and the given options; defaults if it is new."""
+    """Return the values to store for a target queue.
+
+    A value comes from the options that a person gave, from SQS, or from the stored target. A new target gets defaults.
+    """
     facts = seen.facts
     row = observed.targets.get(facts.arn)
     watching = watcher(observed, seen)
