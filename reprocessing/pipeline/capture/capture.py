@@ -165,7 +165,7 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Store the received copies, then delete copies that may be deleted. Return False if the lease is lost."""
+        """Store the received messages; delete from the DLQ what may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.
@@ -187,7 +187,7 @@ class _Capture:
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Store the new receipt handles of known copies, and remove these from `copies`; return deletable copies."""
+        """Store new receipt handles of known messages, and remove these from `copies`; return those to delete."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -202,7 +202,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record that sent letters came back. Remove their copies from `copies`; return copies that may be deleted."""
+        """Record that sent letters came back; remove their messages from `copies`. Return the messages to delete."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -226,7 +226,7 @@ class _Capture:
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Record letters that came back from attempts that are missing in PostgreSQL: it was restored from a backup.
 
-        Remove their copies from `copies`, and return these copies, which may be deleted.
+        Remove their messages from `copies`, and return these messages, which may be deleted from the DLQ.
         """
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
@@ -265,7 +265,7 @@ class _Capture:
         return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Store new letters; return the copies that may be deleted.
+        """Store new letters; return the messages that may be deleted from the DLQ.
 
         All may be deleted if messages do not stay in this DLQ after a capture, or more than `held_copies_limit` would
         stay.
@@ -293,7 +293,7 @@ class _Capture:
         return known + self._remove(copies, list(copies))
 
     def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
-        """Return the new letters, except known messages: AWS moved these after their capture, and they came back."""
+        """Return the new letters, except those captured before: AWS moved their messages, which came back now."""
         back = moved_by_aws.continue_moved(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)

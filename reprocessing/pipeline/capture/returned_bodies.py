@@ -1,4 +1,4 @@
-"""Restore deleted bodies of letters: take the bodies from the letters' copies that came back to the DLQ."""
+"""Restore deleted bodies of letters from the messages that came back to the DLQ."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def judge_head(
     """Decide about the head (first unfinished letter) of one lane.
 
     `limit`: what the circuit breaker and the health checks permit now; None: not known. `room`: how many more letters
-    the target may get whose outcome is not known yet. `canary_out`: the breaker's only canary is another head.
-    `failures`: the last failures of a head that has no attempts left.
+    the target may get whose outcome is not known yet. `canary_out`: True: another letter is the breaker's canary
+    already. `failures`: the last failures of a head that has no attempts left.
 
     This function does not check whether the run is running, and whether sends are stopped. That is checked when lanes
     are leased, and again when the attempt is committed.

@@ -58,7 +58,7 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """A slice: one worker leases due lanes and replays them, for 5 s by default."""
+    """A slice: for 5 s by default, one worker leases lanes and sends their letters in order."""
 
     owner: str  # unique name of the slice, written to the lanes that it leases
     conf: Conf
@@ -139,7 +139,7 @@ class Slice:
                 self._lane_states.pop(lane.lane_id, None)
 
     def _round(self) -> float | None:
-        """Apply rules and the gate to the heads; send heads that pass. Return seconds to pause; None: no pause."""
+        """Apply rules and gate to lanes' first letters; send letters that pass. Return seconds to pause, or None."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -183,7 +183,7 @@ class Slice:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to heads that need a new decision; return the heads that have a current decision."""
+        """Apply the rules to first letters (heads) that need a decision; return heads that have a current decision."""
         self._load_send_limits()
         self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
         if asked := [head for head in self._lane_states.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -197,7 +197,7 @@ class Slice:
         return [head for head in self._lane_states.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether the current rules have not decided about this head; False: there never were any rules."""
+        """Return whether this head (a lane's first letter) needs a decision, since the rules have changed."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
@@ -214,7 +214,7 @@ class Slice:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Return the heads with their numbers of attempts, after spared attempts were checked again.
+        """Return the heads (lanes' first letters) with their numbers of attempts, after spared ones were checked again.
 
         A failed attempt is spared (not counted) if the target was down; it counts if other letters succeeded meanwhile.
         """
@@ -237,16 +237,16 @@ class Slice:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.send_limits.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the send limits of these targets, and of the circuit breakers of all heads, are loaded.
+        """Return whether the send limits of these targets, and of the breakers of all lanes' first letters, are loaded.
 
-        A rule may give a head another target or rate class, whose breaker was not loaded yet.
+        A rule may give a letter another target or rate class, whose breaker was not loaded yet.
         """
         limits = self._wire.send_limits
         breakers = {head.breaker_id for head in self._lane_states.values() if head.breaker_id}
         return breakers <= limits.keys() and targets <= {limit.target_id for limit in limits.values()}
 
     def _is_quiet(self, limit: SendLimit) -> bool:
-        """Return whether these limits cannot change before an attempt fails, and so need not be loaded at once."""
+        """Return whether only a failed attempt can change these limits, so that they need not be loaded again soon."""
         accepted = self._wire.targets[limit.target_id].proof == Proof.ACCEPTED
         return accepted and not limit.on_trial and limit.why_unhealthy is None and not limit.step_due
 

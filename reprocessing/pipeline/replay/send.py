@@ -131,7 +131,7 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait up to `within` seconds for answers of slow targets; record them. Return their lanes with next heads."""
+        """Wait up to `within` s for answers of slow targets; record them. Return their lanes with the next letters."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             lane_states = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))

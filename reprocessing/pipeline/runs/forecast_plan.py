@@ -210,7 +210,7 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each copy's timeout.
+        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each message's timeout.
 
         The requests that find out outcomes, about one per second, are not included.
         """
@@ -271,7 +271,7 @@ def choice_of(run: Run) -> Choice:
 
 
 def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
-    """Return ids of requested messages behind messages that were not; empty if more than `MAX_EXACT` are captured."""
+    """Return ids of requested messages that wait behind others; empty if more than `MAX_EXACT` are captured."""
     if not run.behind or _count(kinds, LetterState.CAPTURED) > MAX_EXACT:
         return []
     return selection.letters_behind(run.dlq_id, run.pk, Selection.read(run.selection), most=NAMED)
