@@ -36,7 +36,7 @@ class StrictParser(CommandParser):
         return found
 
     def error(self, message: str) -> Never:
-        """Print the message and how to list the options, and exit. Raise CommandError if Python code called the command."""
+        """Print the message and how to list the options, and exit. If called by Python code, raise CommandError."""
         if not self.called_from_command_line:
             super().error(message)
         if message == _NO_REASON:
@@ -54,7 +54,7 @@ class StrictCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401  # Django's
-        """Run the command. Here too, refuse confirm=True without a reason: call_command does not parse its arguments.
+        """Run the command. Refuse confirm=True without a reason, too: call_command does not use the parser.
 
         Raises:
             CommandError: the command needs a reason, and there is none. Nothing was done.
