@@ -29,8 +29,8 @@ def celery_settings(
 ) -> dict[str, Any]:
     """Return the `CELERY_*` settings for SQS.
 
-    The queues need a visibility timeout of 900 s (three times a task's hard time limit: kombu never extends the
-    timeout), a dead-letter queue after five receives, and a retention of several days.
+    The queues need a visibility timeout of 900 s, a dead-letter queue after five receives, and a retention of several
+    days. The visibility timeout is three times a task's hard time limit, because kombu never extends it.
 
     Args:
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.

@@ -37,7 +37,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Return the timeouts in the transport option `timeouts`, with defaults for the others.
+        """Return the timeouts that the transport option `timeouts` gives, with defaults for all other timeouts.
 
         Raises:
             TimeoutsAreInvalid: a name is unknown, or a value is not above zero.

@@ -51,7 +51,7 @@ def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, 
 
 
 def alerts(variables: Variables) -> dict[str, float]:
-    """Return the notification thresholds that are set, by their names in settings.REDRIVE."""
+    """Return the limits that cause notifications and that variables set, by their names in settings.REDRIVE."""
     found, problems = read_alerts(variables.all)
     variables.problems += problems
     return found

@@ -119,7 +119,7 @@ class Console(StrictCommand):
         """Store a request that a second person approves the action of this command.
 
         Raises:
-            CommandError: always, with exit status 3, because nothing was done. The text says how to approve the request.
+            CommandError: always, because nothing was done: exit status 3. The text says how to approve the request.
         """
         by = options.get("by") or current_user()
         row = requesting.request(needed, by=by, reason=self.reason_of(options), lasts=conf.current().approval_life)

@@ -21,7 +21,7 @@ from reprocessing.store.dlqs import dlq_proposal
 
 
 def add_queues(parser: CommandParser) -> None:
-    """Add the options about the DLQ's URL, sources, teams, mode and payloads, and when messages are deleted from SQS."""
+    """Add the options about a DLQ's URL, sources, teams, mode and payloads, and when messages are deleted from SQS."""
     parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
@@ -87,7 +87,7 @@ def add_queues(parser: CommandParser) -> None:
 
 
 def add_keys(parser: CommandParser) -> None:
-    """Add the options that say where keys are in a message, and what to do if the key is missing or the message late."""
+    """Add the options that say where the keys of a message are, and what to do if a key is missing or out of order."""
     shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
     parser.add_argument(
         "--ordering-key",
