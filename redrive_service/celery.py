@@ -42,7 +42,7 @@ app.steps["consumer"].add(AliveStep)
 @task_prerun.connect
 @task_postrun.connect
 def close_old_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a task, and the signal's other arguments
-    """Close the connection to PostgreSQL if it is broken or older than CONN_MAX_AGE. Otherwise, the next task uses it."""
+    """Close the connection to PostgreSQL if it is broken or older than CONN_MAX_AGE. If not, the next task uses it."""
     from django.db import close_old_connections  # noqa: PLC0415  Django is not set up yet
 
     if not getattr(getattr(sender, "request", None), "is_eager", False):

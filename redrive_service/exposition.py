@@ -1,7 +1,7 @@
-"""The Prometheus endpoint /metrics: every web process returns every metric of the whole service.
+"""The Prometheus endpoint /metrics: each web process returns all metrics of the whole service.
 
-A request needs the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration); if the variable is
-not set, the address returns 404. Metrics contain numbers, and names of DLQs and targets, but no message data.
+A request needs the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration). If the variable is
+not set, the endpoint returns 404. Metrics contain numbers, and names of DLQs and targets, but no message data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprocessing.pipeline.aws import collect_metrics
 
 
 class _Samples(Collector):
-    """Passes samples to Prometheus's client library, grouped by metric. The samples of one metric must be adjacent."""
+    """Passes samples to Prometheus's client library, grouped by metric. Samples of the same metric must be adjacent."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples = samples

@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request. It sets its deadline on its curl handle, because kombu reuses handles of other requests."""
+        """Return the request. It sets its deadline on its curl handle, because kombu reuses handles of old requests."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request

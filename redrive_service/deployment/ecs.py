@@ -1,4 +1,4 @@
-"""Make task definitions for Amazon ECS on Fargate, as `aws ecs register-task-definition --cli-input-json` reads them."""
+"""Make task definitions for Amazon ECS on Fargate, for `aws ecs register-task-definition --cli-input-json`."""
 
 from __future__ import annotations
 

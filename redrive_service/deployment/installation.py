@@ -68,7 +68,7 @@ class Installation:
 
     @property
     def tag(self) -> str:
-            """X"""
+        """Return the image's tag or, if it has none, the start of its digest, as a part of a Kubernetes name."""
         tag = self.image.rpartition("/")[2].partition("@sha256:")
         text = tag[2][:12] or tag[0].partition(":")[2] or "latest"
         return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")[:40]

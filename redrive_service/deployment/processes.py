@@ -36,7 +36,7 @@ class FileProbe:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Return the probe as a command inside the container. It runs every 30 s, so it uses no Python, which is slow."""
+        """Return the probe as a command inside the container. It runs every 30 s, so it does not use slow Python."""
         return ("sh", "-c", f"find {self.path} -mmin -2 | grep -q .")
 
 

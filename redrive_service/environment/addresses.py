@@ -31,7 +31,7 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Return whether all characters are visible. (urlsplit drops invisible characters, but other libraries send them.)"""
+    """Return whether all characters are visible. (urlsplit drops invisible characters; other libraries send them.)"""
     return value.isprintable() and " " not in value and "%00" not in value
 
 
@@ -55,7 +55,7 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return what redis-py or Redis would refuse in the URL, or "" if both accept the URL. Does not connect to Redis."""
+    """Return what redis-py or Redis would refuse in the URL, or "" if both accept it. Does not connect to Redis."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[2] / ".sandbox"
 def with_first_look(problems: str, folder: Path = FOLDER) -> str:
     """Add to the problems of the environment a command with which the user can go on.
 
-    If a sandbox runs in the folder, the command sets the sandbox's environment variables. Otherwise, it starts the demo.
+    If a sandbox runs in the folder, the command sets the sandbox's environment variables. If not, it starts the demo.
     """
     file = folder / "environment"
     if not (file.is_file() and _is_locked(folder / "lock")):

@@ -12,7 +12,7 @@ KEYS, _MASKED = "REDRIVE_PAYLOAD_KEYS", "REDRIVE_MASKED_FIELDS"
 
 
 def keys(variables: Variables) -> tuple[str, ...]:
-    """Return the payload keys as entries NAME=KEY. The first key encrypts, the others only decrypt. Errors show no key."""
+    """Return the payload keys as entries NAME=KEY. The first key encrypts; the others only decrypt."""
     found = _entries(variables.value(KEYS))
     cure = "Write NAME=KEY with commas or line breaks between them; make a key: openssl rand -base64 32"
     variables.problems += [f"{KEYS} cannot be used: {problem}. {cure}" for problem in key_problems(found)]

@@ -23,7 +23,7 @@ class Variables:
         return self.all.get(name, "").strip()
 
     def required(self, name: str, cure: str) -> str:
-        """Return the value. If the variable is missing, add a problem. Its text ends with `cure`, which says what to set."""
+        """Return the value. If it is missing, add a problem, whose text ends with `cure`, which says what to set."""
         value = self.value(name)
         if not value and name not in self._of_files:
             self.problems.append(f"{name} is not set. {cure}")
@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value as a number from `least` to `most`. If it is no such number, add a problem, return `default`."""
+        """Return the whole number from `least` to `most`. For another value, add a problem, and return `default`."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")

@@ -59,7 +59,7 @@ def rate_text(breaker: Json) -> str:
 
 
 def check_in_json(one: health_checks.CheckStatus) -> Json:
-    """Return a health check as JSON. `lets_go` is true if the last result is healthy and recent, so sends are allowed."""
+    """Return a health check as JSON. If its last result is healthy and recent, `lets_go` is true: sends are allowed."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
         "ceiling": one.ceiling,

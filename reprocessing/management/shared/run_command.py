@@ -67,7 +67,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-        """Return as JSON the run's former and present state, the printed lines, and the number of unfinished messages."""
+        """Return as JSON the run's former and present state, the printed lines, and the number of open messages."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,
