@@ -155,7 +155,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Return whether a send has all attributes of a letter. The attribute `mark` is ignored: each redrive replaces it."""
+    """Return whether a send has all attributes of a letter, without the attribute `mark`, which redrives replace."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 

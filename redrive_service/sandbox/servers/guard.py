@@ -78,7 +78,7 @@ def stop(server: subprocess.Popen[bytes], signals: list[str], timeout: float) ->
 
 
 def end_stragglers(server: subprocess.Popen[bytes]) -> None:
-    """Kill processes that still run after the server's end: its process group and, on Linux, the guard's descendants."""
+    """Kill processes that are left after the server's end: its process group and, on Linux, the guard's descendants."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left (macOS raises the second error)
         os.killpg(server.pid, signal.SIGKILL)
     deadline = time.monotonic() + TIMEOUT_KILLED

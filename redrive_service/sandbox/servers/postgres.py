@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of PostgreSQL's programs. For another user, copy them: the user may not read the original."""
+        """Return the folder of PostgreSQL's programs. For another user, copy them: the original may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs

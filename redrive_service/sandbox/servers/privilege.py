@@ -54,7 +54,7 @@ def namespaces_work(*trials: Sequence[str]) -> bool:
 
 
 def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
-    """Return the folder of a server's data: `folder` or, for another user, a temporary folder with `token` in its name."""
+    """Return the folder of a server's data: `folder` or, for another user, a temporary folder named with `token`."""
     return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
 
 

@@ -33,7 +33,7 @@ def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
 
 
 def next_call_number(endpoint: str) -> int:
-    """Return the number that the next call in the call log will have. `calls_since` takes it to read only later calls."""
+    """Return the number that the next call in the call log will have. With it, `calls_since` reads only later calls."""
     return int(_ask(endpoint, "calls?since=999999999999999")["end"])
 
 

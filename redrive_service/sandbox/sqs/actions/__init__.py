@@ -1,1 +1,1 @@
-"""Functions that execute the actions of the SQS API. The module `registry` maps the name of an action to its function."""
+"""Functions that execute the actions of the SQS API. The module `registry` finds the function for an action's name."""
