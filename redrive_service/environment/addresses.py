@@ -31,7 +31,7 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Return whether all characters are visible. (urlsplit drops invisible characters; other libraries send them.)"""
+    """Return whether all characters are visible. urlsplit drops invisible characters, but other libraries send them."""
     return value.isprintable() and " " not in value and "%00" not in value
 
 

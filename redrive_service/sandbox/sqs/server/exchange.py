@@ -85,7 +85,7 @@ def error_body(error: SqsError) -> bytes:
 
 
 def error_headers(error: SqsError) -> bytes:
-    """Return the header line x-amzn-query-error, in which clients find the error's code of AWS's older query protocol."""
+    """Return the header line x-amzn-query-error: it has the error's code of AWS's older query protocol."""
     blame = "Sender" if error.sender_fault else "Receiver"
     code = "".join(character for character in error.code if character.isascii() and character.isprintable())
     return f"x-amzn-query-error: {code};{blame}\r\n".encode()

@@ -128,7 +128,7 @@ class SqsServer:
         return False
 
     def _fail_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Remove from a batch call the entries that a fault of kind "partial" lets fail. Return whether some are left."""
+        """Remove the entries of a batch call that a fault ("partial") lets fail. Return whether others are left."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
