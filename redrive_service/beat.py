@@ -4,7 +4,7 @@ django-celery-beat 2.9.0 sends a due task, and saves minutes later that the task
 leader meanwhile sends the task again. Here, a process first claims a due task: it changes the task's row in the
 database, and only one process succeeds. So even two leaders do not send a due task twice (docs/adr/0002).
 
-"Tick" is the name of one of these tasks: `reprocessing.tick`, due every 2 s. Celery's method `Scheduler.tick` is
+One of these tasks is called "tick" (`reprocessing.tick`). It is sent every 2 s. Celery's method `Scheduler.tick` is
 something else: it checks the schedule once.
 """
 
@@ -172,9 +172,10 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """Return the stored schedule: entries by name. A row that cannot be read is logged and left out.
+        """Return the stored schedule: its entries by name. A row that cannot be read is logged and left out.
 
-        An entry that was last sent at a time in the future is due. Otherwise, beat would wait until that time.
+        If the stored time of an entry's last send is in the future, the entry is sent at once. Otherwise, beat would
+        wait until after that time.
         """
         schedule = {}
         now = self.app.now()

@@ -38,7 +38,7 @@ class _Samples(Collector):
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """Return the metrics as text; 404 if no token is set, 401 for a wrong token, 503 if PostgreSQL does not answer."""
+    """Return the metrics as text, or status 404 (no token is set), 401 (wrong token) or 503 (PostgreSQL is down)."""
     token = settings.METRICS_TOKEN
     if not token:
         return HttpResponseNotFound("There are no metrics here: REDRIVE_METRICS_TOKEN is not set.\n", "text/plain")

@@ -43,7 +43,7 @@ class HealthMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer to a health check; for other paths, the answer of the next middleware."""
+        """Return the answer to a health check or to /metrics. For other paths, call the next middleware."""
         answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)

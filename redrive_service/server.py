@@ -60,7 +60,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:
-        """Return whether a request can still arrive: a part of it has arrived, or the connection is new."""
+        """Return whether a request can still arrive: a part of a request has arrived, or the connection is new."""
         return self.request is not None or self.last_activity == self.creation_time
 
 
@@ -189,7 +189,7 @@ class HealthApplication(WSGIHandler):
         self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer to a health check or to /metrics; 404 for any other path."""
+        """Return the answer to a health check or to /metrics. Other paths get status 404."""
         answer: HttpResponseBase = self._answer(request)
         return answer
 

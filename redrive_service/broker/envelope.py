@@ -23,7 +23,7 @@ class EnvelopeIsUnusable(ValueError):
 
 
 def check(message: KombuValue) -> None:
-    """Check that a message has the form of this service's tasks; else raise `EnvelopeIsUnusable`."""
+    """Check that a message has the form of this service's tasks. Raises EnvelopeIsUnusable if it has not."""
     headers = message.headers
     if not isinstance(headers, dict):
         raise EnvelopeIsUnusable("headers")

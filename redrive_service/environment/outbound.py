@@ -29,7 +29,7 @@ def hosts(variables: Variables) -> tuple[str, ...]:
 
 
 def secrets(variables: Variables) -> dict[str, str]:
-    """Return the signing secrets by name, from entries NAME=TEXT in REDRIVE_SECRETS. Error texts show no secret."""
+    """Return the secrets that sign requests, by name, from REDRIVE_SECRETS (NAME=TEXT). Error texts show no secret."""
     found: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split(r"[,\r\n]+", variables.value("REDRIVE_SECRETS")))):
         name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))

@@ -110,7 +110,7 @@ class Demo:
         return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
-        """Return whether a worker ran beat's task "tick" after this time. An older tick belongs to an earlier start."""
+        """Return whether a worker ran the task "tick", which beat sends each second, after the time `since`."""
         answer = self._ask("work")
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 

@@ -46,7 +46,7 @@ class ObservedBrakes:
         return bool(self._openings) and self._openings[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Return, as texts, those of waves, ramp-up, rule and breaker that no status report has shown at work."""
+        """Return those of the mechanisms waves, ramp-up, rule and breaker that no status report has shown at work."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),

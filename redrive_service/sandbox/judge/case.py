@@ -11,7 +11,7 @@ Advance = Literal["accepted", "settled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """An experiment: a redrive that the judge checks. Its queues, message attributes, and the limits of the redrive.
+    """An experiment: the queues and message attributes of a redrive that the judge checks, and its limits.
 
     A letter is a dead message. A lane has the letters with one ordering key. Messages that ask for the same work are
     one event.
@@ -29,8 +29,7 @@ class Experiment:
             "settled": when the letter before has succeeded or returned.
         max_attempts: how often a letter may be sent. A send that fails in an outage, or as a canary, does not count.
         outages: periods in which the consumer failed every message: start and end, in seconds on the consumer's clock.
-        rate: with `burst`, the most letters that a queue may get in one second: `rate + burst`. None means no limit.
-        burst: see `rate`.
+        rate, burst: a queue may get at most `rate + burst` letters in one second. If `rate` is None, without limit.
         fifo: whether the source queues are FIFO queues.
         cooldown: seconds of a breaker's first cooldown. Per cooldown, one letter may be sent. If None, not checked.
         first_wave: how many letters must have outcomes before another letter is sent. If None, not checked.

@@ -29,7 +29,8 @@ def read(
 ) -> Evidence:
     """Return what both logs say about events and messages.
 
-    `calls` are the lines of the call log, and `consumed` the lines of the consumer's log (None: there is no such log).
+    `calls` are the lines of the call log, and `consumed` the lines of the consumer's log, or None if there is no such
+    log.
 
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.

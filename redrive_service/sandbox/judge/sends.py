@@ -257,7 +257,7 @@ def _was_put_aside(
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether all sends and returns of the event were before `moment`. Only then can it have been put aside."""
+    """Return whether all sends and returns of the event were before `moment`, as is necessary for `_was_put_aside`."""
     seen = [message.dlq_receives[0] for message in event.letters if message.dlq_receives]
     back = [send.message.dlq_receives[0] for send in event.arrivals if send.message and send.message.dlq_receives]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -8,8 +8,8 @@ To stop the server, the signals in `STOP_SIGNALS` (such as "INT,QUIT") are sent 
 the user that runs the command, or "-" for the current user.
 
 A parent that was killed with SIGKILL cannot stop its servers. So five times a second, the guard checks the id of its
-parent process, which changes when the parent ends. Other ways are worse: `PR_SET_PDEATHSIG` exists only on Linux and
-depends on the parent's thread, and a closed pipe is not noticed if another process has inherited the pipe.
+parent process, which changes when the parent ends. Other ways are worse. `PR_SET_PDEATHSIG` exists only on Linux, and
+depends on the parent's thread. A closed pipe is not noticed if another process has inherited the pipe.
 
 Children of a server may leave its process group, as PostgreSQL's backends do. A busy backend does not notice that
 PostgreSQL's main process has ended. So on Linux, the guard becomes the parent of such orphans, and ends them, too.

@@ -60,8 +60,9 @@ def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     An account has at most four messages (2,000 messages have about 660 accounts), in the order of their sequence. The
     messages of different accounts are mixed. One message in 200 is poison, and one in 200 is a duplicate. From 10
     messages on, there is at least one of each. A poison message is always the first of its account, and other messages
-    of the account follow. So it is never the last of all messages: then no later success would show that the consumer
-    works, and the circuit breaker would stay open. From 300 messages on, 12 belong to the spoilt account.
+    of the account follow. So the last of all messages is never poison. After a poison message, a later success must
+    show that the consumer works, or the circuit breaker would stay open. From 300 messages on, 12 belong to the spoilt
+    account.
     """
     night = f"{dice.getrandbits(32):08x}"
     spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []

@@ -78,7 +78,6 @@ class Command(Console):
             given: the settings that the file gives.
             problems: problems that were found when the file was read.
 
-
         Raises:
             CommandError: the file or its plan has problems; the error lists them.
         """

@@ -176,9 +176,9 @@ class Command(DrainCommand):
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
     def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
-        """Show that no captured message fulfils the conditions of the selection (`wish`).
+        """Show that no captured message matches the selection `wish`.
 
-        `new`: how many messages this command has captured.
+        `new` is the number of messages that this command has captured.
 
         Raises:
             CommandError: the selection names a key or message ids.

@@ -213,7 +213,7 @@ def _criteria(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str,
 def _preview_lines(found: EditPreview, wanted: BulkEdit, ids: Mapping[int, str]) -> Iterable[str]:
     """Yield lines about a dry run: the operations, how many messages they fit, and why they do not fit others.
 
-    `ids`: the message id of each letter.
+    `ids` has the message id of each letter, by the letter's id.
     """
     yield from (f"  {operation}" for operation in operations_of(wanted.patch))
     after = "are released" if wanted.release else "stay parked"

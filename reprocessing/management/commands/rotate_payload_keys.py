@@ -21,8 +21,8 @@ class Command(Console):
     """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed later.
 
     Payloads are encrypted with data keys, and data keys with a key of REDRIVE_PAYLOAD_KEYS. This command encrypts only
-    the data keys anew, not the payloads. Before you run it, restart every process with the new key as the first key:
-    other processes would use the old key for new data keys. Capturing and sending continue meanwhile. With
+    the data keys anew, not the payloads. Before you run it, restart every process with the new key as the first key.
+    Otherwise, a process would still use the old key for new data keys. Capturing and sending continue meanwhile. With
     --seal-readable, payloads that were stored before encryption was enabled are encrypted, too. If the command is
     interrupted, run it again: it continues.
 

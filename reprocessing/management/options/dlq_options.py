@@ -27,7 +27,7 @@ def add_queues(parser: CommandParser) -> None:
         "--source", action="append", metavar="WHAT",
         help="source of the DLQ's messages, if SQS does not list it as a source queue of the DLQ: URL of a queue, or "
         "ARN of a Lambda function, SNS subscription or EventBridge target; repeatable. If given once, messages that "
-        "do not name their source are taken to come from this source",
+        "do not name their source count as messages of this source",
     )  # fmt: skip
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",

@@ -34,8 +34,9 @@ def counts_in_json(tally: RunCounts) -> dict[str, int]:
     """Return the numbers of a run's messages as JSON.
 
     `captured` is the number of all messages: the sum of all final states and of `waiting`, the unfinished messages.
-    Two parts of `waiting` cannot be sent now. `held`: a rule, or a parked message of the same key, prevents it.
-    `blocked`: an earlier message of the same key is in a run that has ended or is paused.
+    Two parts of `waiting` cannot be sent now. `held` counts messages that a rule, or a parked message of the same key,
+    keeps from being sent. `blocked` counts messages that wait for an earlier message of the same key, which is in a run
+    that has ended or is paused.
     """
     ends = {name: getattr(tally, name) for name in FINAL_STATES}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held,

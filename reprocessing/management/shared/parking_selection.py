@@ -32,7 +32,7 @@ _MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
 class Parked:
     """A parked or discarded message, without its payload.
 
-    `id` is the id of its letter, `key` its ordering key (None: it has none), `since` the time when it was parked or
+    `id` is the id of its letter, and `key` its ordering key or None. `since` is the time when it was parked or
     discarded. `reason` says why it is parked, and is empty for a discarded message.
     """
 

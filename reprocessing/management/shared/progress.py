@@ -40,7 +40,7 @@ class Pace:
 
 
 class ProgressLog:
-    """Writes progress lines to standard error: on a terminal one per second, if it changed; else one every 10 s."""
+    """Writes progress lines to standard error: at most one per second on a terminal, else one per ten seconds."""
 
     def __init__(self, out: OutputWrapper) -> None:
         self._out = out

@@ -21,7 +21,7 @@ class MessageHolder(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A message in a queue. A move to another queue makes this message GONE, and creates a new one with equal content.
+    """A message in a queue. If it moves to another queue, it becomes GONE, and a new message has the same content.
 
     Attributes:
         key: number of the message in its queue, as text.

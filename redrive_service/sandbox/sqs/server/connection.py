@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """If `data` is exactly one complete request, as is usual, serve the request. Return whether this was so."""
+        """If `data` is exactly one complete request, which is usual, serve the request and return True, else False."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False

@@ -77,7 +77,7 @@ class SqsServer:
                 self._perform_or_wait(exchange)
 
     def advance_clock(self, seconds: float) -> float:
-        """Move the clock forward, execute the timed events that are due, and return the clock's time."""
+        """Move the clock forward, execute the timed events up to the new time, and return the new time."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
         if self._journal is not None:
