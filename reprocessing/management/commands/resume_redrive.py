@@ -17,7 +17,7 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Send messages again that stop_redrive stopped.
+    """Allow sends again that stop_redrive stopped, for one DLQ or for all DLQs.
 
     stop_redrive --all and stop_redrive NAME are separate. If both were run, messages of the DLQ are sent only after
     resume_redrive --all and resume_redrive NAME.
