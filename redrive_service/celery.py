@@ -114,8 +114,9 @@ def collect_seldom(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
 def sort_whole_results(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
     """Turn PostgreSQL's incremental sort off for the connections of a new worker process.
 
-    PostgreSQL underestimates what it costs to sort the letters of a long lane. With incremental sort, it read all
-    letters of a lane of 10,000 for each letter that was sent (`lane_head.first_letters`): 80 letters/s instead of 120.
+    PostgreSQL underestimates what it costs to sort the messages of a long key queue. With incremental sort, it read all
+    10,000 messages of a key queue for each message that was sent (`lane_head.first_letters`). So 80 messages/s were
+    sent, instead of 120.
     """
     connection_created.connect(_turn_incremental_sort_off, dispatch_uid="redrive_service: enable_incremental_sort")
 

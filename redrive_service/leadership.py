@@ -33,7 +33,7 @@ _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _
 
 
 def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Return a connection that is used only for the lock. Each side notices within 10 s if the other side is gone.
+    """Return a connection that is used only for the advisory lock. Each side notices within 10 s if the other is gone.
 
     `parameters` are Django's connection parameters. They must name PostgreSQL itself, not a connection pooler. A pooler
     may use another session for each transaction, but the lock belongs to one session.

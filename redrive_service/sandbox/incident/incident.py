@@ -126,7 +126,10 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Return whether the judge found no error, all messages are finished, and all four mechanisms were seen."""
+        """Return whether the redrive was correct: the judge found no error, all messages are finished, and so on.
+
+        If the incident had enough messages, waves, ramp-up, rule and circuit breaker must also have been seen at work.
+        """
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()

@@ -1,4 +1,4 @@
-"""The evidence in the logs: what happened to each event, and to each message of the event."""
+"""What the logs say about each event (all messages that ask for the same work), and about each of its messages."""
 
 from __future__ import annotations
 
@@ -76,9 +76,11 @@ class Send:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """All messages that are the same event for the consumer: its letters in a DLQ, and the messages sent for them.
+    """An event: all messages that ask the consumer for the same work.
 
     Attributes:
+        letters: the dead messages of the event, in a DLQ.
+        sends: all redrive sends of the event, in their order.
         arrivals: those of `sends` that put a new message into a queue, in their order.
     """
 
@@ -113,7 +115,7 @@ class Evidence:
     processings: dict[str, list[Processing]] | None
 
     def lanes(self) -> dict[Lane, list[Event]]:
-        """Return the events of each lane, in the order of their sequence."""
+        """Return, for each lane (source queue and ordering key), its events in the order of their sequence."""
         lanes: dict[Lane, list[Event]] = defaultdict(list)
         for event in self.events.values():
             if event.lane is not None:

@@ -15,7 +15,10 @@ WINDOW = 1.0  # seconds of the period in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find repeated sends: an event was sent again, although its message that was sent before had not come back."""
+    """Find repeated sends: an event was sent again, although its message that was sent before had not come back.
+
+    An event is all messages that ask for the same work. Only one of them may be delivered.
+    """
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -54,7 +57,7 @@ def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecord
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends of a lane at a time when another event of the lane had no outcome.
+    """Find sends of a lane (ordering key) at a time when another message of the lane had no outcome.
 
     If `advance` of the experiment is "accepted", this is allowed.
     """
@@ -74,7 +77,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends that exceed the rate: within one second, the queue got more than `rate + burst` letters."""
+    """Find sends that exceed the rate: within one second, the queue got more than `rate + burst` messages."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -91,7 +94,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def too_often(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent more often than `max_attempts`: by accepted sends, or by attempt numbers.
+    """Find dead messages (letters) that were sent more often than `max_attempts`, by sends or by attempt numbers.
 
     A send that failed during an outage of the consumer, or as a canary of a circuit breaker, does not count.
     """
@@ -132,7 +135,7 @@ def _failed_as_a_canary(records: ServiceRecords, evidence: Evidence, send: Send)
 
 
 def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends whose body and attributes are not the body and attributes of any letter of the event."""
+    """Find sends whose body and attributes are not those of a dead message (letter) of the same event."""
     for event in evidence.events.values():
         known = [letter for letter in event.letters if letter.md5 is not None]
         if event.letters and not known:
@@ -145,7 +148,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def astray(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends to a wrong queue: a queue in which no letter of the event had failed."""
+    """Find sends to a wrong queue: a queue in which no message of the event had failed."""
     for event in evidence.events.values():
         sources = {letter.failed_in for letter in event.letters}
         for send in event.sends:
@@ -171,7 +174,7 @@ def _is_on_its_way(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """Return the sends of a lane that created a message, in order of sending."""
+    """Return the sends of these events that put a message into a queue, in order of sending."""
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
@@ -187,7 +190,7 @@ def _first_open(
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return a later event of the lane that was sent before `send`, and had not come back by then, or None.
+    """Return an event that is later in the lane, but was sent before `send` and had not come back by then, or None.
 
     `gone` has the events of the lane that were sent already, in order of their sequence.
     """
@@ -225,7 +228,7 @@ def _is_over(event: Event, moment: int, experiment: Experiment, records: Service
 
 
 def _is_open(event: Event, moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
-    """Return whether a later letter of the lane had to wait for this event at this moment."""
+    """Return whether later messages of the lane (ordering key) had to wait for this event at this moment."""
     if not any(letter.was_received_by(moment) for letter in event.letters):
         return False  # not yet received from the dlq
     if any(letter.message_id in records.released for letter in event.letters):

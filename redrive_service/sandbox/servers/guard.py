@@ -36,7 +36,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_the_guard() -> None:
-    """On Linux, let the kernel end the server if the guard is killed. Other systems have no such function."""
+    """On Linux, let the kernel end the server if its parent, the guard, is killed. Other systems cannot do this."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 

@@ -28,7 +28,7 @@ class LocalSqs:
 
     @property
     def record(self) -> Record:
-        """Return the effects of the last call. Every call has a new record."""
+        """Return the record of the last call: what it did with messages. Every call has a new record."""
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:

@@ -207,7 +207,7 @@ def _new(scopes: Sequence[Scope]) -> list[DiscoveredDlq]:
     """Return the discovered DLQs that are neither registered nor ignored.
 
     Raises:
-        CommandError: there are none.
+        CommandError: there is no such DLQ.
     """
     if found := [dlq for dlq in _found(scopes) if dlq.status == "new"]:
         return found

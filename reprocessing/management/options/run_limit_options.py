@@ -34,7 +34,7 @@ def add_run_limits(parser: CommandParser) -> None:
 
 
 def read_run_limits(options: dict[str, Any], dlq: DeadLetterQueue) -> dict[str, Any]:
-    """Return the limits as arguments of `RunRequest`.
+    """Return the values of --waves, --rate and --advance as arguments of `RunRequest`.
 
     Raises:
         CommandError: --advance is given, but runs of this DLQ must wait for outcomes.

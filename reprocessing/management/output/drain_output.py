@@ -165,7 +165,7 @@ def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str
 
 
 def expiry_refusal(outlook: PlanForecast) -> str:
-    """Return an error text: SQS would delete messages of the plan before they are sent. It says what to do."""
+    """Return an error text: SQS would delete messages (retention) before the plan sends them. It says what to do."""
     waves = bool(outlook.waves)
     messages = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} "
@@ -249,7 +249,7 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def lane_word(ordering_key: str) -> str:
-    """Return the word for one lane in output: "message" if no message has an ordering key, else "key queue"."""
+    """Return the word with which output counts lanes: "message" if the DLQ has no ordering key, else "key queue"."""
     return "message" if ordering_key == SelectorSource.NONE else "key queue"
 
 

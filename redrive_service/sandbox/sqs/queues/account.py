@@ -1,4 +1,4 @@
-"""The AWS account: its queues, its move tasks, and the record of the current call."""
+"""The AWS account of the local SQS: its queues, its move tasks (AWS's own redrives), and the current call's record."""
 
 from math import inf
 from random import Random

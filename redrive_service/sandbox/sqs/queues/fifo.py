@@ -139,10 +139,10 @@ class FifoQueue(Queue):
         return group
 
     def _offer(self, group: Group) -> None:
-        """Add the group to the list of groups with visible messages, or remove it, as its first message is now.
+        """If the first message of the group is visible, add the group to the list of groups, else remove the group.
 
-        Receives do not do this, because a receive without messages is not in the journal: it must not change the order
-        of the groups.
+        Receives do not do this. A receive without messages is not in the journal, so it must not change the order of
+        the groups.
         """
         head = group.head()
         if head is None:

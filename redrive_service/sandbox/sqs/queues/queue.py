@@ -77,7 +77,7 @@ class Queue(ABC):
     # -- adding and removing messages
 
     def next_key(self) -> str:
-        """Return a new message key, larger than every key before."""
+        """Return the key of the next message: a number as text, larger than all keys of earlier messages."""
         self._keys = key = self._keys + 1
         return KEY_FORM % key
 

@@ -11,7 +11,7 @@ _SLACK: Final = 1024
 
 
 class RetainingQueue(Protocol):
-    """The methods of a queue that retention calls."""
+    """The part of a queue that `Retention` uses."""
 
     messages: dict[str, Message]
     settings: Settings

@@ -19,7 +19,7 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """The journal is damaged: at byte `start`, there is no frame, nor the beginning of an incomplete last frame."""
+    """The journal is damaged: what begins at byte `start` is neither a complete frame nor an incomplete last frame."""
 
     def __init__(self, start: int) -> None:
         super().__init__(f"The frame at byte {start} is neither complete nor the beginning of a frame.")
