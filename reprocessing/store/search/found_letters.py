@@ -12,6 +12,9 @@ from reprocessing.store import rows
 from reprocessing.store.parking_lot.filtered_letters import MAX_COUNT
 from reprocessing.store.search import filter_conditions
 
+#: Letters that an index finds by an id, a key or a value are counted up to this number: each one is read for it.
+MAX_INDEXED: Final = 1_000
+
 _COUNTS: Final[LiteralString] = """
 SELECT l.state, count(*) AS n
   FROM (SELECT l.state FROM {letters} WHERE {where} LIMIT %(most)b) l GROUP BY 1 ORDER BY 2 DESC, 1
@@ -71,10 +74,10 @@ class StateCount:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of letters that match a filter, and the number of all such letters (`n`).
+    """A page of letters that match a filter, and how many letters match.
 
-    `n`: 10,001 means that more than 10,000 letters match. `counts`: the number of letters by state; None: not counted,
-    because more than 10,000 letters match.
+    `n`: the number of letters that match, or that were counted. `counts`: this number by state. None: more than `n`
+    letters match, and their states are not known.
     """
 
     letters: list[FoundLetter]
@@ -94,12 +97,14 @@ class Scan:
 class _Source:
     """Where a statement finds letters `l`: its FROM and WHERE. `id`: the column by which PostgreSQL reads letters.
 
-    `sorted`: the order by this id. For the index of all letters' ids it is a sum (`id + 0`), so that PostgreSQL first
+    `most`: up to how many letters are counted.
+    `sorted`: the order by the id. For the index of all letters' ids it is a sum (`id + 0`), so that PostgreSQL first
     finds the letters and then sorts them: it might read all letters until it finds the few that match.
     """
 
     letters: LiteralString
     where: LiteralString
+    most: int
     id: LiteralString = "l.id"
     sorted: LiteralString = "(l.id + 0) DESC"
 
@@ -133,7 +138,7 @@ def find_letters(criteria: MessageFilter, *, below: int | None, limit: int) -> F
     with filter_conditions.search_timeout():
         asked, source = filter_conditions.parameters_within_timeout(criteria), _source(criteria)
         if criteria.text is not None:  # the bodies are scanned once, for the page and the counts
-            source, asked = _Source(_ALL, _AMONG), {"among": rows.column(int, source.statement(_IDS), asked)}
+            source, asked = _Source(_ALL, _AMONG, MAX_COUNT), {"among": rows.column(int, source.statement(_IDS), asked)}
         return _page(source, asked, below, limit)
 
 
@@ -159,17 +164,17 @@ def scanned(criteria: MessageFilter) -> Scan:
 def _source(criteria: MessageFilter) -> _Source:
     indexed = None if criteria.text is not None else filter_conditions.indexed_ids(criteria)
     if indexed is None:
-        return _Source(_ALL, filter_conditions.where_clause(criteria))
+        return _Source(_ALL, filter_conditions.where_clause(criteria), MAX_COUNT)
     ids, rest = indexed
-    return _Source(_INDEXED.format(ids=ids), filter_conditions.where_clause(rest), "c.id", "c.id DESC")
+    return _Source(_INDEXED.format(ids=ids), filter_conditions.where_clause(rest), MAX_INDEXED, "c.id", "c.id DESC")
 
 
 def _page(source: _Source, asked: dict[str, Any], below: int | None, limit: int) -> FoundPage:
-    counts = rows.fetch(StateCount, source.statement(_COUNTS), asked | {"most": MAX_COUNT + 1})
+    counts = rows.fetch(StateCount, source.statement(_COUNTS), asked | {"most": source.most + 1})
     n = sum(count.n for count in counts)
     if not n:
         return FoundPage([], 0, [])
-    statement = source.statement(_LIST, below=below, is_few=n <= MAX_COUNT)
+    are_all = n <= source.most
     more = asked | {"below": below, "limit": limit, "type_causes": list(TYPE_CAUSES)}
-    letters = rows.fetch(FoundLetter, statement, more)
-    return FoundPage(letters, n, counts if n <= MAX_COUNT else None)
+    letters = rows.fetch(FoundLetter, source.statement(_LIST, below=below, is_few=are_all), more)
+    return FoundPage(letters, min(n, source.most), counts if are_all else None)

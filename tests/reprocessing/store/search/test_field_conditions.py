@@ -87,7 +87,7 @@ SELECT l.id, l.dlq_id, 'tenant', 'old', false FROM redrive_letter l ORDER BY l.i
 @pytest.mark.timeout(300)
 def test_a_page_of_many_old_messages_reads_only_the_messages_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filter_conditions, "search_timeout", nullcontext)  # as above
-    monkeypatch.setattr(found_letters, "MAX_COUNT", 50)
+    monkeypatch.setattr(found_letters, "MAX_INDEXED", 50)
     with nothing_is_vacuumed():
         bench = _declared()
         seed(bench, feed_run.standing_run(bench.dlq), 1, LETTERS)
