@@ -1,4 +1,4 @@
-"""The fields of the form of a DLQ's settings. Help texts say the unit, the default and what follows from a value."""
+"""The fields of the form of a DLQ's settings. Each help text says the unit, the default and the effect of a value."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ class Lanes(RecordsAdmin):
 
     @admin.display(description="Highest sent sequence", empty_value="-")
     def highest_sent(self, row: Lane) -> str | None:
-        """Return the highest sequence that was sent, as the number or text in the message, not as its sort key."""
+        """Return the highest sequence of the sent messages of the key queue, as it is written in the message.
+
+        The database has it in another form, by which sequences are compared.
         return row.highest_sent_sequence and read_sort_key(row.highest_sent_sequence)
 
     def pages(self) -> Iterable[Page]:
@@ -91,7 +93,9 @@ class Breakers(ReadOnlyAdmin):
 
     @admin.display(description="Ramp-up")
     def ramp_up(self, row: Breaker) -> str:
-        """Return the share of the rate that is allowed, and why; if not closed, the share after the next closing."""
+        """Return which share of the target's rate limit the ramp-up allows now, and why.
+
+        If the circuit breaker is not closed, return with which share the sends will begin when it closes.
         if row.ramp_from == 1:
             return "off"
         if row.state != BreakerState.CLOSED:

@@ -73,21 +73,21 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )
 
     def clean_answers(self) -> str:
-        """Return the entered meanings of status codes in their normal form, or an empty text."""
+        """Return the entered outcome for each HTTP status code, in a uniform spelling; empty: nothing was entered."""
         try:
             return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except InvalidAnswers as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
-        """Return the entered content type, or an empty text. Refuse any other text."""
+        """Return the entered content type, such as application/json, or an empty text. Refuse an invalid one."""
         given = str(self.cleaned_data["content_type"])
         if given and not is_media_type(given):
             raise forms.ValidationError("Not a content type. Example: application/json")
         return given
 
     def clean_region(self) -> str:
-        """Return the entered AWS region, or an empty text. Refuse any other text."""
+        """Return the entered AWS region, or an empty text. Refuse a text that is not the name of a region."""
         given = str(self.cleaned_data["region"])
         if given and not arn.is_region(given):
             raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
@@ -100,8 +100,8 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     def clean(self) -> dict[str, Any]:
         """Return the entered values.
 
-        For an existing target, refuse to empty a field that must have a value. Refuse another role if the person does
-        not see all DLQs.
+        Refuse the form of an existing target if a field that must have a value was emptied. Also refuse another IAM
+        role if the person does not see all DLQs.
         """
         given = super().clean()
         for name in ("proof", "advance", "window", "timeout", "region", *BRAKES):
