@@ -70,7 +70,7 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return initial values of the form: the message's DLQ, the action quarantine, and the conditions of `drafted`."""
+        """Return initial values of the form: the message's DLQ, action quarantine, and conditions from `drafted`."""
         return {
             "dlq": self.letter.dlq_id,
             "conditions": to_json([one.text for one in self.drafted]),
