@@ -37,7 +37,7 @@ class DraftedCondition:
 def is_failure(cause: str) -> bool:
     """Return whether a failure group with this cause (a `CauseKind`) is for one error.
 
-    Other groups have messages of one type, because their errors are not known.
+    Other groups have messages of one type or structure, because their errors are not known.
     """
     return cause in set(CauseKind) and CauseKind(cause).names_failure
 
