@@ -105,6 +105,7 @@ class Approvals(RecordsAdmin):
         """Return what has changed since the request was made, so that the request cannot be approved any more.
 
         "no": nothing has changed. "-": the request has ended.
+        """
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:

@@ -43,7 +43,6 @@ class ManagedAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows of the list. The added field `is_managed`: whether a configuration file manages the row."""
-        """
         marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows

@@ -140,6 +140,7 @@ def _of_manual(row: DeadLetterQueue, preview: Preview) -> str:
     """Return a sentence for a DLQ that was set to mode manual: whether messages are still redriven without a person.
 
     The automatic run of a DLQ still sends the messages that it has. The sentence then has a link to this run.
+    """
     was_automatic = any(change.field == "mode" and change.before == Mode.AUTOMATIC for change in preview.changes)
     new = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven automatically"
     if (run := automatic_redrive.still_sending(row.name)) is None:

@@ -31,6 +31,7 @@ class TeamAdmin(GroupAdmin):
         """Return the group; None: there is no such group.
 
         Its added attribute `seen_dlqs` has the DLQs of the group that the person who sent the request sees.
+        """
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))

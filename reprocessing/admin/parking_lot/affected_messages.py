@@ -76,6 +76,7 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
     """Return template values about all messages that match the form's filter: number, reasons and examples.
 
     At most 10,000 messages are counted. If the filter is refused, `refusal` says why.
+    """
     try:
         criteria = decidable(request, decision, filter_of_query(str(form["query"].value() or "")))
         kinds = filtered_letters.counts_by_reason(criteria, until=form.since)

@@ -1,4 +1,4 @@
-"""The list of the parking lot, with its filter. A person can act on selected messages, or on all that match the filter."""
+"""The list of the parking lot, with its filter. A person acts on selected messages, or on all that match the filter."""
 
 from __future__ import annotations
 

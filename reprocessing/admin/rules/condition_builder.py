@@ -47,6 +47,7 @@ class BuilderRow:
         """Return the condition of the row as text, and set `error`.
 
         If the person did not change the meaning of the condition, its old text is returned.
+        """
         if self.parts is None:
             found = row_of(self.text)
             is_wrong = isinstance(found, OnlyText) and not found.is_valid

@@ -121,6 +121,7 @@ class SourceMessage:
         """Yield a condition for each of these fields: that the field has the same value as in this message.
 
         Without `values`, the condition is that the field exists. The source queue is always compared.
+        """
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")

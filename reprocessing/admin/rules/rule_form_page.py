@@ -69,6 +69,7 @@ class _RulePage:
         """Return the answer to the request: the page, the part of the page with the rule's effect, or a redirect.
 
         An open page requests that part again when its form changes. A redirect follows after saving.
+        """
         do = self.sent.get("do")
         fills = "example" in self.sent or (self.source is not None and do == "fill")
         rearranges = fills or bool(condition_builder.BUTTONS & self.sent.keys())

@@ -52,6 +52,7 @@ class Lanes(RecordsAdmin):
         """Return the highest sequence of the sent messages of the key queue, as it is written in the message.
 
         The database has it in another form, by which sequences are compared.
+        """
         return row.highest_sent_sequence and read_sort_key(row.highest_sent_sequence)
 
     def pages(self) -> Iterable[Page]:
@@ -96,6 +97,7 @@ class Breakers(ReadOnlyAdmin):
         """Return which share of the target's rate limit the ramp-up allows now, and why.
 
         If the circuit breaker is not closed, return with which share the sends will begin when it closes.
+        """
         if row.ramp_from == 1:
             return "off"
         if row.state != BreakerState.CLOSED:

@@ -118,6 +118,7 @@ def refuse_other_role(form: forms.Form, seen: VisibleDlqs) -> None:
     """Add an error to the form if a person who does not see all DLQs changed the IAM role.
 
     The service would assume any entered role, so the change could give the person access to more of AWS.
+    """
     if not seen.are_all and "role_arn" in form.changed_data:
         form.add_error("role_arn", ROLE_REFUSAL)
 

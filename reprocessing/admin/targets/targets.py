@@ -54,6 +54,7 @@ class Targets(ManagedAdmin):
         """Return the fields of a target's page, with `watcher` in place of `watched_by`.
 
         `watched_by` is the DLQ that gets the target's failed messages, which this person may not see.
+        """
         return ["watcher" if name == "watched_by" else name for name in super().get_fields(request, obj)]
 
     @admin.display(description=labels.FIELDS["watched_by"])
@@ -61,6 +62,7 @@ class Targets(ManagedAdmin):
         """Return the name of the DLQ that gets the target's failed messages.
 
         None: the DLQ is not known, or this person may not see it.
+        """
         name: str | None = getattr(target, "_watcher", None)
         return name
 
