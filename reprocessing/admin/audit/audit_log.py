@@ -41,14 +41,15 @@ class ExportFilterForm(forms.Form):
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
     by = forms.CharField(
-        required=False, max_length=150, label="User", help_text="User who acted or approved. Empty: all users."
-    )
+        required=False, max_length=150, label="User",
+        help_text="Name of the user who acted or approved. Empty: all users.",
+    )  # fmt: skip
     operation = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=2**63 - 1,
         label="Bulk action",
-        help_text="The number of a bulk action. Empty: all entries.",
+        help_text="The number of a bulk action, to export only its entries. Empty: all entries.",
     )
 
     def clean(self) -> dict[str, Any]:

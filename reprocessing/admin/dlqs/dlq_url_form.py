@@ -24,11 +24,11 @@ class UrlForm(forms.Form):
         widget=forms.TextInput(
             attrs={"placeholder": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq", "autofocus": True}
         ),
-        help_text="Of the dead-letter queue, as the SQS console shows it.",
+        help_text="The URL or ARN of the dead-letter queue, as the SQS console shows it.",
     )  # fmt: skip
     role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role",
-        help_text="Only if the service's own credentials may not read the queue: ARN of a role to assume.",
+        help_text="ARN of a role to assume, if the service's own credentials may not read the queue. Empty: no role.",
     )  # fmt: skip
 
     def clean_url(self) -> str:

@@ -80,7 +80,7 @@ class DecisionForm(FilterForm):
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
         if decision is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
-            self.fields["reason"].help_text = "Kept with each message, with your name. Do not copy payloads into it."
+            self.fields["reason"].help_text = "Stored with each message, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
 
     def clean_letters(self) -> SeenMessages:
@@ -168,7 +168,8 @@ class ExportForm(FilterForm):
     bodies = forms.BooleanField(
         required=False,
         label="Include bodies and attributes",
-        help_text="As they would be sent, including edits. Bytes that are not UTF-8 are written in base64.",
+        help_text="Bodies and attributes as they would be sent, including edits. Bytes that are not UTF-8 are written "
+        "in base64.",
     )
     originals = forms.BooleanField(
         required=False,

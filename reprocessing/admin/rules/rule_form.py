@@ -56,14 +56,23 @@ class RuleForm(PreviewForm):
         help_text="Rules are evaluated from the lowest position; the first rule whose conditions all match decides.",
     )  # fmt: skip
     action = forms.ChoiceField(label="Action", choices=[(one.value, words) for one, words in _WORDS.items()])
-    delay = number("Delay (s)", "Only for the action delay.", least=0.001, most=MAX_SECONDS)
+    delay = number(
+        "Delay (s)", "Only for the action delay: how long the message waits.", least=0.001, most=MAX_SECONDS
+    )
     target = text("Target", "For the actions replay and divert: a registered target, or the URL or ARN of a queue.")
     enabled = forms.BooleanField(required=False, label="Enabled", help_text="A rule that is not enabled does nothing.")
     rate_class = forms.ModelChoiceField(
         RateClass.objects.order_by("name"), required=False, label="Rate class", empty_label="none"
     )
-    backoff_base = number("Initial backoff (s)", "Empty: from the rate class or the DLQ.", least=0, most=MAX_SECONDS)
-    backoff_cap = number("Max backoff (s)", "Set both backoff fields, or neither.", least=0, most=MAX_SECONDS)
+    backoff_base = number(
+        "Initial backoff (s)",
+        "How long a message waits after its first failed attempt. Empty: as the rate class or the DLQ says.",
+        least=0, most=MAX_SECONDS,
+    )  # fmt: skip
+    backoff_cap = number(
+        "Max backoff (s)", "The longest wait between two attempts. Set both backoff fields, or neither.",
+        least=0, most=MAX_SECONDS,
+    )  # fmt: skip
     backoff_jitter = choice("Jitter", JITTER, empty="full if a backoff is set here")
     valid_from = utc_datetime("Valid from (UTC)")
     valid_until = utc_datetime("Valid until (UTC)")

@@ -28,7 +28,7 @@ from reprocessing.store.runs import run_transitions
 
 EARLY: Final = "early"  #: value of `ChoiceForm.order`: do not wait for outcomes
 RATE_LABEL: Final = "Max rate (messages/s)"
-RATE_HELP: Final = "To each target, over all workers. Empty: the rate of each target."
+RATE_HELP: Final = "Most messages/s that this run sends to each target, from all workers. Empty: the target's rate."
 ORDER_CHOICES: Final = (
     ("", "as set for the targets"), (EARLY, "do not wait for outcomes: a failed message is sent after later ones"),
 )  # fmt: skip

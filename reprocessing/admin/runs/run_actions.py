@@ -33,7 +33,8 @@ class AbortRunForm(ReasonForm):
     stop_dlq = forms.BooleanField(
         required=False,
         label="Stop the DLQ",
-        help_text="The DLQ's next messages would probably fail, too. Nothing is sent until somebody resumes the DLQ.",
+        help_text="Stop also all other sends of the DLQ, because they would probably fail, too. Nothing is sent until "
+        "somebody resumes the DLQ.",
     )
 
 

@@ -40,7 +40,8 @@ class OpenForm(ReasonForm):
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
-        help_text="Seconds until the first canary. Empty: the target's usual cooldown. At most 14 days (1209600).",
+        help_text="Seconds until the first canary (one message as a test) is sent. Empty: the target's usual cooldown. "
+        "At most 14 days (1209600).",
     )  # fmt: skip
 
 

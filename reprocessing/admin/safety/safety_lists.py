@@ -74,9 +74,10 @@ class Breakers(ReadOnlyAdmin):
     ordering = ("id",)
     sortable_by = ()
     field_help: ClassVar[Mapping[str, str]] = {
-        "canary_until": "The next canary is sent as soon as the outcome of this canary is known; if it stays unknown, "
-        "at this time. If the target accepted the canary, this time is one hour after its outcome is due. The max "
-        "cooldown does not limit this time.",
+        "canary_until": "A canary (one message as a test) was sent. The next canary is sent as soon as the outcome of "
+        "this canary is known. If the outcome stays unknown, the next canary is sent at this time. If the target "
+        "accepted the canary, this time is one hour after its outcome should be known. The max cooldown does not limit "
+        "this time.",
         "failing_since": "When the circuit breaker opened. Empty: it is closed, or a canary has succeeded since.",
     }
     readonly_fields = ("ramp_up",)

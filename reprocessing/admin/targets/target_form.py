@@ -48,8 +48,9 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     timeout = number("Timeout (s)", "Max time until an endpoint or function answers.", least=0.1, most=MAX_TIMEOUT)
     answers = text(
         "Status codes",
-        'HTTP endpoints, as in "409=success 4xx=retry": success, retry (after the backoff; the attempt counts), wait '
-        "(retry; the attempt does not count) or poison (park the message).",
+        'What status codes of an HTTP endpoint mean, as in "409=success 4xx=retry". success: delivered. retry: send '
+        "again after the backoff; the attempt counts. wait: send again; the attempt does not count. poison: park the "
+        "message.",
     )
     content_type = text(
         "Content type",
@@ -68,7 +69,8 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     region = text("Region", "The AWS region. Empty: the region in the ARN.")
     confirmed_fanout = whole_number(
         "Other subscribers",
-        "For topics and buses: how many other subscribers get each message again. Enter the number to confirm it.",
+        "For topics and buses: how many other subscribers get each message again. By entering the number, you accept "
+        "this.",
         least=0,
     )
 
