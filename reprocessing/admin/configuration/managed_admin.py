@@ -1,7 +1,7 @@
 """The base class of admin pages whose objects a configuration file can manage.
 
-Such an object is locked in the admin until a person unlocks it, because the next apply of the file would overwrite
-changes.
+Such an object is locked in the admin until a person unlocks it, because the next apply_config of the file would
+overwrite the person's changes.
 """
 
 from __future__ import annotations

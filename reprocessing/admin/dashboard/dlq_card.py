@@ -54,7 +54,7 @@ class DlqCard:
         address: URL of the page with the DLQ's settings.
         depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
-        left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
+        left: time until SQS deletes the first of its copies of unfinished messages; empty: SQS has no copy.
         soon: whether `left` is less than a day.
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.

@@ -175,7 +175,7 @@ class MessageList(KeysetList):
 
 
 class FilteredMessages(MessageList):
-    """A list of messages that is not shown: it only finds the previous and the next message of a message."""
+    """A list of messages that is not shown. It only finds the messages before and after a given message."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Do nothing, because no page of the list is shown."""

@@ -1,4 +1,4 @@
-"""Read-only lists and pages of attempts, source queues, target checks, parking queue notices, stops and reports."""
+"""Read-only lists and pages of attempts, source queues, checks of targets, consumer reports, and other records."""
 
 from __future__ import annotations
 

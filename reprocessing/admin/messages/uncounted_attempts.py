@@ -53,7 +53,7 @@ def counted_attempts(letter: Letter) -> str:
 def _others(letter: Letter, more: str = "") -> Iterator[str]:
     """Yield texts about the attempts that do not count.
 
-    These are the failures while the circuit breaker opened (`spared`), and the attempts before the last release.
+    These are failed attempts after which the circuit breaker opened (`spared`), and attempts before the last release.
     """
     earlier, spared = letter.attempts_before_release, letter.spared
     if spared:

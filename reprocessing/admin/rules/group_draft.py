@@ -35,9 +35,9 @@ class DraftedCondition:
 
 
 def is_failure(cause: str) -> bool:
-    """Return whether a failure group with this cause (a `CauseKind`) is for one error.
+    """Return whether the messages of a failure group with this cause (a `CauseKind`) failed with the same error.
 
-    Other groups have messages of one type or structure, because their errors are not known.
+    In other groups, the errors are not known: the messages have the same type or structure.
     """
     return cause in set(CauseKind) and CauseKind(cause).names_failure
 

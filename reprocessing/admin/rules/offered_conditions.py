@@ -68,8 +68,8 @@ class Offers:
 def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, sent: Mapping[str, Any]) -> Offers:
     """Return what the page offers for a rule of this DLQ.
 
-    If `dlq` is None and `for_all` is true, the rule is for all DLQs. If both are not given, the person has not chosen
-    a DLQ yet, and nothing is offered.
+    If `dlq` is None and `for_all` is true, the rule is for all DLQs. If `dlq` is None and `for_all` is false, the
+    person has not chosen a DLQ yet, and nothing is offered.
 
     Raises:
         PermissionDenied: the person asks for values, and may not see payloads.

@@ -103,7 +103,7 @@ class SourceMessage:
 
     @property
     def misses_error(self) -> bool:
-        """Return whether the failure group is for one error, but none of the drafted conditions compares this error."""
+        """Return whether all messages of the failure group have one error, but no drafted condition compares it."""
         names_error = self.group is not None and is_failure(self.group.cause)
         return names_error and all(condition.compares != group_draft.ERROR for condition in self.drafted)
 

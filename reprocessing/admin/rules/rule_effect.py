@@ -34,7 +34,7 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     values are not evaluated, and the result has only these conditions, as `closed`.
 
     `quick`: evaluate only the newest messages. If some messages of the 7 days were not evaluated, `sampled` in the
-    result is their number together with the evaluated ones, counted up to `COUNTED` + 1; else 0.
+    result is the number of all messages of the 7 days, counted up to `COUNTED` + 1; else 0.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
@@ -85,7 +85,7 @@ def _stops_after(seconds: float) -> Callable[[], bool]:
 def _share(share: RulePreview) -> dict[str, Any]:
     """Return the preview of one rule as template values.
 
-    Each Counter in it becomes a sorted list: a template that reads `.items` of a Counter gets the count of "items".
+    Each Counter becomes a sorted list, because in a template `.items` of a Counter is the count of the key "items".
     """
     counts = {"acting": share.would_act_on, "before": share.matched_before, "taken": share.taken_first}
     return {"is": share, **{name: sorted(counted.items()) for name, counted in counts.items()}}

@@ -1,4 +1,4 @@
-"""Compare, on a plan's page, ways to run the plan (max rate, order, waves), and let a person choose one."""
+"""On the page of a planned run, compare different values of max rate, order and waves. A person can choose one."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def form_of(run: Run, query: Mapping[str, Any]) -> ChoiceForm:
 
 
 def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
-    """Return the template values of each column of the comparison, which shows a plan with different values.
+    """Return the template values of each column of the comparison: what the plan does with other rate, order and waves.
 
-    `form`: the values that the person entered. They get a column, too, if they are valid.
+    `form`: the values that the person entered. They also get a column if they are valid.
     """
     asked = form.choice if form.is_bound and form.is_valid() else None
     if asked and not (asked.waits_for_outcomes or outlook.may_overtake):

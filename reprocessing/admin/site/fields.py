@@ -196,7 +196,7 @@ class MaskRulesField(ExpressionsField):
 
 
 class SearchFieldsField(ExpressionsField):
-    """A field for the search fields of a DLQ, one per line, each as NAME=WHERE."""
+    """A field for the search fields of a DLQ, one per line: name and selector, such as order_id=body:order.id."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
         """Return the search fields. Refuse an invalid field, a repeated name, and too many fields."""

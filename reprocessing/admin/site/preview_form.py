@@ -143,7 +143,10 @@ def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any
 
 
 def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
-    """Return the preview, and why there is none. If the form shows its errors itself, this reason is empty, too."""
+    """Return the preview and an empty text. If no preview can be made, return None and the reason.
+
+    The reason is empty if the form has errors, because the form shows its errors itself.
+    """
     try:
         return (asked.make_preview(form), "") if form.is_valid() else (None, "")
     except RedriveError as error:
@@ -151,7 +154,7 @@ def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, s
 
 
 def _save(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) -> HttpResponse:
-    """Save the previewed values, or request an approval if a second person is needed. Redirect to the saved row."""
+    """Save the previewed values, or request an approval if a second person is needed. Redirect to the result."""
     try:
         done = asked.write(preview, request.user.get_username(), reason)
     except ApprovalNeeded as needed:
