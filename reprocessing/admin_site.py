@@ -60,9 +60,10 @@ class RedriveAdminSite(admin.AdminSite):
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the values that the templates of all pages get: Django's values, environment, navigation, and stop.
+        """Return the values that the template of every page gets: Django's own, and those of this admin.
 
-        The value `halt` is the stop of all sends; None: sends are not stopped, or nobody is signed in.
+        This admin adds the environment's name and colour, the links of the navigation, and `halt`: who stopped all
+        sends, when and why. `halt` is None if sends are not stopped, or if nobody is signed in.
         """
         here = conf.current()
         stop = stops.stop_of(None) if self.has_permission(request) else None
@@ -71,9 +72,9 @@ class RedriveAdminSite(admin.AdminSite):
         return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> tuple[list[NavigationLink], list[NavigationLink]]:
-        """Return links to the dashboard and to the lists that this person may see, and links of the menu "More".
+        """Return the links of the navigation, and the links of its menu "More"; both are empty if nobody is signed in.
 
-        Both are empty if nobody is signed in.
+        A list of rows, such as the DLQs, is linked only if the person may see it.
         """
         if not self.has_permission(request):
             return [], []
@@ -90,7 +91,8 @@ class RedriveAdminSite(admin.AdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:  # noqa: ANN401  a lazy list
         """Return Django's list of apps and their models, with the model names that users see in this admin.
 
-        The list is made when a template reads it. Django asks for it on every page, and few pages show it.
+        The returned list is computed only when a template reads it, because Django asks for the list on every page, and
+        few pages show it.
         """
         return SimpleLazyObject(partial(self._app_list, request, app_label))
 
@@ -132,12 +134,13 @@ class RedriveAdminSite(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Wrap a view with Django's sign-in check, and change some of its responses.
+        """Wrap a view with Django's sign-in check, and replace some of its responses.
 
-        After a sign-out, a request of htmx gets 401, because htmx would put Django's sign-in page into the current
-        page; a submitted form leads to the sign-in page, which says that nothing was done. A response 405 (method not
-        allowed) becomes a page with an explanation; so does the error that payload keys are not available, and the
-        error that an approval is refused.
+        If the person is not signed in any more, a request of htmx gets status 401: htmx would put Django's sign-in page
+        into the current page. A submitted form then gets a sign-in page, which says that nothing was done.
+
+        The person sees a page with an explanation if the view answers with status 405 (method not allowed), if a
+        payload cannot be decrypted, or if an approval is refused.
         """
         from reprocessing.admin.site import error_pages, session_end  # noqa: PLC0415  see above
 

@@ -1,4 +1,4 @@
-"""Configure the Django app; when Django starts, give the settings' payload keys to the store."""
+"""Configure the Django app. When Django starts, load the payload keys of the settings, which encrypt messages."""
 
 from __future__ import annotations
 

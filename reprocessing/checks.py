@@ -19,7 +19,7 @@ def payloads_are_encrypted(
     app_configs: Sequence[AppConfig] | None,  # noqa: ARG001  Django's own signature
     **_: Any,  # noqa: ANN401  as above
 ) -> list[CheckMessage]:
-    """Return a notice if no payload key is set, because payloads are then stored readable; else an empty list."""
+    """Return a notice if no payload key is set, so that message bodies are stored unencrypted; else an empty list."""
     try:
         encrypted = bool(conf.current().payload_keys)
     except InvalidSettings:

@@ -35,19 +35,21 @@ class Conf:
         lease: time for which a worker leases a key queue; the key queues of a killed worker are free after this time.
         slice: time that one replay task works before it enqueues a task for the remaining messages.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
-        intent_size: max messages whose attempts are committed before one send; if the worker is killed, these are
-            repeated.
+        intent_size: how many messages a worker sends together, at most: it first commits their attempts, then sends
+            them. If the worker is killed in between, all of them may be sent twice.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
-        held_copies_limit: for a new DLQ: max captured messages that stay in the DLQ, invisible. Above the limit,
-            messages are deleted from the DLQ when they are captured.
-        max_unsettled: max messages of one target that are sent and whose outcome is not known.
-        count_lag: max time until SQS's message counts show a change.
+        held_copies_limit: default for new DLQs: max captured messages that stay in the DLQ, invisible, until they are
+            finished. Above the limit, messages are deleted from the DLQ when they are captured.
+        max_unsettled: max messages that were sent to one target and whose outcome is not known yet.
+        count_lag: max time after which SQS's message counts show a change of the queue.
         receive_visibility: visibility timeout of messages received from a DLQ, in whole seconds.
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
-        hints_per_slot: max hints (tasks that send due messages) in the task queue, for each of 8 worker processes.
-        hint_life: time until a waiting hint is replaced by a new one; doubles while workers take no hint.
-        hint_life_cap: the longest time to which `hint_life` doubles.
+        hints_per_slot: a hint is a task that sends the messages of key queues. Max hints in the task queue, divided by
+            8: the default 2 allows 16 hints.
+        hint_life: time after which a hint that no worker has taken is sent again. It doubles while workers take no
+            hint.
+        hint_life_cap: limit to which `hint_life` doubles.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         discover_every: interval at which beat repeats discoveries of DLQs; 0: never.
         approval_life: time in which a second person can approve a requested action; then the request expires.
@@ -66,12 +68,12 @@ class Conf:
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
         api_rate: max requests a second of one API token. After a pause, the token may send the requests of 5 s at once.
-        token_recheck: max time since an OpenID provider confirmed the owner of an API token; then the token is refused
-            until the owner signs in again; 0: tokens are never refused for this reason.
+        token_recheck: for how long a sign-in by an OpenID provider confirms the owner of an API token. After this time,
+            the token is refused until the owner signs in again. 0: tokens are never refused for this reason.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
-        marks: how the attributes that the service adds to a message are named. Keys: redrive, idempotency_key,
-            message_id, reprocessed_from. The value of a key is the attribute's name; None: it is not added.
+        marks: names of the attributes that the service adds to a sent message, for the keys redrive, idempotency_key,
+            message_id and reprocessed_from. If the value of a key is None, its attribute is not added.
         traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
         trace_messages: send messages with the `traceparent` of their attempt's span, which replaces an earlier
             `traceparent`.

@@ -1,7 +1,7 @@
-"""Make hidden and direction-changing characters of a text visible: a template filter, and a form renderer.
+"""Make characters of a text visible that are hidden, or that change its direction: a template filter, a form renderer.
 
-The module also registers as template filters: the functions of `admin/site/labels.py`, which return labels of fields,
-models and states, and `active_filters`, which returns the active filters of a list.
+The module also registers other functions as template filters: those of `admin/site/labels.py`, which return labels of
+fields, models and states; and `active_filters`, which returns the active filters of a list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ register.filter("active_filters", active_filters.filters_of_list)
 
 @register.filter
 def visible(text: object) -> str:
-    """Return a text or markup, with each hidden or direction-changing character written as <U+XXXX>."""
+    """Return a text or markup in which each hidden or direction-changing character is written as <U+XXXX>."""
     shown = str(text)
     if not isinstance(shown, SafeString):
         return safe_text.visible(shown)
@@ -37,7 +37,7 @@ def visible(text: object) -> str:
 
 
 class FormRenderer(DjangoTemplates):
-    """Django's renderer, which also makes hidden characters in error messages visible."""
+    """Django's form renderer. It also makes hidden characters in error messages visible."""
 
     def render(self, template_name: str, context: dict[str, Any], request: Any = None) -> str:  # noqa: ANN401  Django's own
         """Return the HTML of a form or of a part of a form, with hidden characters in its errors made visible."""

@@ -27,7 +27,7 @@ dice = random.SystemRandom().random
 
 
 class _Refused(Exception):
-    """Raised to refuse a request. Has the HTTP status, the error text and the headers of the response."""
+    """Raised to refuse a request. The exception has the HTTP status, error text and headers of the response."""
 
     def __init__(self, status: HTTPStatus, why: str, **headers: str) -> None:
         super().__init__(why)

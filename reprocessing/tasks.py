@@ -1,6 +1,6 @@
-"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks that are due.
+"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks when it is time for them.
 
-A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with the ids of due lanes.
+A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with ids of lanes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ watch_processes(CONTROL)
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """Detect a restore of PostgreSQL, then enqueue all tasks that are due. Beat sends this task every 2 s."""
+    """Detect a restore of PostgreSQL; enqueue the tasks for which it is time. Beat sends this task every 2 s."""
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
@@ -102,7 +102,7 @@ def _promote() -> None:
 
 
 def _hint() -> None:
-    """Enqueue hints (replay tasks with the ids of due lanes). A lost or repeated hint is harmless."""
+    """Enqueue hints (replay tasks with ids of lanes that can be sent). A lost or repeated hint is harmless."""
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
@@ -193,9 +193,9 @@ def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order, then the messages of other due lanes.
+    """Send the messages of these lanes, each lane in order, then those of other lanes that wait for a worker.
 
-    The task ends after the setting SLICE (5 s), and enqueues a task for lanes that are still due.
+    The task ends after the setting SLICE (5 s), and enqueues a task for lanes that still wait for a worker.
     """
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
@@ -258,14 +258,14 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish work that killed workers and failed calls to AWS left undone, and end expired requests for approval."""
+    """Do what killed workers and failed calls to AWS left undone; end requests for approval that have expired."""
     decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if they are due."""
+    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` in time."""
     conditions.check_conditions(view := conf.current())
     if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)
@@ -275,7 +275,7 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Scan the due accounts and regions for DLQs, for at most 75 s. Enqueue a task for the others."""
+    """Scan accounts and regions for DLQs when it is time, for at most 75 s. Enqueue a task for the others."""
     if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 

@@ -1,4 +1,4 @@
-"""A thread in each worker and beat process that notifies people if beat sends no ticks, or no worker takes ticks.
+"""A thread in each worker and beat process, which notifies people if beat sends no tasks, or no worker takes tasks.
 
 The process that notices the silence sends the notifications itself, because the task for notifications needs beat and a
 worker.
@@ -26,7 +26,7 @@ _EVERY, _CHECKS = 15.0, 8
 
 
 class Watchdog(threading.Thread):
-    """A thread that checks whether beat and workers are silent, until `stop` is called. A failed check is logged."""
+    """A thread that checks, until `stop` is called, whether beat and workers still work. A failed check is logged."""
 
     def __init__(self, control: str) -> None:
         """Prepare a watchdog.
@@ -72,9 +72,9 @@ class Watchdog(threading.Thread):
 
 
 def watch_processes(control: str) -> None:
-    """Start a watchdog when a worker or beat starts in this process; stop the watchdog when the worker shuts down.
+    """Start a watchdog when a worker or beat starts in this process. Stop the watchdog when the worker shuts down.
 
-    `control` is the queue that beat sends the tick task to.
+    `control`: name of the queue to which beat sends the task `tick`.
     """
     watchdog = Watchdog(control)
 

@@ -1,1 +1,1 @@
-"""Decide what the service does, without Django, SQL and AWS calls. Times and random numbers are given as arguments."""
+"""Decide what the service does, without Django, SQL and AWS calls. Callers give the current time as an argument."""

@@ -28,7 +28,7 @@ class InvalidRule(RedriveError):
 
 
 class InvalidPolicy(RedriveError):
-    """A DLQ names a policy that does not exist."""
+    """A DLQ refers to a policy (settings that DLQs share) that does not exist."""
 
 
 class ConfigurationRefused(RedriveError):
@@ -84,7 +84,7 @@ class InvalidReporter(RedriveError):
 
 
 class InvalidNotificationRoute(RedriveError):
-    """A notification route is not valid: an unknown event, DLQ or destination."""
+    """A route, which sends notifications of events to a destination, has an unknown event, DLQ or destination."""
 
 
 class InvalidFilter(RedriveError):

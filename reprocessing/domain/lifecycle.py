@@ -13,7 +13,7 @@ class LetterState(StrEnum):
     """The state of one letter."""
 
     CAPTURED = "captured"  #: stored; no run has added the letter to its lane
-    WAITING = "waiting"  #: in its lane; sent when it is the lane's first letter and is due
+    WAITING = "waiting"  #: in its lane; sent when it is the lane's first letter, and its backoff or delay is over
     SENDING = "sending"  #: an attempt has started, and the attempt's outcome is not stored yet
     AWAITING = "awaiting"  #: the target accepted the letter; the outcome is not known yet
     DELIVERED = "delivered"  #: delivery succeeded, or is presumed to have succeeded
@@ -34,7 +34,7 @@ class LanePhase(StrEnum):
     """The state of one lane."""
 
     IDLE = "idle"  #: the lane has nothing to redrive
-    READY = "ready"  #: the lane's first letter is due at `due_at`
+    READY = "ready"  #: the lane's first letter may be sent at `due_at` or later
     LEASED = "leased"  #: a worker has the lease until `due_at`
     AWAITING = "awaiting"  #: the first letter was sent; the next letter waits for the outcome
     HELD = "held"  #: stopped by a parked first letter, a rule, or a person
@@ -93,7 +93,7 @@ class ParkedReason(StrEnum):
 
     @property
     def is_message_fault(self) -> bool:
-        """Return whether the message itself is at fault. Then the reason also explains why its consumer failed."""
+        """Return whether the message itself is invalid, which also explains why its consumer could not process it."""
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
 

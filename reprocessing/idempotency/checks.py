@@ -19,8 +19,8 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
     """Return errors and warnings about settings.REDRIVE_IDEMPOTENCY and the `keep` of decorated functions.
 
-    Empty: all is well. A `keep` (how long results are stored) below 28 days is a warning: a message may be redriven
-    later.
+    An empty list means that there are none. `keep` is how long results are stored. A `keep` below 28 days causes a
+    warning, because a message may be redriven later.
     """
     try:
         view = conf.current_settings()

@@ -43,7 +43,7 @@ class EarlierResult:
 
 
 class Claim:
-    """The right to do the work of a key. `found`: the result, if the work was done before; else None."""
+    """The right of one worker to do the work of a key. `found`: the result, if the work was done before; else None."""
 
     def __init__(
         self, place: ClaimKey, lease: timedelta, token: UUID | None, found: EarlierResult | None = None
@@ -68,7 +68,7 @@ class Claim:
             self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Extend the lease to its full length from now. Call it while the work is not done yet.
+        """Extend the lease to its full length from now. Call this in time, if the work takes longer than the lease.
 
         Raises:
             ClaimLost: another worker has the claim, so stop the work.

@@ -1,4 +1,4 @@
-"""Attempts to deliver letters, and claims: idempotency keys that letters have reserved at a target."""
+"""Attempts to deliver letters, and claims. A claim is an idempotency key that a letter has reserved at a target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Attempt(models.Model):
         epoch: the value of `Letter.epoch` when the attempt began.
         fence: the value of `Lane.fence` (the number of the lease) when the attempt began.
         taken_at: when the target accepted the letter; null: it did not, or the answer is not known.
-        deadline: until when the letter may come back, or its consumer may report.
+        deadline: until when the letter's message may come back to a DLQ, or its consumer may report an outcome.
         returned_at: when the letter came back to a DLQ; this may be after `closed_at`.
         holds_lane: whether the lane's next letter waits until this attempt has an outcome.
         breaker_epoch: the value of `Breaker.epoch` when the letter was sent.
@@ -112,8 +112,9 @@ class ClaimState(models.TextChoices):
 class Claim(models.Model):
     """An idempotency key that a letter has reserved at a target, so that no other letter with the key is sent there.
 
-    A letter whose idempotency key is its message id needs no claim. `key_space`: the DLQ's id, because equal keys of
-    two DLQs do not conflict. `until`: when the claim ends, if its letter is being sent (state `held`).
+    A letter whose idempotency key is its message id needs no claim, because no other letter has this key. `key_space`:
+    the DLQ's id, because equal keys of two DLQs do not conflict. `until`: when the claim ends, if its letter is being
+    sent (state `held`).
     """
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")

@@ -108,7 +108,7 @@ class ApprovalState(models.TextChoices):
 
 
 class Approval(models.Model):
-    """A request that a second person approve a deed (an action of a person). The stored deed is what is executed.
+    """A request that a second person approve a deed (an action of a person). The deed is stored and executed unchanged.
 
     Attributes:
         deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
@@ -200,9 +200,9 @@ class ApprovalDefault(models.Model):
 
 
 class UnapprovedDeed(models.Model):
-    """A deed (an action) that a person did without approval, and how many messages of a DLQ it was about (`messages`).
+    """How many messages of a DLQ (`messages`) a person changed by one action without approval.
 
-    In 24 hours, one person may handle no more messages of a DLQ without approval than the DLQ's approval limit.
+    In 24 hours, one person may change no more messages of a DLQ without approval than the DLQ's approval limit.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)

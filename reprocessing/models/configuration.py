@@ -33,7 +33,7 @@ class ManagedObject(models.Model):
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last `apply_config`. If its present settings differ, that is drift.
+        written: the object's settings after the last `apply_config`. Commands report later differences as drift.
         applied_from: the text of the option `--source` of `apply_config`, such as the commit that has the file.
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """

@@ -84,30 +84,30 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: selectors that say where a message has its type and its tenant, for rules.
         wave_success: share of a wave's letters (0 to 1) that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        approval_above: max messages of an action of one person alone; null: the limit for all DLQs (`ApprovalDefault`).
+        approval_above: an action on more messages needs a second person; null: as in `ApprovalDefault`.
         masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked.
         search_fields: fields by whose values people find messages, each as NAME=SELECTOR (domain.search.search_fields).
-        search_version: is raised when values must be indexed again; a capture that read a lower one reads it anew.
+        search_version: raised when search or mask settings change, so that captures read these settings again.
         search_indexed_for: digest of the settings for which letters are indexed, or are being indexed.
-        search_reindex_below: letters with an id below this number are still to be indexed again; null: none are.
+        search_reindex_below: letters with ids below this number must still be indexed again; null: all are indexed.
         held_copies_limit: max captured messages that stay in the DLQ; further messages are deleted when captured.
-        keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
+        keep_bodies: days after which the body of a finished letter is deleted; null: only together with the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.
-        aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
+        aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: AWS moves no messages now.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
         aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
-        aws_redrive_asked_at, aws_redrive_answered_at: of the last question to AWS about its redrive; of AWS's answer.
-        aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
+        aws_redrive_asked_at, aws_redrive_answered_at: when AWS was last asked about its redrive, and last answered.
+        aws_redrive_error: why AWS did not answer the last time that it was asked; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
-        leased_until: until when one worker may capture the DLQ; `fence`: a number that rises with every lease.
+        leased_until: until when only one worker may capture the DLQ. `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
         places_version: rises when captured letters need new places in lanes, such as after a change of settings. A
             place that was computed for an earlier version is not stored.
-        teams: Django groups whose members see the DLQ; empty: only people with the permission view_all_dlqs do.
-        swept_through: the next search for copies of finished letters begins after this `DlqCopy.visible_until`.
+        teams: Django groups whose members see the DLQ; empty: only people with permission view_all_dlqs see it.
+        swept_through: where the next search for DLQ copies of finished letters begins (by `DlqCopy.visible_until`).
         uncaptured_since: since when every check has found uncaptured messages in the DLQ; null: none were found.
     """
 

@@ -40,13 +40,13 @@ class Letter(models.Model):
         not_sent: number of attempts that ended before the letter was sent.
         attempts_before_release: number of attempts before a person last released the letter.
         spared: number of attempts that failed because the target was down.
-        epoch: rises with every known failure and every edit. It is part of the FIFO deduplication id, so that SQS does
-            not drop the next attempt as a repetition.
-        planned: whether the letter's place is known: the fields that depend on the DLQ's settings, such as
-            `ordering_key`, are set.
+        epoch: a number that rises with every known failure and every edit. It is a part of the FIFO deduplication id,
+            so that SQS does not drop the next attempt as a repetition.
+        planned: whether the fields are set that give the letter its place in a lane, such as `ordering_key`. They
+            depend on the DLQ's settings, and are set after the capture.
         single: whether the letter is alone in its lane, because it has no ordering key.
-        blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
-        frees_lane: whether the lane's next letter may be sent although this letter, which was sent, has no outcome yet.
+        blocked_reason: why a run cannot send the captured letter, and will park it; empty: a run can send the letter.
+        frees_lane: whether the lane's next letter may be sent, although this letter was sent and has no outcome yet.
         route: what `rule` decided about the letter; `rulebook_version`: the version of all rules at that time.
         presumed: whether the letter counts as delivered only because it did not come back.
         group: the failure group, determined at `grouped_at`.

@@ -36,7 +36,8 @@ class FailureGroup(models.Model):
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
         title: the reason in words, without text of payloads other than a message's type.
         name: the title that a person gave; empty: `title` is shown.
-        keys: top-level keys of the body whose shape is the cause; similar shapes are merged when they are first seen.
+        keys: the top-level keys that the JSON bodies of the group have, if letters were grouped by them, because the
+            failure reason and the message type are not known; else empty. New groups with similar keys are merged.
         merged_into: the group into which this group was merged, at `merged_at`; null: not merged. That group is itself
             not merged.
         created_at: when the service found the first letter. `assigned_to`: name of the user who works on the group.
@@ -96,7 +97,7 @@ class FailureGroup(models.Model):
 
 
 class GroupHour(models.Model):
-    """How many letters of a failure group were sent in the hour that began at `hour`, for the sparkline."""
+    """How many letters of a failure group were first sent in the hour that began at `hour`, for the group's chart."""
 
     group_id = models.BigIntegerField()
     hour = models.DateTimeField()
@@ -190,13 +191,13 @@ class BulkAction(models.Model):
 
 
 class SearchEntry(models.Model):
-    """A value of a search field of a letter. A trigger deletes it when the letter's payload is deleted.
+    """A value of a search field of a letter. A trigger deletes the row when the letter's payload is deleted.
 
-    The statements that write it also read the letter and its DLQ, so PostgreSQL does not check these references.
+    The columns have no foreign key constraints, because the statements that write rows read the letter and its DLQ.
 
     Attributes:
         value: the value, at most 200 characters; of an encrypted DLQ, a keyed hash that begins with U+001A.
-        masked: the DLQ's mask rules hide the value, so that only people who may reveal it find the letter by it.
+        masked: whether the DLQ's mask rules hide the value. Only people who may reveal it can then search for it.
     """
 
     pk = models.CompositePrimaryKey("letter_id", "name", "value")

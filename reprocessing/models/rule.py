@@ -23,14 +23,14 @@ RULE_BACKOFF: Final[LiteralString] = """
 
 
 class Rule(models.Model):
-    """One rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides.
+    """One rule. Rules are tried in the order of `position`. The first rule whose conditions are all true decides.
 
     Attributes:
         conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.
         dlq: the rule applies to letters of this DLQ; null: to letters of all DLQs.
         delay: seconds to wait, if the rule's action is `delay`; null for other actions.
         backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
-        trouble: the last error in an evaluation of the rule; empty: none.
+        trouble: the error when the rule last could not be evaluated; empty: no error since its last change.
     """
 
     name = models.SlugField(unique=True, max_length=100)

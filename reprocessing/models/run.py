@@ -37,7 +37,7 @@ class Run(models.Model):
         behind: how many requested letters were left out, because earlier letters of their lanes are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
         waves: whether the run sends waves of 1, 10 and 100 letters before all others.
-        rate: letters a second that the run sends to each target at most; null: the target's rate alone limits the run.
+        rate: most letters a second that the run sends to each target; null: only the target's rate limits the run.
         waits_for_outcomes: whether a target's setting `advance` applies. If not, a lane's next letter is sent as soon
             as the target accepted the letter before.
         figures: counts of the plan's letters, made when they were selected; null for small plans
@@ -96,7 +96,7 @@ class Run(models.Model):
 
     @property
     def is_for_released_letters(self) -> bool:
-        """Return whether the run was started for released letters, without a selection."""
+        """Return whether the run was started only to send letters that people released from the parking lot."""
         return "released" in self.selection
 
 

@@ -220,9 +220,10 @@ class HealthCheck(models.Model):
 
 
 class GlobalStop(models.Model):
-    """A row that stops all sends while it exists. Row 1: a person's stop. Row 2: the hold after a restore.
+    """A row that stops all sends while it exists. Row 1: a person stopped them. Row 2: they are held after a restore.
 
-    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the restored backup, for row 2.
+    The service writes row 2 when PostgreSQL was restored from a backup. Only `manage.py after_restore release` deletes
+    row 2. `restored_to`: the time of the restored backup, in row 2.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

@@ -76,7 +76,7 @@ class TickCount(models.Model):
 class TaskHints(models.Model):
     """Limits of task hints, in the table's only row. Task hints are Celery tasks: they name lanes with letters to send.
 
-    `width`: max lanes that get a hint in one tick of beat. `lifetime`: seconds for which a hint is valid. `swept_at`,
+    `width`: max lanes that get a hint at a time (every 2 s). `lifetime`: seconds for which a hint is valid. `swept_at`,
     `purged_at`: when the recovery task and the purge task were last enqueued.
     """
 
@@ -192,7 +192,7 @@ class _LetterCountBase(models.Model):
 
 
 class LetterCount(_LetterCountBase):
-    """How many letters have this DLQ, failure group, state and reason, without the rows of `LetterCountDelta`."""
+    """How many letters have this DLQ, failure group, state and reason; `LetterCountDelta` has the newest changes."""
 
     class Meta(_LetterCountBase.Meta):
         db_table = "redrive_letter_count"

@@ -1,4 +1,4 @@
-"""Layer 4 (see ARCHITECTURE.md): each module is one stage of a message's way, or one operation, such as a shred.
+"""Layer 4 (see ARCHITECTURE.md): each module is one step of redriving, such as capture, or one operation of a person.
 
 The functions return values, and enqueue no Celery tasks. The callers of the functions (tasks, commands and views)
 enqueue tasks.

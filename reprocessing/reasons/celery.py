@@ -99,7 +99,7 @@ class _Hook:
 
     @_harmless
     def received(self, *, request: Any, **_: Any) -> None:  # noqa: ANN401
-        """Remember the message ids of a received task: when the main process kills it, only the task id is known."""
+        """Store a received task's message ids. If Celery's main process kills the task, only its task id is known."""
         self._received[request.id] = _names((request.message.headers or {}).get(HEADER), request.message.properties)
         while len(self._received) > _REMEMBERED:
             self._received.popitem(last=False)

@@ -21,7 +21,7 @@ class InvalidEndpoint(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The endpoint accepted the batch of reports, except `refused` of its reports."""
+    """The endpoint accepted the batch of reports. `refused`: how many reports of the batch it refused."""
 
     refused: int = 0
 

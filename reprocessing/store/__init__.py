@@ -1,5 +1,5 @@
-"""SQL statements and the functions that run them, in a folder for each capability. A statement handles many rows.
+"""Contains the SQL statements and the functions that run them, with a folder for each subject, such as capture.
 
-A letter is a captured message. A lane is the queue of the letters that have one ordering key. A copy is a message in
-SQS with the bytes of a letter.
+One statement handles many rows. The code calls a captured message a letter. A lane is the queue of the letters with the
+same ordering key, which are sent in order. A copy is a message in a DLQ whose content is stored as a letter.
 """

@@ -36,7 +36,7 @@ def first(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the values of a statement with one column; raise TypeError if a value is not of type `kind`."""
+    """Run a statement that returns one column; return its values. Raises TypeError if one is not of type `kind`."""
     found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
         if type(value) is not kind:
@@ -45,13 +45,16 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
-    """Return the only value of a statement with one row and one column; raise ValueError if there are more, or none."""
+    """Run a statement that returns one value, and return the value. Raises ValueError if it returns more, or none."""
     (only,) = column(kind, statement, parameters)
     return only
 
 
 def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return, by field of the dataclass `shape`, the list of the items' values: array parameters for SQL's `unnest`."""
+    """Return the items as array parameters for SQL's `unnest`: one list of values for each field of `shape`.
+
+    `shape` is the dataclass of the items.
+    """
     some = list(items)
     return {field.name: [getattr(item, field.name) for item in some] for field in dataclasses.fields(shape)}
 
@@ -79,7 +82,7 @@ def in_transaction(work: Callable[[], Done]) -> Done:
 
 @contextmanager
 def planned_once() -> Iterator[None]:
-    """In this block, let PostgreSQL plan each prepared statement once, for all parameters (docs/adr/0058).
+    """Let PostgreSQL plan each prepared statement of this block only once, for all parameters (docs/adr/0058).
 
     Call it only outside of transactions, for statements that find their rows by ids in arrays. If statements are not
     prepared, because a pooler shares the connection between clients, this changes nothing.

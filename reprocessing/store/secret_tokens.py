@@ -1,4 +1,4 @@
-"""Make secret tokens for the HTTP API and for consumers that report outcomes, and the digests that are stored."""
+"""Make secret tokens for the HTTP API and for consumers that report outcomes. Only a token's digest is stored."""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ _SEARCH_TIMEOUT_MS: Final = 100  # max milliseconds of the search for the previo
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
+_NEWEST: Final = 20_000  # number of ids that are read first, because they usually have enough messages for a page
+_MOST_SORTED: Final = 300_000  # max messages that are read and sorted for one page
 _COUNTED_FILTERS: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
 
 #: Errors of a query that is not a filter of the list, or whose search takes too long.
@@ -147,22 +149,34 @@ class MessageList(KeysetList):
             ActiveFilter(labels.column("state"), name, without),
         ]
 
-    def ordered_rows(self) -> QuerySet[Letter]:
+    def ordered_rows(self, after: list[Any] | None) -> QuerySet[Letter]:
         """Return the messages, newest first."""
-        return self.rows_by_id(super().ordered_rows(), newest_first=True)
+        rows = super().ordered_rows(after)
+        is_sparse = self.known is not None and REACH < self.known <= _MOST_SORTED and self._is_sparse(rows, after)
+        return self.rows_by_id(rows, newest_first=True, sorts=is_sparse)
 
-    def rows_by_id(self, rows: QuerySet[Letter], *, newest_first: bool) -> QuerySet[Letter]:
+    def rows_by_id(self, rows: QuerySet[Letter], *, newest_first: bool, sorts: bool = False) -> QuerySet[Letter]:
         """Return these messages of the list, sorted by id.
 
-        If few messages match, they are sorted by `pk + 0`. PostgreSQL then finds them first, and sorts them after that.
-        Sorted by `pk`, PostgreSQL could read the whole table in the order of the index to find the few that match.
+        If few messages match, or with `sorts`, they are sorted by `pk + 0`. PostgreSQL then finds them first, and sorts
+        them after that. Sorted by `pk`, PostgreSQL could read the whole table in the order of the index to find the few
+        that match.
         """
-        if self.known is None or self.known > REACH:
+        if not sorts and (self.known is None or self.known > REACH):
             return rows.order_by("-pk" if newest_first else "pk")
         state = self.filter_params.get("state__exact", [""])[-1]
         if state and state not in FINISHED_STATES:  # lets PostgreSQL use a partial index
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
+
+    def _is_sparse(self, rows: QuerySet[Letter], after: list[Any] | None) -> bool:
+        """Return whether fewer messages match than a page shows, among the next 20,000 messages of the table.
+
+        `after`: the sort values of the last row of the page before; None: this is the first page.
+        """
+        newest = after[0] if after else Letter.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        found = rows.filter(pk__lte=newest, pk__gt=newest - _NEWEST).order_by("-pk").values("pk")
+        return len(found[: self.list_per_page + 1]) <= self.list_per_page
 
     def url_for_result(self, result: Model) -> str:
         """Return the URL of a message. It contains the list's query, from which the page finds its neighbours."""

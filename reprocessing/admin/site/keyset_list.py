@@ -105,8 +105,11 @@ class KeysetList(ChangeList):
         """Return the URL parameters that are filters, with their values; of a repeated parameter, the last value."""
         return {name: value for name, value in self.params.items() if name not in IGNORED_PARAMS}
 
-    def ordered_rows(self) -> QuerySet[Any]:
-        """Return the query for the rows in the order of the list. A subclass can override it by a faster query."""
+    def ordered_rows(self, after: list[Any] | None) -> QuerySet[Any]:
+        """Return the query for the rows in the order of the list. A subclass can override it by a faster query.
+
+        `after`: the sort values of the last row of the page before; None: this is the first page.
+        """
         rows: QuerySet[Any] = self.queryset
         return rows
 
@@ -120,7 +123,7 @@ class KeysetList(ChangeList):
         given = _read(keys, self._after) if self._after is not None else None
         if given is None:
             self._after = None
-        rows = list(_beyond(self.ordered_rows(), keys, given)[: self.list_per_page + 1])
+        rows = list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known

@@ -26,7 +26,7 @@ class ApprovalView(Answer):
     title: str
     deed: str = Field(description="kind of the change, such as release or start_run")
     state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
-    messages: int | None = Field(description="number of messages that change; null: no limit")
+    messages: int | None = Field(description="number of messages that the change is about; null: any number")
     preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
     by: str = Field(description="who requested the change")
     reason: str
@@ -48,7 +48,7 @@ class ApprovalView(Answer):
 
 
 class ApprovalDetail(ApprovalView):
-    """A request for approval, and whether something changed since, so that it cannot be approved."""
+    """A request for approval. `void_because` says whether something changed since, so that it cannot be approved."""
 
     void_because: str | None = Field(
         description="what changed since the request, so that its approval would do nothing; null: nothing changed"
@@ -71,6 +71,6 @@ class ApprovalNeededAnswer(ChangeAnswer):
 
 
 class DecisionAboutApproval(ChangeAnswer):
-    """The result of approving or declining a request, with the request in its state now."""
+    """The result of approving or declining a request. `approval`: the request after that."""
 
     approval: ApprovalView

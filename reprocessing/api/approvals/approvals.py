@@ -1,4 +1,4 @@
-"""List, approve and decline requests for approval; store a request if a change needs a second person."""
+"""List, approve and decline requests for approval. Store such a request if a change needs a second person."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
 def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
     """Decline a request for approval.
 
-    The change is not made. Send the token of a user who requested the change; or of a user who has the permissions to
-    make the change, with the scopes of these permissions.
+    The change is not made. Send the token of the user who requested the change, or of a user who has the permissions to
+    make the change; this user's token needs the scopes of these permissions.
     """
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)

@@ -12,7 +12,7 @@ from reprocessing.store.safety import stops
 
 
 class StopView(Answer):
-    """A stop of one DLQ or of all DLQs: who stopped it, when and why. While it is stopped, nothing is sent."""
+    """A stop of one DLQ or of all DLQs: who ordered it, when and why. Until it ends, nothing is sent."""
 
     since: datetime
     by: str
@@ -65,7 +65,7 @@ class DlqPage(Answer):
 
 
 class Depth(Answer):
-    """SQS's approximate counts of messages in the DLQ at the time `at`. null: SQS was never asked."""
+    """SQS's approximate counts of messages in the DLQ at the time `at`. All are null if SQS was never asked."""
 
     visible: int | None
     in_flight: int | None
@@ -73,7 +73,7 @@ class Depth(Answer):
 
 
 class CaptureView(Answer):
-    """Captures of a DLQ. `trouble`: why the last capture failed; null: it did not fail."""
+    """The captures of a DLQ. `trouble`: the error of the last capture; null: it had none."""
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
     running_until: datetime | None = Field(description="latest end of the running capture; null: no capture runs")
@@ -82,7 +82,10 @@ class CaptureView(Answer):
 
 
 class OpenRunView(Answer):
-    """A planned, running or paused run. `unfinished`: number of messages, up to 50,000. `why`: why it is paused."""
+    """A planned, running or paused run.
+
+    `unfinished`: number of unfinished messages; counting ends at 50,000. `why`: why the run is paused.
+    """
 
     run: str
     kind: str
@@ -92,7 +95,7 @@ class OpenRunView(Answer):
 
 
 class WaitingView(Answer):
-    """The number of key queues that wait for the same reason, and the reason."""
+    """A reason why key queues wait, and the number of key queues that wait for this reason."""
 
     key_queues: int
     why: str

@@ -30,7 +30,7 @@ class MessageView(Answer):
         description="when the message was parked or got a final state such as delivered; null: not yet"
     )
     attempts: int = Field(description="number of attempts, also those that other redrive tools made before the capture")
-    assigned_to: str | None = Field(description="name of the user who works on it; null: nobody")
+    assigned_to: str | None = Field(description="name of the user to whom the message is assigned; null: nobody")
     edited: bool
 
     @classmethod
@@ -77,7 +77,7 @@ class DecisionView(Answer):
 
 
 class EditView(Answer):
-    """An edit of the message: its number (`no`), when, by whom and why, and the edited body's size in bytes."""
+    """An edit of the message: its number (`no`), when, by whom and why. `size`: bytes of the edited body."""
 
     no: int
     at: datetime
@@ -87,7 +87,11 @@ class EditView(Answer):
 
 
 class DeliveryView(Answer):
-    """Whether the message was delivered (`worked`; null: unknown), how and since when this is known, and a sentence."""
+    """Whether the message was delivered.
+
+    `worked`: true or false; null: not known. `how`: by what this is known. `since`: since when. `sentence`: all of this
+    for people.
+    """
 
     how: str
     worked: bool | None

@@ -73,7 +73,8 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
     """Return the filter of the query, limited to messages of the DLQs that the token sees.
 
     Raises:
-        InvalidFilter: a value is not valid, or `text` would search messages whose values may be masked.
+        InvalidFilter: a value is not valid, or `text` would search messages that may have masked values: the result
+            would tell these values.
         Problem: the token sees no DLQ, run or rule of this name, or `text` is given without the scope messages:bodies.
     """
     if query.text is not None:

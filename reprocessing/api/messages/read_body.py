@@ -12,9 +12,9 @@ _WHY: Final = "Read the body over the HTTP API."
 
 
 def read_body(letter: Letter, *, captured: bool, by: str) -> ViewedContent | None:
-    """Return the body and attributes with masked values, as they would be sent or, if `captured`, as captured.
+    """Return the body and attributes of a message, with masked values; None: the body was deleted.
 
-    None: the body was deleted. The audit log records that `by` viewed it.
+    `captured`: return them as they were captured, else as they would be sent. `by`: who reads them, for the audit log.
 
     Raises:
         PayloadUnreadable: the content is encrypted, and its key is missing or was destroyed.

@@ -123,7 +123,7 @@ def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortReque
 
 
 def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
-    """Return the filter. If it has no state, add the state that the action requires, such as parked for a release."""
+    """Return the filter. If it has no state, add the only state in which the action is possible, such as parked."""
     return query if query.state else query.model_copy(update={"state": [start_bulk_action.STATES[kind]]})
 
 
@@ -158,7 +158,10 @@ def _edit(caller: Caller, bulk: BulkRequest, patch: str) -> dict[str, Any]:
 
 
 def _fitting(criteria: MessageFilter, arguments: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences: how many of the newest messages in the filter `criteria` the patch fits, and why not others."""
+    """Yield sentences that say how many messages of a filter the patch of a bulk edit fits, and why not the others.
+
+    Only the newest messages are checked.
+    """
     letters = filtered_letters.newest_ids(criteria, limit=_CHECKED)
     wanted, names = BulkEdit.read(arguments), conf.current().marks
     found = preview_edit.preview(letters, wanted, names, seconds=_SECONDS, samples=0)

@@ -95,7 +95,10 @@ class AbortRequest(Change):
 
 
 class CountView(Answer):
-    """The number of matching messages of a DLQ in one state and with one parking reason (null: none)."""
+    """How many of the matching messages belong to one DLQ, are in one state and have one parking reason.
+
+    `reason` is null if the messages are not parked.
+    """
 
     dlq: str
     state: str
@@ -151,7 +154,7 @@ class AbortAnswer(ChangeAnswer):
 
 
 def require_assignee(name: str) -> None:
-    """Refuse a name to which the admin does not assign messages.
+    """Check that messages can be assigned to the user with this name.
 
     Raises:
         InvalidFilter: nobody who can use the admin has this name.
@@ -163,7 +166,7 @@ def require_assignee(name: str) -> None:
 
 
 def require_future(at: datetime | None) -> None:
-    """Check the time of sending; None is accepted.
+    """Check that this time, before which a message is not sent, is in the future. None (no such time) is accepted.
 
     Raises:
         InvalidFilter: the time is past, or more than 366 days ahead.

@@ -47,7 +47,7 @@ Act = Callable[[list[int]], Reviewed]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The letter id of a message that can be changed, and since when the message is in its state."""
+    """A message that can be changed: its letter id (`id`), and since when it is in its state (`since`)."""
 
     id: int
     since: datetime
@@ -123,10 +123,11 @@ def _decide(  # noqa: PLR0913  # each of another kind
     request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None,
     is_guarded: bool = True,
 ) -> DecisionAnswer:  # fmt: skip
-    """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
+    """Change the messages in one transaction, which locks them. In a dry run, change nothing. Return the answer.
 
-    `act`: changes the letters with these ids. `done`: what happened to them, such as "discarded". `target`: where the
-    messages are sent regardless of rules. `is_guarded`: whether the decision may need a second person.
+    `act`: the function that changes the letters with these ids. `done`: the word for the change, such as "discarded".
+    `target`: where the messages are sent; None: rules and settings decide. `is_guarded`: whether the change may need a
+    second person.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)
@@ -160,7 +161,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
 
 
 def _says(caller: Caller, reviewed: Reviewed, done: str, *, is_guarded: bool, confirmed: bool) -> list[str]:
-    """Return sentences: what keeps the messages from being sent, and what was done or, in a dry run, would be done."""
+    """Return the sentences of the answer: stops of these DLQs, and what was done or, in a dry run, would be done."""
     n = len(reviewed.done)
     sentences = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
     if is_guarded and not confirmed:
@@ -180,7 +181,7 @@ def _chosen(letters: Sequence[int]) -> list[_Chosen]:
 
 
 def _stopped(letters: Sequence[int], done: str) -> list[str]:
-    """Return a sentence for each stop that keeps the released messages from being sent; none for other decisions."""
+    """If the messages were released, return a sentence for each stop that keeps them from being sent."""
     if done != "released" or not letters:
         return []
     dlqs = DeadLetterQueue.objects.filter(letters__in=letters).distinct().order_by("name")

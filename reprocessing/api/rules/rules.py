@@ -32,7 +32,7 @@ _TAG: Final = "Rules"
 class RuleView(Answer):
     """A rule. Rules are tried in the order of `position`; the first rule whose conditions all match decides.
 
-    `errors`: number of messages that the rule could not evaluate. `trouble`: why.
+    `errors`: number of messages on which the rule failed. `trouble`: the last of these errors.
     """
 
     name: str

@@ -61,7 +61,7 @@ class RunView(Answer):
 
     run: str
     dlq: str
-    kind: str = Field(description="drain: has selected messages; standing: has all new messages of an automatic DLQ")
+    kind: str = Field(description="drain: takes selected messages; standing: the automatic run, takes all new messages")
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="another value after each change of the run's state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
@@ -102,8 +102,9 @@ class RunPage(Answer):
 class ProgressView(Answer):
     """Number of messages of the run by state, and number of failed attempts.
 
-    `presumed`: presumed delivered; `waiting`: queued; `awaiting`: awaiting outcome; `held`: queued messages whose key
-    waits for the decision of a person; `blocked`: queued messages behind messages of a run that has ended or is paused.
+    `presumed`: presumed delivered. `waiting`: queued. `awaiting`: awaiting outcome. `held`: those of the queued
+    messages whose key queue waits for the decision of a person. `blocked`: those of the queued messages that are in
+    their key queue behind messages of another run, which has ended or is paused.
     """
 
     messages: int
@@ -122,10 +123,10 @@ class ProgressView(Answer):
 
 
 class WaveView(Answer):
-    """A wave of a run. `no`: its number. `size`: max messages; null: all that remain.
+    """A wave of a run. `no`: its number. `size`: max messages; null: all messages that are left.
 
-    `sent`: how many messages were first sent in the wave; `failed`: how many of these failed. `settled_at`: when the
-    wave ended; null: it has not.
+    `sent`: number of messages whose first attempt was in this wave. `failed`: how many of these failed. `settled_at`:
+    when the wave ended; null: it has not ended.
     """
 
     no: int

@@ -96,6 +96,6 @@ def _resume(request: HttpRequest, dlq: int | None, name: str, change: Change) ->
 
 
 def _still(dlq: int | None) -> list[str]:
-    """Return a sentence if the resumed DLQ still sends nothing because all sends are stopped; else an empty list."""
+    """Return a sentence if a DLQ was resumed, but sends nothing because all sends are stopped; else an empty list."""
     halt = stops.stop_of(None) if dlq is not None else None
     return [f'Everything is still stopped by {halt.by} ("{halt.reason}").'] if halt else []

@@ -76,7 +76,7 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
 
     def approval_notice(self, messages: Messages) -> list[str]:
-        """Return a list: one sentence if a change of these messages needs a second person, else nothing.
+        """Return a list with one sentence if a change of these messages needs a second person; else an empty list.
 
         `messages`: the number of changed messages of each DLQ.
         """
@@ -94,11 +94,14 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, why)
 
     def rows(self, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-        """Return those of the rows `every` that belong to DLQs that the token sees."""
+        """Return, of these rows, the rows that belong to DLQs that the token sees."""
         return self.seen.rows(every.all())
 
     def row(self, every: Manager[Row] | QuerySet[Row], what: str, **named: object) -> Row:
-        """Return the row in `every` with this name or id. `what` names the kind of row in the error, such as "run".
+        """Return the row with this name or id.
+
+        `every`: the rows of the model. `named`: the field and the value that select the row. `what`: the kind of row
+        for the error's text, such as "run".
 
         Raises:
             Problem: there is no such row, or the token does not see it.
@@ -110,12 +113,13 @@ class Caller:
 
 
 def admit(request: HttpRequest, scope: Scope, *, key: str | None) -> Caller:
-    """Authenticate a request, count it for the rate limit, check its scope, and return its caller.
+    """Authenticate a request by its API token, and return the caller. The request counts for the token's rate limit.
 
-    `key`: the idempotency key of the request, or None.
+    `key`: the request's idempotency key; None: it has none.
 
     Raises:
-        Problem: the token is unknown, revoked, expired or without an owner, lacks the scope, or sends too fast.
+        Problem: the token is unknown, revoked, expired, has no owner any more, lacks the scope, or sends too many
+            requests.
     """
     token = _token(request)
     if wait := request_rates().wait(token.pk, rate=conf.current().api_rate):

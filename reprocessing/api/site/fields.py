@@ -22,7 +22,11 @@ _MOST_DIGITS: Final = 2**31 - 1
 
 
 def without_zero(text: str) -> str:
-    """Return the text. ValueError: it has a zero byte, which PostgreSQL cannot read or store."""
+    """Return the text, if it has no zero byte.
+
+    Raises:
+        ValueError: the text has a zero byte, which PostgreSQL cannot store.
+    """
     if "\0" in text:
         raise ValueError("a zero byte cannot be stored")
     return text

@@ -72,8 +72,8 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
     """Return whether to make the change (True) or a dry run (False).
 
     Raises:
-        Problem: `confirm` is true, and the request has no idempotency key. If such a request were repeated after a
-            lost answer, it could change something twice.
+        Problem: `confirm` is true, but the request has no idempotency key. If the answer were lost and the client
+            repeated such a request, the change could be made twice.
     """
     if confirm and caller_of(request).key is None:
         why = (
@@ -87,11 +87,11 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
 def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
     """Store the answer to a request in the transaction of its change, so that both are committed, or none is.
 
-    If the process is killed later, a repeated request gets this answer, and the change is not made twice. Call it last
-    in the transaction.
+    If the process is then killed, and the client repeats the request, the stored answer is returned, and the change is
+    not made twice. Call this function last in the transaction.
 
     Raises:
-        Problem: the request took too long, and a repeated request is making the change now; roll back the transaction.
+        Problem: this request took too long, and a repetition of the request has taken over; roll back the transaction.
     """
     held: Leased | None = getattr(request, _LEASE, None)
     if held is None:
@@ -103,7 +103,7 @@ def store_with_change(request: HttpRequest, answer: BaseModel) -> None:
 
 
 def _query_names(run: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the operation's query parameters, and of those that are lists, so that they may be repeated.
+    """Return two sets of names: of all query parameters of the operation, and of those that may be repeated.
 
     `run` is a bound method of a django-ninja `Operation`.
     """
@@ -113,7 +113,9 @@ def _query_names(run: Run) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _check_query(request: HttpRequest, known: frozenset[str], lists: frozenset[str]) -> None:
-    """Check that each query parameter is `known`, and repeated only if it is in `lists`: no condition is ignored.
+    """Check the query parameters of a request. Otherwise, a misspelt filter condition would be ignored.
+
+    `known`: names of the parameters that exist. `lists`: names of the parameters that may be repeated.
 
     Raises:
         Problem: the query has an unknown parameter, or repeats a parameter that is not a list.
@@ -179,9 +181,9 @@ def _in_progress() -> Problem:
 
 
 def _run_leased(request: HttpRequest, held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
-    """Run the operation, and store its answer for repeated requests.
+    """Run the operation, and store its answer for repetitions of the request.
 
-    An error is not stored: nothing was done, so a repeated request with the same idempotency key runs the operation.
+    The answer is not stored if it is an error: then nothing was done, and a repeated request runs the operation again.
     """
     kept = False
     try:

@@ -1,4 +1,4 @@
-"""Read the JSON body of a request, and refuse repeated keys: of two values, one would be ignored without a word."""
+"""Read the JSON body of a request. A body with a repeated key is refused: one of its two values would be ignored."""
 
 from __future__ import annotations
 

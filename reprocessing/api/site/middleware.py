@@ -1,4 +1,4 @@
-"""Answer each error of a path below /api/ as application/problem+json, also errors that Django itself answers."""
+"""Answer each error below /api/ as application/problem+json, also the errors that Django itself finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Divide the API's lists into pages. The answer's `next` is the value of the parameter `after` for the next page."""
+"""Divide the API's lists into pages. The value `next` of a page is the parameter `after` of the next page."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _ID_DIGITS: Final = 18
 def page_by_name(
     rows: QuerySet[Row], *, after: str, limit: int, name: Callable[[Row], str]
 ) -> tuple[list[Row], str | None]:
-    """Return a page of rows in the order of their names, and the `after` of the next page (None: no more rows).
+    """Return a page of rows in the order of their names, and `after` of the next page (None: there is no next page).
 
-    The page begins after the name `after`. `name` returns the name of a row.
+    `after`: the page begins behind this name. `name`: returns the name of a row.
     """
     found = list(rows.filter(name__gt=after).order_by("name")[: limit + 1])
     return found[:limit], name(found[limit - 1]) if len(found) > limit else None
 
 
 def page_by_id(rows: QuerySet[Row], *, after: str, limit: int) -> tuple[list[Row], str | None]:
-    """Return a page of rows, the newest first, and the `after` of the next page (None: no more rows).
+    """Return a page of rows, the newest first, and `after` of the next page (None: there is no next page).
 
     The page has the newest rows whose ids are below `after`.
 
@@ -68,7 +68,7 @@ def read_cursor(after: str) -> tuple[datetime, int] | None:
 
 
 def write_cursor(at: datetime, key: int) -> str:
-    """Return the `after` of the next page: the time and the letter id of this page's last message, as text."""
+    """Return the parameter `after` for the next page: the time and letter id of this page's last message, as text."""
     return f"{(at - _EPOCH) // _MICROSECOND}-{key}"
 
 

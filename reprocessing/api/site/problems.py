@@ -34,7 +34,7 @@ _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Typ
 
 
 class FieldProblem(BaseModel):
-    """A field of the request that is not valid, and why."""
+    """A field of the request that is not valid, and the reason."""
 
     field: str = Field(description="where the field is: body.reason, query.limit")
     problem: str = Field(description="what is wrong with the field; without the field's value")
@@ -75,7 +75,7 @@ def refused(problem: Problem) -> HttpResponse:
 
 
 def not_found(what: str) -> Problem:
-    """Return the error (404) for an object that does not exist, or that the token does not see. `what`: its kind."""
+    """Return the error (404) for an object that the token does not see or that does not exist. `what`: its kind."""
     return Problem(HTTPStatus.NOT_FOUND, f"There is no such {what}, or this token does not see it.")
 
 
@@ -117,7 +117,10 @@ def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _field(place: Sequence[str | int]) -> str:
-    """Return where a field is, such as body.reason, without the name of the view's parameter that django-ninja adds."""
+    """Return the name of a field for the client, such as body.reason.
+
+    django-ninja puts the parameter name of the Python function into the name; this part is left out.
+    """
     source, *names = map(str, place)
     is_parameter = source == "body" or names[:1] == ["query"]
     return ".".join([source, *(names[1:] if is_parameter else names)])

@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the name of the admin's permission for the same actions, such as reprocessing.view_run."""
+        """Return the Django permission that allows the same actions in the admin, such as reprocessing.view_run."""
         return f"reprocessing.{_MEANINGS[self][0]}"
 
     @property

@@ -49,9 +49,9 @@ _RELEASES: Final = ("release", "replay")
 
 
 def permissions_for(kind: DeedKind, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the permissions that a person must have, all of them, to request or approve a deed.
+    """Return the permissions for a deed of this kind. A person needs all of them to request or to approve the deed.
 
-    `arguments`: the deed's options. An edit that also releases needs the permission to release, too.
+    `arguments`: the deed's options. An edit that also releases messages needs the permission to release, too.
     """
     names = _PERMISSIONS[kind].split()
     if kind is DeedKind.EDIT and any(arguments.get(name) for name in _RELEASES):
@@ -66,8 +66,9 @@ class Deed:
     Attributes:
         title: the action in words, such as "Discard parked messages".
         arguments: the options of the action, as JSON values. The option `filter` selects all letters that it matches.
-        letters: ids of the letters; empty: the arguments select the letters.
-        body, attributes: the edited body, and the edited attributes (packed as bytes); None: the action edits nothing.
+        letters: ids of the letters that the action is about. Empty if the arguments select the letters.
+        body: the edited body of a message. None if the action edits no body.
+        attributes: the edited attributes, packed as bytes. None if the action edits no attributes.
     """
 
     kind: DeedKind
@@ -79,7 +80,7 @@ class Deed:
 
     @property
     def stamp(self) -> bytes:
-        """Return the SHA-256 of the kind, the arguments, the letters and the edit: equal deeds have equal stamps."""
+        """Return a SHA-256 that is equal for deeds that do the same. An approval covers only deeds with its stamp."""
         parts = [hashlib.sha256(part or b"").hexdigest() for part in (self.body, self.attributes)]
         content = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
@@ -92,7 +93,7 @@ Messages = Mapping[int, int | None]
 
 
 class ApprovalNeeded(RedriveError):
-    """A deed was not executed, because it needs a second person. The admin, API or command then asks for approval."""
+    """A deed was not executed, because it needs the approval of a second person, which the caller then requests."""
 
     def __init__(self, deed: Deed, messages: Messages) -> None:
         super().__init__(f"{deed.title}: this needs the approval of a second person. Nothing was done.")

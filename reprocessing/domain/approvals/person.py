@@ -17,18 +17,18 @@ ALONE: Final = ", without approval"
 def person_key(name: str) -> str:
     """Return a key to compare people's names: equal for names that differ only in case, spaces or Unicode form.
 
-    The name of an API token after the person's name is ignored, because the token acts for the person.
+    The key of "bob, API token deploy" is that of "bob", because the token acts for its owner.
     """
     return _folded(name.partition(VIA_API)[0])
 
 
 def signed_by_both(by: str, approver: str) -> str:
-    """Return the names of requester and approver as every history shows them: "ann, approved by bob"."""
+    """Return the author of a history entry about an approved action, such as "ann, approved by bob"."""
     return f"{by}{APPROVED_BY}{approver}"
 
 
 def signed_alone(by: str) -> str:
-    """Return the name of a person who acted alone as every history shows it: "ann, without approval"."""
+    """Return the author of a history entry about an action without approval, such as "ann, without approval"."""
     return f"{by}{ALONE}"
 
 

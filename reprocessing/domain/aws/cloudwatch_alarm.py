@@ -22,7 +22,7 @@ _MINUTE, _DAY = 60, 86_400
 
 @dataclass(frozen=True, slots=True)
 class AlarmMetric:
-    """One CloudWatch metric of an alarm. `stat`: the statistic over the values of a period, such as Maximum."""
+    """One CloudWatch metric of an alarm. `stat`: how the values of a period become one value, such as Maximum."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class Alarm:
         metrics: the metrics; if there are several, their sum is compared with the threshold.
         above: the alarm fires above the threshold; if false, below the threshold.
         period: seconds of one period. The alarm fires after `periods` periods in a row.
-        missing: how missing data is treated: notBreaching, breaching or missing.
+        missing: what a period without data counts as (CloudWatch's TreatMissingData), such as notBreaching.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Alarm:
 
     @property
     def is_on_sqs_metrics(self) -> bool:
-        """Return whether all metrics of the alarm are SQS's own, which exist in the queue's region."""
+        """Return whether the alarm uses only SQS's own metrics, which CloudWatch has in the queue's region."""
         return all(metric.namespace == _SQS for metric in self.metrics)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -198,9 +198,10 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
 def differences(
     wanted: Alarm, found: Mapping[str, Any] | None, actions: tuple[str, ...] = ()
 ) -> tuple[Difference, ...]:
-    """Return how an existing alarm (from DescribeAlarms; None: it does not exist) differs from the wanted alarm.
+    """Return how an existing alarm differs from the wanted alarm; empty: it does not differ.
 
-    `actions`: ARNs to notify; empty: the alarm keeps its current actions.
+    `found`: the alarm as DescribeAlarms returned it; None: it does not exist. `actions`: the ARNs that the alarm should
+    notify; empty: the alarm keeps its current actions.
     """
     if found is None:
         return (AlarmMissing(),)

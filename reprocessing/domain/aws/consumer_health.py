@@ -1,8 +1,8 @@
 """Decide from a queue's metrics whether the queue's consumers keep up.
 
 If the age of the oldest message grows, consumers are behind. If the number of messages in flight grows, consumers are
-slow, or crash. If all sent messages were received, but fewer were deleted, consumers fail. Whether a number grows can
-be decided only from 6 values or more.
+slow, or crash. If all sent messages were received, but fewer were deleted, consumers fail. At least 6 values are needed
+to decide whether a number grows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MISSING: Final = 0.05
 class QueueMetrics:
     """CloudWatch's values of a queue in periods of equal length, the oldest first.
 
-    `age`: maximum age of the oldest message in seconds; `in_flight`: maximum messages in flight; the other fields: how
-    many messages were sent, received and deleted.
+    Each field has one value for each period. `age`: the highest age of the oldest message, in seconds. `in_flight`: the
+    highest number of messages in flight. The other fields: how many messages were sent, received and deleted.
     """
 
     age: Sequence[float] = ()
@@ -80,7 +80,7 @@ ConsumerHealth: TypeAlias = KeepingUp | FallingBehind | SlowOrCrashing | Failing
 
 
 def judge_consumers(of: QueueMetrics) -> tuple[ConsumerHealth, ...]:
-    """Return all problems that a queue's metrics show; without problems, `KeepingUp` or `TooFewValues`."""
+    """Return every problem that a queue's metrics show. If they show none, return a `KeepingUp` or `TooFewValues`."""
     found: list[ConsumerHealth] = []
     if rise := _rise(of.age, _AGE_RISE):
         found.append(FallingBehind(*rise))

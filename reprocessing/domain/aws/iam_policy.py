@@ -129,9 +129,9 @@ class ResourceUse:
 
     Attributes:
         arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
-        role: the ARN of the assumed role; empty: the service's own role.
-        within: the region, or the namespace of metrics, to which the statement's condition limits the use.
-        acting: whether the resource is used only to capture or send messages, which mode `observe` does not do.
+        role: the ARN of the role that uses the resource. Empty for the service's own role.
+        within: the region or the metrics namespace to which the policy limits the permission; empty: no limit.
+        acting: whether the resource is used only to capture or send messages. A DLQ in mode `observe` needs neither.
     """
 
     purpose: Purpose
@@ -149,8 +149,8 @@ def iam_action(call: str) -> str:
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
     """Return the IAM policies that allow the service to use these resources: one policy for each role, by role ARN.
 
-    The key "" means the service's own role. `acts`: whether the service may capture and send messages; if false,
-    the policies allow only to observe DLQs.
+    The policy with the key "" is for the service's own role. If `acts` is false, the policies allow the service only to
+    observe DLQs, and not to capture or send messages.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
@@ -176,7 +176,10 @@ def trust_policy(service: str) -> dict[str, Any]:
 
 
 def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
-    """Yield one statement for each purpose and condition. A purpose's second statement has an id that ends in "2"."""
+    """Yield one policy statement for each pair of a purpose and a condition.
+
+    If a purpose has several statements, their ids end in a number from the second on, because ids must be unique.
+    """
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
         for use in used:
@@ -208,13 +211,13 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
 
 
 def _alias(use: ResourceUse) -> dict[str, Any]:
-    """Return the condition that limits a statement to the KMS key of an alias; empty if the ARN is of no alias."""
+    """Return the condition that limits a statement to the KMS key of an alias; empty if the ARN names no alias."""
     alias = use.arn.rpartition(":")[2]
     return {"ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}} if alias.startswith("alias/") else {}
 
 
 def _resource(use: ResourceUse) -> str:
-    """Return the ARN for a statement. A KMS alias becomes key/*, an event bus becomes rule/*, as IAM requires."""
+    """Return the ARN for a policy statement, as IAM requires: key/* for a KMS alias, rule/* to list a bus's rules."""
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT | Purpose.WRAP | Purpose.UNWRAP:
             return re.sub(r":alias/.*", ":key/*", use.arn)

@@ -1,7 +1,7 @@
 """Define the names of all metrics in Prometheus and CloudWatch.
 
-The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are also used by many published
-redrive functions.
+Many redrive tools that others have published use the same names RedriveSuccess, RedriveFailure and
+MessageMovedToParkingLot.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value of a metric. `part` of a histogram: a bucket's upper bound in seconds, `+Inf` or `sum`; else empty."""
+    """One value of a metric.
+
+    `part`: for a histogram, a bucket's upper bound in seconds, `+Inf` or `sum`; empty for other metrics.
+    """
 
     metric: Metric
     labels: tuple[str, ...]
@@ -144,9 +147,9 @@ BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return the amount that one duration of `seconds` adds to each part of a histogram, by the part's name.
+    """Return what one measured duration adds to each part of a Prometheus histogram, by the part's name.
 
-    The part `+Inf`, and each bucket whose bound is at least `seconds`, get 1. The part `sum` gets `seconds`.
+    The part `+Inf`, and each bucket whose upper bound is at least `seconds`, get 1. The part `sum` gets `seconds`.
     """
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

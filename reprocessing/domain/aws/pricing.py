@@ -1,12 +1,12 @@
 """Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
 The prices are those of AWS's public list (https://aws.amazon.com/sqs/pricing/); the settings PRICE_STANDARD and
-PRICE_FIFO replace them. SQS charges an API call as one request for each 64 KiB chunk of its payload. So k
-calls with B bytes in all are charged as c requests. With U = 64 KiB:
+PRICE_FIFO replace them. SQS charges an API call as one request for each started 64 KiB of its payload. For k
+calls with B bytes in all, and U = 64 KiB, the number c of charged requests has these bounds:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
 
-The number of calls is not known in advance, so the results are a lower and an upper bound. Free tier, volume discounts
+The number of calls is not known in advance, so each result is a lower and an upper bound. Free tier, volume discounts
 and data transfer are not included.
 """
 
@@ -72,7 +72,7 @@ def charged_requests(size: int) -> int:
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
     """Return the least and the most requests that SQS charges to send or receive messages of `size` bytes in all.
 
-    `one_by_one`: how many of the messages cannot share a call; at least this many calls are needed.
+    `one_by_one`: how many of the messages need a call each, because no two of them can share a call.
     """
     if not messages:
         return 0, 0
@@ -81,7 +81,7 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once. `size`: their bytes in all; `each`: US dollars for a request.
+    """Return the cost of sending letters once. `size`: bytes of all letters. `each`: US dollars for one request.
 
     `longest`: how many letters the longest lane has. Letters of one lane (one ordering key) are never sent in the same
     call, so at least `longest` calls are needed.
@@ -99,8 +99,9 @@ def cost_of_deletes(copies: int, *, each: float) -> Cost:
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
     """Return the cost of capturing a DLQ with `messages` of `size` bytes in all, until the DLQ is empty.
 
-    The upper bound assumes one message for each receive, and six empty receives (twice `EMPTY_RECEIVES`) of each
-    receiver.
+    A receive is empty if it returns no message. The lower bound assumes full receives, and three empty receives
+    (`EMPTY_RECEIVES`) by each receiver at the end. The upper bound assumes one message for each receive, and six empty
+    receives by each receiver.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = EMPTY_RECEIVES * receivers
@@ -121,8 +122,8 @@ class IdleLoad:
 
     Attributes:
         polls: polls per second of all DLQs together.
-        ticks: ticks of Celery beat per second.
-        sweeps: recovery tasks per second.
+        ticks: how many ticks (tasks that start the service's due work) Celery beat sends per second.
+        sweeps: recovery tasks per second, which continue work that stopped workers left behind.
         dlqs_per_task: most DLQs that one task polls.
         queues: number of the service's own queues.
         long_poll: seconds of one long poll.
@@ -141,8 +142,8 @@ class IdleLoad:
     def requests(self) -> float:
         """Return the number of SQS requests per second.
 
-        A DLQ poll is one request, a task three (send, receive, delete). Long polls of the service's own queues are
-        added. Polls that are due at the same tick share a task.
+        A poll of a DLQ is one request. A task is three requests, because its message is sent, received and deleted.
+        One task does several polls that are due at the same tick. Long polls of the service's own queues are added.
         """
         tasks = self.ticks + self.sweeps + min(self.polls, max(self.ticks, self.polls / self.dlqs_per_task))
         return self.polls + 3 * tasks + self.workers * self.queues / self.long_poll

@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted queue. Only a value that a person set may lower an existing value."""
+"""Compare an existing queue with the wanted queue. A value is lowered only if a person set the lower value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Yield a contradiction if the queue is itself a DLQ, has no DLQ, and would get a DLQ that no person named."""
+    """Yield a contradiction if an existing DLQ would get a DLQ of its own, which no person asked for."""
     named = found.allowed if found.permission == "byQueue" else ()
     if wanted.dlq and not wanted.chains and found.redrive_policy is None and (sources := found.sources or named):
         names = ", ".join(arn.rpartition(":")[2] for arn in sources)
@@ -126,7 +126,7 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Yield how the queue's RedriveAllowPolicy has to change. Queues that already use it as DLQ stay allowed."""
+    """Yield how the queue's RedriveAllowPolicy has to change. Its present source queues stay allowed."""
     if not wanted.sources:
         return
     needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)

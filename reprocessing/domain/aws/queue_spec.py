@@ -49,14 +49,16 @@ class WantedNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQueue:
-    """A queue as it should be: it is created, or compared with the existing queue of this name.
+    """A queue as it should be. It is created, or compared with the existing queue of this name.
 
     Attributes:
-        visibility, retention, wait: visibility timeout, retention and duration of a long poll, in seconds.
+        visibility: the visibility timeout in seconds.
+        retention: for how many seconds the queue keeps a message.
+        wait: the duration of a long poll in seconds.
         by_content: content-based deduplication, for FIFO queues.
         key: the KMS key that encrypts messages; empty: SQS's own keys (SSE-SQS).
         dlq: the name of the queue's DLQ; empty: no DLQ.
-        receives: after this many receives, SQS moves a message to the DLQ.
+        receives: maxReceiveCount: after this many receives, SQS moves a message to the DLQ.
         sources: names of the queues whose DLQ this queue is.
         chains: whether this queue may have a DLQ although it is itself a DLQ, because a person named its DLQ.
     """
@@ -87,7 +89,7 @@ class ExistingQueue:
         sse: whether SSE-SQS is on.
         key: the KMS key; empty: none.
         redrive_policy: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
-        permission: allowAll (the default), denyAll or byQueue; redrivePermission of the RedriveAllowPolicy.
+        permission: who may use the queue as DLQ (redrivePermission): allowAll (the default), denyAll or byQueue.
         allowed: ARNs of the queues that byQueue allows.
         sources: ARNs of the queues whose DLQ this queue is.
     """
@@ -159,7 +161,10 @@ def number_or_default(value: int | None, default: int) -> WantedNumber:
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return the wanted queues of a source queue: its DLQ, its parking queue `parking` ("": none), and `source`."""
+    """Return the wanted queues around a source queue: its DLQ, its parking queue, and the source queue itself.
+
+    `parking`: the name of the parking queue, which gets copies of parked messages; "": there is no parking queue.
+    """
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
@@ -180,7 +185,7 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
+    """Return the wanted queues, with content-based deduplication for each DLQ of a queue that has this setting.
 
     `found`: the existing queues by name; None: the queue does not exist.
     """

@@ -87,7 +87,7 @@ def _arguments(queue: WantedQueue, ids: dict[str, str]) -> dict[str, Any]:
 
 
 def _names(wanted: Iterable[WantedQueue], read: Any) -> dict[str, str]:  # noqa: ANN401  text to text
-    """Return a unique identifier for each queue, by the queue's name. `read` makes an identifier from a name."""
+    """Return a unique template identifier for each queue, by the queue's name. `read` converts a queue's name."""
     found: dict[str, str] = {}
     for queue in wanted:
         plain, taken = read(queue.name), set(found.values())

@@ -13,7 +13,7 @@ _HIDDEN: Final = frozenset({"fifo", "own_settings"})
 
 
 class Action(StrEnum):
-    """What `apply_config` does with an object. The value is the first character of the object's line in the plan."""
+    """What `apply_config` does with an object. The value is the sign before the object in the plan that it shows."""
 
     ADD = "+"
     CHANGE = "~"
@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A setting, with its old and new value. `inherited`: whether the new value comes from the DLQ's policy."""
+    """A setting that changes: its old and new value. `inherited`: whether the new value is from the DLQ's policy."""
 
     key: str
     before: Any
@@ -43,7 +43,7 @@ class ObjectChange:
 def compare(kind: Kind, name: str, before: Settings | None, after: Settings | None) -> ObjectChange | None:
     """Return how an object changes from its settings `before` to its settings `after`; None: there is no change.
 
-    `before` is None if the object does not exist yet, `after` if it is to be removed.
+    `before` is None if the object does not exist yet. `after` is None if the object is to be removed.
     """
     if after is None:
         return None if before is None else ObjectChange(kind, name, Action.REMOVE)

@@ -25,7 +25,10 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error in a configuration file. `path`: keys such as ("dlqs", "orders", "mode"). `line` 0: not known."""
+    """An error in a configuration file.
+
+    `path`: the keys that lead to the wrong value, such as ("dlqs", "orders", "mode"). `line` 0: not known.
+    """
 
     path: Path
     text: str
@@ -40,13 +43,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file's content (`root`): mappings, lists, texts, and None for empty values. `lines`: the line of each path."""
+    """The content of a configuration file: mappings, lists, texts, and None for empty values.
+
+    `lines`: the line number of each value, by the keys that lead to the value.
+    """
 
     root: dict[str, Any] = field(default_factory=dict)
     lines: Mapping[Path, int] = field(default_factory=dict)
 
     def located(self, problem: Problem) -> Problem:
-        """Return the problem with its line number. If its path is not in the file, the line is that of a parent key."""
+        """Return the problem with its line number. If the file lacks its path, that is the line of a parent key."""
         path = problem.path
         while path and path not in self.lines:
             path = path[:-1]

@@ -42,7 +42,7 @@ _SINGULAR: Final = {
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Return settings whose keys in the file are also the names of their fields."""
+    """Return a mapping from each name to itself, for keys of the file that equal the name of the field they set."""
     return dict(zip(names, names, strict=True))
 
 
@@ -110,7 +110,7 @@ CHECK_KEYS: Final[Mapping[str, str]] = {"http": "http", "alarm": "alarm", "max_d
 
 
 def key_of(kind: Kind, field: str) -> str:
-    """Return the key by which a configuration file sets a field of this kind of object."""
+    """Return the key of the configuration file that sets a field, such as `every` for the field `interval`."""
     return next((key for key, name in KEYS[kind].items() if name == field), field)
 
 

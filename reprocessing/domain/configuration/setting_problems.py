@@ -137,7 +137,7 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
-    """Yield the problems of SECRETS or DESTINATIONS, as text without secrets. The URLs are read later."""
+    """Yield the problems of SECRETS or DESTINATIONS, as text without secrets. URLs are not checked."""
     urls = name == "DESTINATIONS"
     if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."

@@ -30,7 +30,7 @@ class FailureSource:
     """A resource whose failed messages go to the queue `dlq_arn`.
 
     Attributes:
-        through: the ARN of the EventBridge rule, if the source is a target of a rule; else empty.
+        through: the ARN of the EventBridge rule, if the source is a target of a rule. Else empty.
     """
 
     dlq_arn: str
@@ -55,7 +55,7 @@ class QueueReading:
         retention: seconds for which the queue keeps a message.
         visible, in_flight: how many messages of the queue are visible, or in flight.
         tags: the queue's tags; None: the tags were not read.
-        trouble: why the queue could not be read, and what to do; empty: it was read.
+        trouble: why the queue could not be read, and what to do. Empty if the queue was read.
     """
 
     arn: str
@@ -72,7 +72,7 @@ class Scope:
     """What one discovery scans: the queues of one account in one region.
 
     Attributes:
-        role: the ARN of the role to assume; empty: the service's own role.
+        role: the ARN of the role to assume. If empty, the service's own role is used.
         prefix: only DLQs whose name begins with this text; empty: all.
         tags: only DLQs that have all these tags; empty: all.
     """
@@ -84,7 +84,7 @@ class Scope:
 
     @property
     def is_filtered(self) -> bool:
-        """Return whether the scope has a prefix or tags, which leave out some DLQs."""
+        """Return whether the scope has a prefix or tags, so that discovery leaves out other DLQs of the account."""
         return bool(self.prefix or self.tags)
 
     def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:
@@ -96,7 +96,7 @@ class Scope:
         Args:
             arn: the queue's ARN.
             tags: the queue's tags; None: not known, so the queue belongs to no scope with tags.
-            found_with: the ARN of the role with which the queue was found; empty: the service's own role.
+            found_with: the ARN of the role with which the queue was found. If empty, the service's own role was used.
         """
         if found_with and not self.role:
             return False

@@ -36,7 +36,7 @@ class Risk:
 
 
 def expiry_risk(*, messages: int | None, retention: int | None, oldest_age: float | None, fifo: bool) -> Risk:
-    """Return the risk that SQS drops the first message of a DLQ: when, in seconds and in words.
+    """Return when SQS begins to drop messages of a DLQ: a level of urgency, the time in words, and in seconds.
 
     CloudWatch measures the age of a message from its arrival in the DLQ. In a standard DLQ, retention began earlier,
     when the message was first sent to its source queue. So SQS may drop the message before the returned time. In a FIFO

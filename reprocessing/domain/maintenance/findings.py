@@ -27,8 +27,7 @@ class DoctorFinding:
     """The result of one check of redrive_doctor.
 
     Attributes:
-        severity: the severity.
-        where: the name of a server, a queue, a DLQ or a target.
+        where: the name of the server, queue, DLQ or target that was checked.
         what: what was found, in a sentence.
         why: why it matters; may be empty.
         cure: what to do, with the command; may be empty.
@@ -69,8 +68,8 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
     """Return a finding about two clocks: an error above 30 s of difference, a warning above 5 s, else no problem.
 
-    `where` names both clocks, such as "PostgreSQL's clock against this machine's"; `ahead`: how far the first is ahead.
-    `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
+    `where` names both clocks, such as "PostgreSQL's clock against this machine's". `ahead`: how far the first clock is
+    ahead of the second. `within`: the uncertainty of `ahead`, such as half the duration of the request for the time.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."

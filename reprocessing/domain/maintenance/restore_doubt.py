@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What was found about one unfinished letter after a restore. The letter's copy is its message in the DLQ."""
+    """What was found about one unfinished letter after a restore. Its copy is the letter's message in the DLQ."""
 
     SEEN = "seen"  #: the letter's copy was in the DLQ after the restore
     ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore
@@ -20,7 +20,7 @@ class Finding(StrEnum):
 
     @property
     def kind(self) -> str:
-        """Return what the evidence says about the letter: "finished", "unfinished" or "unknown"."""
+        """Return whether the letter was already finished at the restore: "finished", "unfinished" or "unknown"."""
         if self is Finding.GONE:
             return "finished"
         return "unfinished" if self in _UNFINISHED else "unknown"

@@ -41,7 +41,7 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """A parsed ARN; `named` is the kind of its resource.
+    """A parsed ARN. `named`: the kind of resource that the ARN names.
 
     The qualifier :$LATEST of a function's ARN is removed, because it means the same as no qualifier.
     """

@@ -23,9 +23,10 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a body: a title for people, and sorted parts. Bodies of the same structure have equal parts.
+    """The outline of a body, which contains no values of the body.
 
-    `keys`: the top-level keys of a JSON object, or the names of a form's fields; sorted.
+    `title`: words for people. `parts`: the structure as sorted texts, equal for bodies of the same structure. `keys`:
+    the sorted top-level keys of a JSON object, or names of a form's fields; empty for other bodies.
     """
 
     title: str
@@ -34,7 +35,7 @@ class Outline:
 
 
 def of_json(document: JsonValue) -> Outline:
-    """Return the outline of a JSON value: sorted paths with types; a list is outlined by its first element."""
+    """Return the outline of a JSON value: the paths and types in it. Of a list, only the first element counts."""
     names: list[str] = []
     match document:
         case dict():
@@ -101,7 +102,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of an object by the keys that `_key` returns. Of equal keys, the first one counts."""
+    """Return the values of an object by the names for the outline (`_key`). Of equal names, the first one counts."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -115,7 +116,7 @@ def is_name(name: str) -> bool:
 
 
 def _key(name: str) -> str:
-    """Return a member's name for the outline: the name itself if it looks like a name, else (such as an id) "#"."""
+    """Return the name that the outline shows for an object's member: "#" if the name may be a value, such as an id."""
     return name if is_name(name) else "#"
 
 

@@ -52,7 +52,7 @@ class ReceivedMessage:
 class OutgoingMessage:
     """A letter to send to an SQS queue.
 
-    `attempt`: the attempt's id, under which the outcome is returned. `trace_header`: the X-Ray header.
+    `attempt`: the attempt's id, by which the caller finds the outcome. `trace_header`: the X-Ray header.
     """
 
     attempt: int

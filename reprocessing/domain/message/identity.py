@@ -141,7 +141,7 @@ def select_values(selector: Selector, letter: LetterFacts, *, most: int) -> list
 
 
 def key_hash(key: str) -> bytes:
-    """Return the SHA-256 of a key, by which the database finds lanes and reserved idempotency keys (claims)."""
+    """Return the SHA-256 of a key. The database finds lanes and reserved idempotency keys by this hash."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
@@ -153,8 +153,8 @@ def body_hash(body: bytes) -> bytes:
 def deduplication_id(public_id: UUID, epoch: int) -> str:
     """Return the MessageDeduplicationId of a letter.
 
-    `public_id` is the redrive id. `epoch` rises with every known failure and every edit of the letter, so that SQS does
-    not drop the next attempt as a duplicate.
+    `public_id` is the redrive id. `epoch` is a number that rises with every known failure and every edit of the letter.
+    So the next attempt has a new id, and SQS does not drop it as a duplicate.
     """
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 

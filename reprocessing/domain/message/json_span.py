@@ -63,7 +63,7 @@ def _members(text: str) -> dict[str, bytes]:
 
 
 def _past(text: str, at: int, mark: str) -> int:
-    """Return the position after the character `mark` and the blanks around it. Raise ValueError if it is missing."""
+    """Return the position after the character `mark` and the blanks around it; ValueError: `mark` is missing."""
     at = _blank(text, at)
     if text[at : at + 1] != mark:
         raise json.JSONDecodeError(f"{mark} is missing", text, at)

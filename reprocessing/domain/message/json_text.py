@@ -34,7 +34,7 @@ class Budget:
     left: int = WORK
 
     def pay(self, characters: int) -> None:
-        """Subtract characters that are read. Raise TooMuchWork if the edit has read more than it may."""
+        """Subtract characters that the edit reads. Raise TooMuchWork if too few characters are left in the budget."""
         self.left -= characters
         if self.left < 0:
             raise TooMuchWork(f"the edit would read more than {WORK:,} characters")
@@ -56,7 +56,7 @@ class Member:
     after: str = ""
 
     def pieces(self) -> Iterator[str]:
-        """Yield the member's text."""
+        """Yield the parts of the member's text, in order: name, colon, value, and the white space around them."""
         yield self.before
         yield self.label
         yield self.colon
@@ -68,7 +68,7 @@ class Member:
 class JsonText:
     """A JSON value as text. `text`: the text before any edit, without white space around it.
 
-    `names`: the members of an object. `items`: the members of a list. None: the value was not split into members.
+    `names`: the members of an object that was split. `items`: the members of a list that was split. Else both are None.
     """
 
     text: str
@@ -76,7 +76,7 @@ class JsonText:
     items: list[Member] | None = field(default=None, repr=False)
 
     def pieces(self) -> Iterator[str]:
-        """Yield the value's text as it is now."""
+        """Yield the parts of the value's text, with the edits so far."""
         members = list(self.names.values()) if self.names is not None else self.items
         if members is None:
             yield self.text
@@ -88,7 +88,7 @@ class JsonText:
         yield self.text[-1]
 
     def written(self) -> str:
-        """Return the value's text as it is now."""
+        """Return the value's text, with the edits so far."""
         return "".join(self.pieces())
 
     def members(self, budget: Budget) -> dict[str, Member] | list[Member] | None:
@@ -111,7 +111,7 @@ class JsonText:
 
 
 def put_name(names: dict[str, Member], name: str, value: JsonText) -> None:
-    """Set a member of an object. A new member is added at the end, with the white space of its neighbours."""
+    """Set a member of an object. A new member is added at the end, with white space like the members before it."""
     if name in names:
         names[name].value = value
         return

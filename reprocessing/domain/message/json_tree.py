@@ -1,4 +1,4 @@
-"""Read JSON for a tree view: numbers as they are written, repeated names, and only the first of many values."""
+"""Read JSON for a tree view. Numbers stay as written, repeated names are kept, and long lists are cut."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def walk(text: str) -> Iterator[Step]:
 
 
 def _value(text: str, at: int, label: Label, depth: int) -> Generator[Step, None, int]:
-    """Yield the value at this position; return the position after it."""
+    """Yield the steps for the value at the position `at`, and return the position after the value."""
     opener = text[at : at + 1]
     if opener in {"{", "["}:
         first = _past_blank(text, at + 1)
@@ -94,9 +94,9 @@ def _value(text: str, at: int, label: Label, depth: int) -> Generator[Step, None
 
 
 def _values(text: str, start: int, at: int, depth: int) -> Generator[Step, None, int]:
-    """Yield the values of the object or list that begins at `start`, and its end; return the position after it.
+    """Yield the steps for the object or list that begins at `start`, and return the position after it.
 
-    `at`: the position of its first value or name.
+    `at`: the position of its first value (in a list) or name (in an object).
     """
     is_list = text[start] == "["
     names, count = set[str](), 0

@@ -27,7 +27,7 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A text cannot be read as expected, because of `why`. `is_json`: whether other parsers may read it as JSON."""
+    """A text cannot be read as expected, because of `why`. `is_json`: it is JSON, which other parsers may accept."""
 
     why: str
     is_json: bool = field(default=True, compare=False)
@@ -36,9 +36,9 @@ class Unreadable:
 def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
     """Return the JSON value of a body, or why the body cannot be read, in linear time.
 
-    Numbers are exact: int, or Decimal for fractions, exponents and over 40 digits. The last of equal names counts.
-    Return `Unreadable` for nesting over 64 deep (`DEPTH`), NaN, Infinity, half surrogate pairs (unless `halves`), a
-    byte order mark, and bytes that are not UTF-8.
+    Numbers are exact: int, or Decimal for fractions, exponents and over 40 digits. If an object repeats a name, the
+    last value counts. Return `Unreadable` for nesting over 64 deep (`DEPTH`), NaN, Infinity, half surrogate pairs
+    (unless `halves`), a byte order mark, and bytes that are not UTF-8.
     """
     try:
         text = body.decode()
@@ -64,7 +64,7 @@ def is_too_deep(body: bytes) -> bool:
 def number_text(number: int | Decimal) -> str:
     """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent.
 
-    ValueError: the number is infinite or NaN.
+    Raise ValueError if the number is infinite or NaN.
     """
     sign, digits, exponent = Decimal(number).as_tuple()
     if not isinstance(exponent, int):

@@ -38,7 +38,7 @@ class MarkNames:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The content of the attribute RedriveId: the letter (redrive id) and the attempt that sent the message."""
+    """The content of the attribute RedriveId: the redrive id of the letter, and the number of the attempt."""
 
     public_id: UUID
     attempt_no: int
@@ -56,7 +56,7 @@ def is_name(text: str) -> bool:
 def marks(
     names: MarkNames, mark: Mark, *, idempotency_key: str, message_id: str, reprocessed_from: str
 ) -> dict[str, Attribute]:
-    """Return the attributes to add to a redriven message, the most important first.
+    """Return the attributes to add to a redriven message, the most important first, because not all may fit.
 
     `message_id`: the message's id in the DLQ. `reprocessed_from`: the DLQ's name.
     """
@@ -72,12 +72,13 @@ def marks(
 def attributes_to_send(
     attributes: Attributes, added: Attributes, names: MarkNames, *, space: int, room: int = MOST_ATTRIBUTES
 ) -> tuple[dict[str, Attribute], list[str]]:
-    """Return the attributes to send, and the names of the marks that are among these attributes.
+    """Return the attributes to send with a letter, and the names of the marks (`added`) that are among them.
 
-    A mark (`added`) is left out if it does not fit, or if the letter already has an attribute with its name. Only the
-    RedriveId of an earlier redrive is replaced.
+    A mark is left out if it does not fit, or if the letter already has an attribute with its name. An exception is the
+    RedriveId of an earlier redrive, which is replaced.
 
-    `space`: max bytes of all attributes (the queue's size limit minus the body's size). `room`: max attributes.
+    `space`: max bytes of all attributes (the queue's size limit minus the body's size). `room`: max number of
+    attributes.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):
@@ -93,7 +94,7 @@ def attributes_to_send(
 
 
 def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) -> dict[str, Attribute]:
-    """Return the attributes with the trace fields of `trace`, which replace the message's own trace fields.
+    """Return the attributes with the fields of `trace` (traceparent, tracestate) in place of the message's own.
 
     If this makes over 10 attributes, or over `space` bytes of attributes, return the attributes unchanged.
     """
@@ -119,7 +120,7 @@ def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:
 
 
 def earlier_attempts(attributes: Attributes) -> int:
-    """Return how often other tools redrove a letter, read from the counters in the letter's attributes."""
+    """Return how often other tools redrove a letter, from the counters that they left in the letter's attributes."""
     texts = [_text(attributes, name) for name in EARLIER_COUNTERS]
     return min(sum(int(text) for text in texts if _COUNT.fullmatch(text)), EARLIER_ATTEMPTS)
 

@@ -35,7 +35,7 @@ class PointerToS3:
 def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
     """Return the pointer to S3 that a body consists of; None: the body is no pointer. Never raises.
 
-    The extended clients also add an attribute with the body's size. Without it, a body is no pointer.
+    The extended clients also add an attribute with the body's size. A body without this attribute is no pointer.
     """
     if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None

@@ -27,7 +27,10 @@ _SAMPLED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The trace and the span in which a message was sent. `flags`: W3C's flags; `state`: members of `tracestate`."""
+    """The ids of the trace and the span in which a message was sent, with W3C's trace flags.
+
+    `state`: the pairs of a key and a value in W3C's `tracestate`, which belong to tracing vendors.
+    """
 
     trace_id: int
     span_id: int

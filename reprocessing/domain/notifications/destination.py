@@ -38,7 +38,7 @@ SCHEMAS: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class AppriseService:
-    """An e-mail address, a chat or a pager that Apprise can reach. `schema` is the URL's schema, such as mailto.
+    """An e-mail address, a chat or a pager that the library Apprise can reach. `schema`: of its URL, such as mailto.
 
     `kind` describes the destination without its secrets, such as "mailto://, by Apprise".
     """

@@ -23,8 +23,9 @@ class DlqNote:
     """A DLQ's message counts at one moment.
 
     Attributes:
+        seconds_ago: how long ago that moment was.
         uncaptured: messages that are only in SQS.
-        captured: all messages that were captured so far.
+        captured: all messages that were ever captured, finished or not.
         unfinished: captured messages that are not finished.
     """
 
@@ -35,13 +36,13 @@ class DlqNote:
 
     @property
     def backlog(self) -> int:
-        """Return how many messages were not finished, captured or not."""
+        """Return how many messages were not finished, whether they were captured or only in SQS."""
         return self.uncaptured + self.unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """In the last `seconds`, `arrived` messages came to a DLQ and fewer (`drained`) left it; `backlog` remain."""
+    """In the last `seconds`, more messages came to a DLQ (`arrived`) than left it (`drained`); `backlog` remain."""
 
     arrived: int
     drained: int
@@ -56,7 +57,7 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """Too few message counts (under 6), or only recent ones, are stored, for example because workers were stopped."""
+    """Fewer than 6 message counts are stored, or only recent counts, for example because workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:
@@ -65,8 +66,8 @@ def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth 
     Args:
         notes: message counts of one DLQ, the oldest first; counts older than `within` are ignored.
         within: seconds over which the DLQ must have grown.
-        is_open: whether the DLQ was growing before. Then it still grows while its backlog is larger than it was
-            `within / 2` seconds ago.
+        is_open: whether the DLQ counted as growing before. If so, it still counts as growing as long as its backlog is
+            larger than it was `within / 2` seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

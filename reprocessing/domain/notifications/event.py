@@ -15,7 +15,7 @@ _LONGEST_SUBJECT: Final = 200
 
 
 class EventKind(StrEnum):
-    """What happened: a condition, which lasts until it ends, or a moment, which has no duration."""
+    """What happened: a condition that lasts, such as an open breaker, or a moment, such as the end of a run."""
 
     BREAKER_OPEN = "breaker_open"
     RUN_STOPPED = "run_stopped"
@@ -38,7 +38,7 @@ class EventKind(StrEnum):
 
     @property
     def is_moment(self) -> bool:
-        """Return whether the event is a moment, which has no duration."""
+        """Return whether the event is a moment, such as the end of a run, and not a condition that lasts."""
         return self in _MOMENTS
 
     @property
@@ -48,9 +48,10 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether an ended incident (a reported event) is opened again if its condition returns within a minute.
+        """Return whether a condition that returns within a minute reopens its last incident (its reported event).
 
-        A new incident is always opened for moments, requested approvals, and conditions that only a person can end.
+        Otherwise, a new incident is opened: for moments, for requested approvals, and for conditions that only a person
+        can end.
         """
         return self not in _MOMENTS | _ENDED_BY_A_PERSON | {EventKind.APPROVAL_REQUESTED}
 
@@ -101,7 +102,7 @@ class Event:
     """A moment, or the current state of a condition (see `EventKind`).
 
     Attributes:
-        subject: the object of the event, such as "breaker:12" or "dlq:3".
+        subject: the object that the event is about, such as "breaker:12" or "dlq:3".
         facts: see `FACTS`. No payload, attribute's value or ordering key, and no error text that may quote these.
         dlq_id: the DLQ that the event is about; None if the event is about a target or the whole service.
 

@@ -1,8 +1,8 @@
 """Decide whether Celery beat or the workers have stopped, without comparing clocks of different hosts.
 
-Beat counts its ticks in PostgreSQL, and a worker records there when it consumed a tick. A watcher is a process that
-reads both values every few seconds, and adds up the time in which a value did not change. A watcher that has just
-started does not report silence, so a restart of the whole service raises no alarm.
+A tick is a task that beat sends every 2 s. Beat counts its ticks in PostgreSQL, and a worker records there when it
+consumed a tick. A watcher is a process that reads both values every few seconds, and adds up the time in which a value
+did not change. A watcher that has just started reports nothing, so a restart of the whole service raises no alarm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 class Signs:
     """The signs of life in PostgreSQL: how many ticks beat has counted, and when a worker last consumed a tick.
 
-    None: beat never counted a tick, or no worker ever consumed a tick.
+    `ticks` is None if beat never counted a tick. `consumed_at` is None if no worker ever consumed a tick.
     """
 
     ticks: int | None
@@ -24,12 +24,12 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The observations of one watcher.
+    """What one watcher has observed so far.
 
     Attributes:
         signs: the newest signs.
-        beat_silent: seconds since beat last counted a tick; None if beat has not counted since the watch began.
-        workers_silent: seconds since a worker last consumed a tick; None if no worker has since the watch began.
+        beat_silent: seconds since beat last counted a tick; None: beat has counted none since the watch began.
+        workers_silent: seconds since a worker last consumed a tick; None: none was consumed since the watch began.
         watched: seconds since the watch began, without the time in which the host was suspended.
     """
 
@@ -41,7 +41,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Whether beat is silent, and whether the workers are silent. None: not known."""
+    """Whether beat is silent (sends no ticks), and whether the workers are silent (consume none). None: not known."""
 
     beat: bool | None
     workers: bool | None
@@ -81,9 +81,9 @@ def _longer(silent: float | None, step: float) -> float | None:
 
 
 def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
-    """Return whether a value did not change for `silent_for` seconds; None: not known.
+    """Return whether a value did not change for `silent_for` seconds; None: not known yet.
 
-    A value that never changed (`silent` None) is silent after the watch has lasted `silent_for` seconds.
+    `silent`: seconds since the value last changed; None: it did not change in the `watched` seconds of the watch.
     """
     if silent is None:
         return True if watched >= silent_for else None

@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis: a value near the threshold does not change the result."""
+"""Decide whether a condition holds, with hysteresis: small changes near the threshold do not change the result."""
 
 from __future__ import annotations
 

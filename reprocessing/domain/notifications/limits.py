@@ -23,8 +23,8 @@ REMINDED_EVERY: Final = timedelta(days=1)
 def next_text_at(sent: Sequence[datetime], last_sent: datetime) -> datetime:
     """Return when the next urgent notification may go to a destination: after 10 s, at most 20 an hour.
 
-    `last_sent`: when the latest notification went there. `sent`: the times of all, including the latest. A notification
-    that is not urgent waits for at least 60 s (`APART`).
+    `last_sent`: when the latest notification went there. `sent`: the times of all notifications that went there,
+    including the latest. The caller makes a notification that is not urgent wait for at least 60 s (`APART`).
     """
     newest = sorted(moment for moment in sent if moment > last_sent - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
@@ -33,7 +33,7 @@ def next_text_at(sent: Sequence[datetime], last_sent: datetime) -> datetime:
 
 
 def retry_at(failures: int, now: datetime) -> datetime:
-    """Return when to send a text again after `failures` (at least 1) failures in a row.
+    """Return when to send a text again that could not be sent `failures` times in a row (at least 1).
 
     The delay is 30 s after the first failure, doubles with each further failure, and is at most 30 minutes.
     """

@@ -29,7 +29,7 @@ class HoldsNot:
 class NotKnown:
     """It is not known whether the condition holds, for example after the workers were down.
 
-    If people were notified of the condition before, it still counts as holding.
+    A condition that people were notified of still counts as holding.
     """
 
     kind: EventKind

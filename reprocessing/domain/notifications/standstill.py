@@ -26,5 +26,5 @@ _WHY: Final = {
 
 
 def standstill_sentence(standstill: Standstill, target: str) -> str:
-    """Return the reason in a sentence that names the target; for `BLOCKED`, the other run."""
+    """Return the reason in a sentence. `target`: the target's name; for `BLOCKED`, the name of the other run."""
     return _WHY[standstill].format(target=target)

@@ -43,7 +43,7 @@ def of_finding(part: str) -> str:
 
 
 def of_queue(arn: str) -> str:
-    """Return the text that identifies an SQS queue in incidents; the queue is no DLQ or target of the service."""
+    """Return the subject of incidents about an SQS queue that is neither DLQ nor target, such as a discovered queue."""
     return f"queue:{arn}"
 
 

@@ -46,7 +46,10 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident, with its facts. `times`: how often its event was observed. `ended_at` None: it has not ended."""
+    """One incident (an event that people are notified of), with its facts.
+
+    `times`: how often the event was observed. `ended_at`: None if the incident has not ended.
+    """
 
     subject: str
     facts: Facts
@@ -67,7 +70,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to send. `link`: the URL of the first incident's page or of the dashboard; empty: the URL is not known."""
+    """A text to send. `link`: the URL of the first incident's page or of the dashboard. Empty if it is not known."""
 
     title: str
     body: str
@@ -190,7 +193,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _filled(sentence: str, facts: Facts) -> str:
-    """Return a sentence in which names in braces, such as {dlq}, are replaced by facts. Facts may contain braces."""
+    """Return a sentence whose placeholders, such as {dlq}, are replaced by facts. Facts may contain braces."""
     return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
 
 

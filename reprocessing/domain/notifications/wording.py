@@ -31,7 +31,7 @@ class Wording:
     Attributes:
         opened: the headline while the condition lasts, or of a moment.
         many: a plural noun for several incidents.
-        over: the headline when the condition has ended; empty for moments.
+        over: the headline when the condition has ended; empty for moments (events without duration).
         service: what the service does about the event.
         person: what a person can do, with the command.
         page: the admin's page about the event.

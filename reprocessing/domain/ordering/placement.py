@@ -46,7 +46,7 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """Where a DLQ's messages have their ordering key, sequence and idempotency key, as selectors.
+    """The selectors (such as attribute:OrderId) that read the ordering key, sequence and idempotency key of a message.
 
     Attributes:
         missing_key: what happens to a letter without an ordering key.
@@ -89,7 +89,8 @@ class LetterPlace:
     """The place of a letter in its lane, and its idempotency key.
 
     Attributes:
-        key: the ordering key; None: the lane holds only this letter (`single`).
+        key: the ordering key; None: the lane holds only this letter.
+        single: whether the lane holds only this letter, because the letter has no ordering key.
         key_hash: 32 bytes that identify the lane. A lane for a single letter has a hash that no key has.
         sequence: the sort key (`sort_key`) of the letter in its lane; may be empty if the lane holds only this letter.
     """
@@ -103,10 +104,10 @@ class LetterPlace:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlace:
-    """A letter's place in a lane as it is stored; fields of a letter without a place are None.
+    """A letter's place in a lane, as the database stores it. A letter that cannot be sent may have no place.
 
     `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent. `LetterPlace` explains the
-    other fields.
+    other fields, which are None if the letter has no place.
     """
 
     blocked_reason: str = ""
@@ -140,7 +141,7 @@ def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
 
 
 def sort_key(text: str) -> str | TooLong:
-    """Return a text that sorts bytewise in the intended order: numbers by value, then other texts.
+    """Return a text for sorting: bytewise, sort keys of numbers sort by value, before those of other texts.
 
     -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys ("1", "1.0"), with any number of
     digits and exponents of up to 14 digits. Over 300 characters, return `TooLong`, because a cut key would sort wrong.
@@ -151,7 +152,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return the number (as a decimal) or the text from which `sort_key` made a key; return other texts unchanged."""
+    """Return the number or the text from which `sort_key` made this key. Return other texts unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:

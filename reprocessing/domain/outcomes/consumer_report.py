@@ -27,7 +27,7 @@ class ConsumerReport:
 
     Attributes:
         verdict: delivered, failed or retrying.
-        message_id: the queue's id of the message; None if the report has only the redrive id.
+        message_id: SQS's id of the message that the consumer received; None if the report has only the redrive id.
         public_id: the redrive id; None if the report has only the message id.
         attempt_no: the number of the attempt; None: not reported.
         type, message: the failure's type and text; empty: not reported.
@@ -91,7 +91,7 @@ def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
     """Return what is wrong with a report's fields; "": nothing.
 
-    `marked`: whether the redrive id could be parsed. `timed`: whether the time could be parsed.
+    `marked`: whether the report's redrive id could be parsed. `timed`: whether the report's time could be parsed.
     """
     if texts.get("verdict") not in VERDICTS:
         return f"verdict is not one of {', '.join(VERDICTS)}"

@@ -32,14 +32,17 @@ class DeliveryFacts:
         presumed: whether the letter counts as delivered because it did not come back.
         acknowledges: whether the target's consumer reports outcomes.
         watched: whether the service captures the DLQ to which the target's failed messages go.
-        outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
-        sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
-        deadline: until when the message may come back, or must be acknowledged.
-        closed_at: when the attempt got its outcome. `returned_at`: when the message came back to a DLQ.
+        outcome: the attempt's outcome. None if it is not known yet, or if no attempt was sent.
+        sent_at: when the attempt began. None if no attempt was sent.
+        taken_at: when the target accepted the message.
+        deadline: the time until which the message may come back, or its consumer may report.
+        closed_at: when the attempt got its outcome.
+        returned_at: when the message came back to a DLQ.
         finished_at: when the letter got its final state.
         denied: whether the consumer reported a failure.
-        said: the verdict of the consumer's last report that decides the outcome; None: no report decides it.
-        said_by: the reporter's name; empty: a consumer that shares the database.
+        said: the verdict (such as "delivered") of the report that decides the outcome. None if no report decides it.
+        said_at: when the consumer reported this verdict.
+        said_by: the name of the consumer that reported. Empty for a consumer that shares the service's database.
     """
 
     state: str
@@ -63,8 +66,8 @@ class DeliveryFacts:
 class DeliveryStatus:
     """What is known about a letter's delivery.
 
-    `how`: how the outcome is known. `since`: when it became known. `worked`: whether the delivery succeeded; None: not
-    known, or only presumed.
+    `how`: how the outcome is known. `since`: when it became known. `worked`: whether the delivery succeeded. None means
+    that this is not known, or only presumed.
     """
 
     how: OutcomeSource

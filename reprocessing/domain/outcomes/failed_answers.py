@@ -23,8 +23,8 @@ def in_words(outcome: str, said: str) -> str:
 
     Args:
         outcome: an `AttemptOutcome`.
-        said: of a refused attempt, the error code without the text, which may quote a message. Of an attempt that was
-            not sent or got no answer, the reason.
+        said: for a refused attempt, the target's error code, without its error text, which may quote a message. For an
+            attempt that was not sent or got no answer, the reason.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known

@@ -19,7 +19,7 @@ class BulkEdit:
     Attributes:
         release: whether each edited message is also released.
         new_keys: whether each edited message gets a new idempotency key.
-        changes_keys: whether a message may be edited if that changes a value from which the service reads a key.
+        changes_keys: whether the edit may change values from which the service reads the keys of a message.
     """
 
     patch: JsonPatch

@@ -104,12 +104,12 @@ def why_not_editable(body: bytes, attributes: Attributes) -> str:
 
 
 def why_no_body(body: bytes, attributes: Attributes) -> str:
-    """Return why these bytes are not the message's own body, so that nobody may edit them; "": they are."""
+    """Return why these bytes are no body to edit, but a pointer to a body in S3; "": they are the message's body."""
     return "it is a pointer to a body in S3" if s3_pointer.read(body, attributes) is not None else ""
 
 
 def why_not_text(raw: bytes) -> str:
-    """Return why a browser's text field would change these bytes; "": the bytes would stay the same."""
+    """Return why these bytes cannot be edited in a browser's text field, which would change them; "": they can."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

@@ -73,7 +73,7 @@ def named_failure(letter: LetterFacts) -> NamedFailure | None:
 
 
 def without_quotes(text: str, letter: LetterFacts) -> str:
-    """Return the first line of a failure's text, without the values that it quotes from the letter."""
+    """Return the first line of a failure's text, without values of the letter that the text quotes."""
     others = (
         attribute.value
         for attribute in letter.attributes.values()

@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
-The cause is taken from the first of these that is known: the consumer's report; the parking reason, if the message is
-at fault; the target's last answer; attributes that brokers and frameworks set; the task; the message's type; the shape
-of the body. If the body is empty or too large for an outline, the parking reason is the cause.
+The cause is the first of these that is known: the consumer's report; the reason for parking, if the message is invalid;
+the target's last answer; attributes that brokers and frameworks set; the task's name; the message type; the structure
+of the body. If the body is empty or too large for this, the reason for parking is the cause.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CauseKind(StrEnum):
 
     @property
     def names_failure(self) -> bool:
-        """Return whether the cause says why the message failed, not only what kind of message it is."""
+        """Return whether the cause says why the message failed, and not only what kind of message failed."""
         return self not in {CauseKind.TASK, CauseKind.TYPE, CauseKind.BODY}
 
 
@@ -84,7 +84,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class AttemptAnswer:
-    """The result of a letter's newest attempt that was sent: its outcome, and the target's answer (`detail`)."""
+    """How a letter's newest attempt that was sent ended: its outcome, and the target's answer (`detail`)."""
 
     outcome: str
     detail: str
@@ -118,7 +118,8 @@ class FailureCause:
     """The cause of a letter's failure.
 
     `title`: words with types, and names of attributes and keys, but without other values. `digest`: 32 bytes, equal for
-    equal causes. `keys`: the top-level keys of a body whose shape is the cause; causes with similar keys are one group.
+    equal causes. `keys`: if the structure of the body is the cause, its top-level keys. Causes with similar keys form
+    one failure group.
     """
 
     kind: CauseKind
@@ -136,7 +137,7 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
 
 
 def type_of(letter: LetterFacts, size: int, selector: Selector | None) -> str:
-    """Return the name of a letter's task, or the letter's type, as in a failure group's title; "": it has neither.
+    """Return a letter's Celery task or message type, as titles of failure groups show it; "": it has neither.
 
     Never raises. `size`: bytes of the body. `selector`: the DLQ's selector of the message type (`FailureSigns.type`).
     """

@@ -60,7 +60,7 @@ class Pointer:
 class Operation:
     """One operation of a patch.
 
-    `value`: JSON as it was written, for add, replace and test. `start`: the operation's `from`, for move and copy.
+    `value`: for add, replace and test, the JSON text of the value. `start`: for move and copy, the pointer in `from`.
     """
 
     op: Op
@@ -98,7 +98,7 @@ class JsonPatch:
 
 
 def single_operation(op: str, path: str, value: str) -> str:
-    """Return the text of a patch with one operation. `value`: JSON; other text is taken as a JSON string."""
+    """Return the text of a patch with one operation. A `value` that is not JSON becomes a JSON string."""
     members = f'{{"op": {json.dumps(op)}, "path": {json.dumps(path)}'
     if op == Op.REMOVE:
         return f"[{members}}}]"

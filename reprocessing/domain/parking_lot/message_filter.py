@@ -41,7 +41,7 @@ class MessageFilter:
     Attributes:
         dlq, group, source, target, rule, run: ids.
         states, reasons: the letter must have one of these states, and one of these parking reasons.
-        presumed: True: of delivered letters, only those whose delivery is presumed.
+        presumed: if true, delivered letters match only if their delivery is presumed.
         key: the ordering key.
         named: a message id, redrive id, ordering key, or value of any search field.
         fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
@@ -49,7 +49,7 @@ class MessageFilter:
         finished_after, finished_before: the same for the time when the letter got its present state.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
-        selector, value: the field `selector` (such as body:customer.id) has this value. `value` None: it has no value.
+        selector, value: the field `selector`, such as body:customer.id, has this `value`; None: it has no value.
         dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
         reveals: whether conditions also match masked values of search fields. A URL cannot set this condition.
         letters: ids of the letters that a person selected, at most `MOST_SELECTED`. A URL cannot set this condition.
@@ -141,9 +141,9 @@ class MessageFilter:
         """Return the filter in words, such as "parked messages of the DLQ orders".
 
         Args:
-            names: a display name for each id, by the name of the condition.
-            covered: whether searched texts and values are hidden.
-            single: whether "message" is written, not "messages".
+            names: what to write in place of an id, by the name of the condition, such as {"dlq": "orders"}.
+            covered: whether texts and values that the filter searches for are left out, because they may be secret.
+            single: whether the sentence is about one message.
         """
         shown = replace(self, text=None, fields=(), named=None, value=None) if covered else self
         parts = [*shown._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own

@@ -41,8 +41,8 @@ _MOST_DIGITS: Final = 4  # max digits of a type
 class TypeField:
     """The type of a message, and the attribute or field of the body that names it.
 
-    `path`: the attribute's name; or, if `in_body`, the keys that lead to the field. Empty: the field is in JSON that
-    the body contains as a text.
+    `path`: the attribute's name; or, if `in_body`, the keys that lead to the field. The path is empty if the field is
+    in JSON inside a text of the body, where no selector can read it.
     """
 
     value: str
@@ -52,7 +52,10 @@ class TypeField:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Fields that may contain a type. `before` and `after`: the keys around a field's name; None: no path exists."""
+    """Fields that may contain a message type.
+
+    The keys `before`, a field's name and the keys `after` form the path to its value; `before` None: no path exists.
+    """
 
     fields: Mapping[str, object]
     in_body: bool
@@ -76,7 +79,7 @@ def message_type(letter: LetterFacts) -> str:
 
 
 def type_field(letter: LetterFacts) -> TypeField | None:
-    """Return the type as `message_type` does, with the field that names it; None: no field does. Never raises."""
+    """Return the same type as `message_type`, with the field that names it; None: there is no type. Never raises."""
     attributes = {name: each.value for name, each in letter.attributes.items() if isinstance(each.value, str)}
     found = (_Part(attributes, in_body=False), *_parts(letter.document))
     return next((kind for part in found if (kind := _named(part))), None)
@@ -125,7 +128,10 @@ def _named(part: _Part) -> TypeField | None:
 
 
 def _of(value: object) -> tuple[str, tuple[str, ...]]:
-    """Return the message type in a field's value, the text itself or `type` or `name` of an object, and that key."""
+    """Return the message type in a field's value, and the keys inside the value that lead to the type.
+
+    The type is the value itself, or the member `type` or `name` of an object.
+    """
     match value:
         case str():
             return type_value(value), ()

@@ -30,8 +30,8 @@ class Unfit:
 def apply(patch: JsonPatch, body: bytes) -> bytes | Unfit:
     """Return the patched body, or why the patch does not fit the body. Never raises.
 
-    Refused: bodies that are not JSON, that nest over 64 deep, or in which an object has a name twice, because
-    consumers may read them in different ways.
+    A body is refused if it is not JSON, nests over 64 deep, or has an object with the same name twice. Consumers may
+    read such bodies in different ways.
     """
     if why := _why_not_patchable(body):
         return Unfit(why)
@@ -60,7 +60,7 @@ class _Work:
         self.root, self._size, self._budget = root, size, Budget()
 
     def do(self, operation: Operation) -> str:
-        """Do one operation; return why it is not possible, else an empty text."""
+        """Apply one operation to the body. Return why this is not possible; empty: the operation was applied."""
         match operation.op:
             case Op.ADD:
                 return self._add(operation.path, JsonText(operation.value or ""))
@@ -153,7 +153,7 @@ class _Work:
         return at.members(self._budget)
 
     def _too_large(self, added: int) -> str:
-        """Return why the body is too large after `added` characters were added; empty: it is not."""
+        """Return that the body is too large after `added` more characters; empty: the body is not too large."""
         self._size += added
         if self._size > LARGEST_BODY:  # removed text is subtracted only now, because measuring takes time
             self._size = len(self.root.written())

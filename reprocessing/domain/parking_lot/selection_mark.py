@@ -24,7 +24,10 @@ class Selected(Protocol):
 
 
 def selection_mark(chosen: Sequence[Selected]) -> str:
-    """Return a short text that identifies exactly these messages in their states: the newest `since`, and a digest."""
+    """Return a short text that identifies these messages, and changes if a message changes its state.
+
+    The text has the newest `since` in microseconds, and a digest of all ids and times.
+    """
     newest = max((message.since for message in chosen), default=EPOCH)
     each = sorted(f"{message.id}@{(message.since - EPOCH) // MICROSECOND}" for message in chosen)
     return f"{(newest - EPOCH) // MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"

@@ -19,11 +19,11 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape: the sorted top-level keys (`keys`) that the bodies of `n` messages have.
+    """The sorted top-level keys (`keys`) of a JSON body. `n` messages have such a body.
 
     Attributes:
         leads: whether the shape has a group of its own, which similar shapes join.
-        place: a number. If two shapes are equally similar to a new shape, the new shape joins the lower number.
+        place: a rank. If a new shape is equally similar to two shapes, it joins the shape with the lower rank.
     """
 
     digest: bytes
@@ -34,7 +34,7 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return the new shapes that join a group: by the new shape's digest, the digest of the shape that leads the group.
+    """Return the groups that new shapes join: by a new shape's digest, the digest of the shape that leads its group.
 
     A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
     order, the shape with the most messages first. So the order in which messages were read does not matter.
@@ -81,8 +81,8 @@ class _Leaders:
     def nearest(self, mine: _Weighed) -> _Weighed | None:
         """Return the leading shape that is most similar to `mine`; None: no shape is similar enough.
 
-        If several shapes are equally similar, return the shape that was added first. A shape that shares n keys with
-        `mine` is skipped if even the n heaviest keys of `mine` would weigh too little.
+        If several shapes are equally similar, return the shape that was added first. A shape that shares too few keys
+        with `mine` to be similar enough is skipped without a comparison.
         """
         most = [0, *accumulate(sorted((self._weights[key] for key in mine.keys), reverse=True))]
         common = Counter(chain.from_iterable(self._having.get(key, ()) for key in mine.keys))

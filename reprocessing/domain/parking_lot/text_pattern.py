@@ -1,4 +1,4 @@
-"""Reduce error texts to the parts that equal failures share: names of types, and sentences without values."""
+"""Reduce error texts to what equal failures have in common: names of types, and sentences without values."""
 
 from __future__ import annotations
 

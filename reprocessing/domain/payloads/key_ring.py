@@ -22,7 +22,7 @@ _NONCE: Final = 12
 
 
 class WrappingKey(Protocol):
-    """A key that encrypts (wraps) data keys. To unwrap a data key, the same `context` is needed as to wrap it."""
+    """A key that encrypts (wraps) data keys. A data key can be unwrapped only with the `context` of its wrapping."""
 
     def wrap(self, secret: bytes, context: str) -> bytes:
         """Return a data key (`secret`), encrypted with this key."""
@@ -96,7 +96,7 @@ NO_KEYS: Final = KeyRing({})
 
 
 def key_problems(entries: Iterable[str]) -> list[str]:
-    """Return what is wrong with payload keys, written as NAME=KEY, without quoting a key. Empty: all are valid."""
+    """Return what is wrong with payload keys, each written as NAME=KEY; empty: all are valid. No key is quoted."""
     found: list[str] = []
     names: set[str] = set()
     for entry in entries:

@@ -1,7 +1,7 @@
 """Decide which values of a message are masked: fields by name, and parts of the body by JMESPath expressions.
 
-A name, such as email, masks every field and attribute with this name, at any depth. Upper and lower case are equal, and
-"-" and "_" do not matter. Any other text is a JMESPath expression for the body, such as customer.cards[*].number.
+A name, such as email, masks every field and attribute with this name, at any depth. Upper and lower case, "-" and "_"
+do not matter. Any other text is a JMESPath expression for the body, such as customer.cards[*].number.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class MaskRules:
         return plain_name(name) in self.names
 
     def places(self, document: JsonValue) -> frozenset[Place]:
-        """Return the places of all values that the expressions select in a document."""
+        """Return the places of all values that the expressions mask in a document, without the whole document."""
         return frozenset(
             place for path in self.paths for _, place in _select(_tree(path), (document, None)) if place is not None
         )
 
     def select_whole(self, document: JsonValue) -> bool:
-        """Return whether an expression selects the whole document."""
+        """Return whether an expression masks the document as a whole."""
         return any(place is None for path in self.paths for _, place in _select(_tree(path), (document, None)))
 
 
@@ -165,5 +165,5 @@ def _members(value: JsonValue, *, of_objects: bool = False) -> Iterator[_Node]:
 
 
 def _holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  as above
-    """Return whether a filter's condition holds. True if it cannot be evaluated, to mask too much, not too little."""
+    """Return whether a filter's condition holds. If it cannot be evaluated, return True: then the value is masked."""
     return jmespath_query.holds(condition, value)

@@ -55,7 +55,7 @@ def masked_document(document: JsonValue, rules: MaskRules) -> JsonValue:
 
 
 class _Masker:
-    """Mask the values of one message. `masked`: whether a value was masked."""
+    """Masks the values of one message. `masked`: whether any value was masked so far."""
 
     def __init__(self, rules: MaskRules) -> None:
         self._rules, self.masked = rules, False

@@ -52,7 +52,7 @@ class DataKey:
         object.__setattr__(self, "cipher", AESGCM(self.secret))
 
     def digest(self, content: bytes) -> bytes:
-        """Return an HMAC-SHA256 of the content, which nobody without the key can compute for a guessed content."""
+        """Return an HMAC-SHA256 of the content. Without the key, nobody can test whether a guessed content is right."""
         return hmac.digest(self.secret, b"digest\0" + content, "sha256")
 
 
@@ -62,7 +62,7 @@ def new_secret() -> bytes:
 
 
 def seal(key: DataKey, content: bytes, *, part: Part, of: str) -> bytes:
-    """Return the content, sealed. `open_sealed` needs the same `part` and `of` (the owner, such as a message id)."""
+    """Return the encrypted content. `open_sealed` needs the same `part`, and `of` (the owner, such as a message id)."""
     head = MAGIC + key.id.to_bytes(8, "big")
     nonce = secrets.token_bytes(_NONCE)
     return head + nonce + key.cipher.encrypt(nonce, content, _context(head, part, of))
@@ -86,7 +86,7 @@ def open_sealed(key: DataKey, sealed: bytes, *, part: Part, of: str) -> bytes:
 
 
 def changed(part: Part) -> PayloadUnreadable:
-    """Return the error for sealed bytes of this part that were changed."""
+    """Return the exception to raise if the sealed bytes of a part were changed."""
     return PayloadUnreadable(
         f"The sealed {part} was changed in the database, or belongs to another message. Restore it from a backup."
     )

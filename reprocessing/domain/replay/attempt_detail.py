@@ -1,7 +1,7 @@
 """Write and read the detail of an attempt: the service's own words, or an error code and the target's error text.
 
-A target's error text may quote the payload. The separator `QUOTES` precedes the error text, so that readers can leave
-the text out.
+A target's error text may quote the payload. It stands after the separator `QUOTES`, so that it can be left out for
+people who may not see payloads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST_CODE: Final = 100
 
 
 def detail_of(failure: Refused | Unknown) -> str:
-    """Return the detail of a failed attempt.
+    """Return the text (detail) to store about a failed attempt.
 
     If `failure.message` is the target's own text (`failure.quotes`), the caller must have encrypted (sealed) it.
     """

@@ -92,7 +92,7 @@ class AttemptFacts:
 
 
 def result_of(outcome: Outcome | None) -> SpanResult:
-    """Return the result to write to a span for the outcome of a send. `outcome` None: it is not known."""
+    """Return the result to write to an attempt's span. `outcome`: how the send ended; None: not known."""
     match outcome:
         case Taken(sent_as):
             return SpanResult(AttemptOutcome.ACCEPTED, sent_as=sent_as or "")

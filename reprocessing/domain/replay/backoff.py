@@ -14,7 +14,8 @@ _DOUBLINGS = 64  # max doublings: more would exceed the longest timedelta
 class Backoff:
     """Exponential backoff: the delay after the first failure is `base`. Each further failure doubles it, up to `cap`.
 
-    The jitter "full" multiplies the delay by a random number between 0 and 1; "none" does not.
+    The jitter "full" multiplies the delay by a random number between 0 and 1. The jitter "none" leaves the delay as
+    it is.
     """
 
     base: timedelta
@@ -22,9 +23,9 @@ class Backoff:
     jitter: Jitter = "full"
 
     def delay(self, failures: int, chance: float) -> timedelta:
-        """Return the delay before the next attempt, after an attempt failed.
+        """Return the delay between an attempt that failed and the next attempt.
 
-        `failures`: how many attempts failed before that attempt. `chance`: a random number in [0, 1), for full jitter.
+        `failures`: how many attempts failed earlier. `chance`: a random number in [0, 1), for full jitter.
         """
         whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
         return min(self.cap, self.base * whole) * (chance if self.jitter == "full" else 1.0)

@@ -38,7 +38,7 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """Open the circuit breaker: the message has no attempts left, and no other message to the target succeeds."""
+    """Open the target's circuit breaker: the message has used up its attempts, and no other message succeeds."""
 
     why: str
 
@@ -48,7 +48,7 @@ Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The target accepted the message. `message_id`: the id that the target gave it; None: it gave no id."""
+    """The target accepted the message. `message_id`: the message's new id at the target; None: it has none."""
 
     message_id: str | None = None
 

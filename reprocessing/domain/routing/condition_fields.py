@@ -56,7 +56,7 @@ FieldValue = str | Missing | NotText | Unreadable
 
 
 def problem_of_field(where: Field, *, named: bool) -> str | None:
-    """Return why a field is not valid, and what to write; None: the field is valid.
+    """Return why a condition's field is not valid, and what to write; None: the field is valid.
 
     `named`: whether the field is written with a colon and a name, as in attribute:Tenant.
     """

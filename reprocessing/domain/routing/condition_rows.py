@@ -31,7 +31,7 @@ class ConditionRow:
 
 @dataclass(frozen=True, slots=True)
 class OnlyText:
-    """No row can show the text of a condition, because of `why`. `is_valid`: whether the text is a valid condition."""
+    """A condition that no row of the form can show, because of `why`. `is_valid`: whether it is a valid condition."""
 
     why: str
     is_valid: bool = False

@@ -86,7 +86,7 @@ class Condition:
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether the set of letters that the condition matches reveals a part of their payloads.
+        """Return whether a person learns values of payloads by seeing which letters match the condition.
 
         Names of message types and of tasks are not secret.
         """
@@ -103,7 +103,10 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: FieldValue) -> bool | Unreadable:
-        """Return whether the condition matches its field's value, or why it cannot be evaluated. Never raises."""
+        """Return whether the condition matches `found`, the value of its field in a letter. Never raises.
+
+        Return `Unreadable` if the value could not be read.
+        """
         match found:
             case str():
                 return self._matches(found)
@@ -138,8 +141,8 @@ class _NotWritten(Exception):
 def _parted(text: str) -> tuple[Field, Operator, str]:
     """Return the field, the operator and the text after the operator. Raise `_NotWritten` if it is not a condition.
 
-    A JMESPath expression may itself contain an operator's word, such as `in`. So the operator is the first of these
-    words that has a valid field before it. In JMESPath, no word can follow a complete expression.
+    A JMESPath expression may itself contain a word such as `in`. So the operator is the first such word after a
+    valid field. This is unambiguous, because in JMESPath no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")

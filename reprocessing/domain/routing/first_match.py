@@ -110,7 +110,7 @@ class IndexedRules:
         )
 
     def route(self, facts: MessageFields) -> RoutingResult:
-        """Return what the rules decide about a letter. Never raises."""
+        """Return the first rule that matches a letter or that cannot be evaluated, if there is one. Never raises."""
         candidates = self._always.copy()
         for index in self._indexes:
             # If an earlier rule decides, do not read the field of this index, which may be in the body.
@@ -128,7 +128,7 @@ class IndexedRules:
 
 
 class _Index:
-    """The positions of the rules that compare one field, by the values that the rules expect in the field."""
+    """The rules that compare one field, as positions in the order of evaluation, by the values that they expect."""
 
     def __init__(self, field: Field, positions: Mapping[str, list[int]]) -> None:
         self._field, self._positions = field, positions
@@ -136,7 +136,7 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that expect the letter's value of the field.
+        """Return the positions of the rules that expect the value that the letter has in the field.
 
         If the value cannot be read, return the positions of all rules in this index.
         """
@@ -150,7 +150,7 @@ class _Index:
 
 
 def _evaluated(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-    """Return that a rule matches a letter, or that the rule cannot be evaluated; None: it does not match.
+    """Return whether a rule matches a letter, or cannot be evaluated; None: it does not match.
 
     If one condition does not match, the rule does not match, even if another condition cannot be evaluated.
     """

@@ -78,7 +78,7 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Return why a rule may not use a valid expression (a forbidden function, wrong arguments); None: it may use it."""
+    """Return why rules may not use this valid expression, such as a forbidden function; None: they may use it."""
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
@@ -154,7 +154,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             raise
 
     def _weigh(self, value: object) -> None:
-        """Count a step for each element of a value, also for nested elements, and for each 64 characters of a text."""
+        """Count one step for each element of a value, including nested elements, and for each 64 characters of text."""
         left = [value]
         while left:
             element = left.pop()

@@ -31,8 +31,8 @@ class MessageFields:
 
     Attributes:
         source: ARN or name of the source queue; empty: not known.
-        type: the selector of the DLQ's message types; None: the DLQ has no such selector.
-        tenant: the selector of the DLQ's tenants; None: the DLQ has no such selector.
+        type: the DLQ's selector (such as body:type) that reads the message type. None if the DLQ has none.
+        tenant: the DLQ's selector that reads the tenant. None if the DLQ has none.
     """
 
     letter: LetterFacts = field(repr=False)
@@ -119,7 +119,7 @@ class MessageFields:
 
     @property
     def document(self) -> JsonValue | Unreadable:
-        """Return the body as JSON; None: it is no JSON. `Unreadable`: rules cannot read it, such as a large body."""
+        """Return the body as JSON; None: it is no JSON. `Unreadable`: rules do not read it, such as a large body."""
         return self._document
 
     @property

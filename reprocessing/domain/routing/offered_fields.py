@@ -1,4 +1,4 @@
-"""Collect fields and values of sample messages, from which a person can make the conditions of a rule."""
+"""Collect fields and values of sample messages, which the form of a rule offers for its conditions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _PUBLIC: Final = (FieldKind.TYPE, FieldKind.TASK)
 
 @dataclass(frozen=True, slots=True)
 class OfferedValue:
-    """A value that messages have: the text that conditions compare, its JSON types, and the number of messages.
+    """A value that sample messages have in a field.
 
+    `text`: the value as conditions compare it. `types`: its JSON types. `count`: how many messages have it.
     `condition`: the condition that matches this value.
     """
 
@@ -45,9 +46,9 @@ class OfferedValue:
 
 @dataclass(frozen=True, slots=True)
 class OfferedField:
-    """A field that messages have. `count`: number of messages; `values`: its most frequent values, if they are shown.
+    """A field that sample messages have. `count`: how many messages have it.
 
-    `more`: how many further values the messages have.
+    `values`: its most frequent values; empty: they are not shown. `more`: how many further values the messages have.
     """
 
     name: str
@@ -76,8 +77,8 @@ class _Found:
 def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> OfferedFields:
     """Return the fields that these messages have, with their most frequent values.
 
-    If `values` is false, return only what people without permission to see payloads may see: names that look like
-    names of fields, the source queue, and the names of message types and tasks.
+    If `values` is false, return only what people may see who may not see payloads. This is the source queue, names that
+    look like names of fields, and the names of message types and tasks.
     """
     found: dict[str, _Found] = {}
     for message in messages:
@@ -101,7 +102,7 @@ def _offered(name: str, found: _Found) -> OfferedField:
 
 
 def _condition(name: str, text: str) -> str:
-    """Return the condition that the field equals this text; empty: the text is too long, or not allowed."""
+    """Return the condition that the field equals this text; empty: no condition can contain the text."""
     if len(text) > VALUE_LENGTH or not text:
         return ""
     try:

@@ -14,7 +14,7 @@ _MUCH_SLOWER: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class ExpectedEnd:
-    """When a run ends, in `seconds` from now. `basis`: which rate the estimate is based on, as a phrase for people."""
+    """When a run ends: in `seconds` from now. `basis`: words for people that say what the estimate is based on."""
 
     seconds: float
     basis: str
@@ -32,9 +32,10 @@ def expected_end(
 
     Args:
         waiting: messages that are still to be sent.
-        allowed: messages a second by the rate limits now; None: no limit.
-        measured: messages sent a second in the last minute; 0: not measured.
-        forecast: the least seconds by the rate limits, their ramp-up, and the order of each key; None: not computed.
+        allowed: messages a second that the rate limits allow now; None: no limit.
+        measured: messages a second that were sent in the last minute; 0: not measured.
+        forecast: the least seconds that the run takes, with its rate limits, ramp-up and order per key; None: not
+            computed.
     """
     if measured and (allowed is None or measured < _MUCH_SLOWER * allowed):
         limit = "" if allowed is None else f" (allowed: {rate_in_words(allowed)})"

@@ -20,7 +20,7 @@ class RateClimb:
     """How the allowed rate rises while nothing fails: each step doubles the rate (`domain.safety.rate_ramp`).
 
     Attributes:
-        share: the share of the rate that is allowed at first; above 0 and at most 1.
+        share: the share of the full rate that is allowed at first; above 0 and at most 1.
         every: seconds between two steps.
         first: seconds until the first step.
     """
@@ -30,7 +30,7 @@ class RateClimb:
     first: float = 1.0
 
     def after(self, steps: int) -> RateClimb:
-        """Return how the rate continues to rise after the first `steps` steps."""
+        """Return how the rate rises from its level after `steps` steps."""
         return RateClimb(
             share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
         )
@@ -55,7 +55,7 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
 
 
 def letters_sent_in(seconds: float, rate: float, climb: RateClimb = NO_CLIMB) -> float:
-    """Return how many letters can be sent in this time at a rate that rises: the inverse of `seconds_to_send`."""
+    """Return how many letters can be sent in `seconds` at a rate that rises. The inverse of `seconds_to_send`."""
     left, sent, share, lasts = max(seconds, 0.0), 0.0, climb.share, climb.first
     while share < 1 and left > lasts:
         left -= lasts
@@ -87,8 +87,8 @@ class Forecast:
     """The least time that a drain takes, if nothing fails.
 
     Attributes:
-        by_rate: seconds that the target's rate requires, including its ramp-up and the waits between waves.
-        by_lane: seconds that the longest lane requires, whose letters are sent one after another.
+        by_rate: seconds that all letters take at the target's rate, with its ramp-up and the waits between waves.
+        by_lane: seconds that the longest lane takes, whose letters are sent one after another.
     """
 
     by_rate: float
@@ -105,7 +105,8 @@ class Forecast:
             letters: how many letters are sent.
             rate: letters a second; None: no limit.
             longest_lane: how many letters the longest lane has.
-            round_trip: seconds from one letter of a lane to the next, which waits for the request, or for the outcome.
+            round_trip: seconds from one letter of a lane to the next letter, which waits for the answer to the request,
+                or for the outcome.
             climb: how the rate rises at the start (ramp-up).
             waits: seconds in which nothing is sent because waves wait for outcomes.
             first: seconds for the first letter of a lane; None: `round_trip`.
@@ -121,7 +122,7 @@ class Forecast:
 
     @property
     def bound(self) -> Literal["rate", "lane"]:
-        """Return what takes longer, and so determines the duration: "rate" or "lane" (the longest lane)."""
+        """Return what determines the duration, because it takes longer: "rate", or "lane" (the longest lane)."""
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property

@@ -1,7 +1,7 @@
-"""Compute what each way to run a plan takes: time, requests, cost, load on the consumer, and messages that expire.
+"""Compare ways to start a planned run: their time, requests, cost, load on the consumer, and messages that expire.
 
-All figures assume that nothing fails. They are computed from counts of the plan's messages for each target, so large
-plans take no longer to compare.
+All figures assume that nothing fails. They are computed from counts of the plan's messages for each target, so a
+comparison takes no longer for a large plan.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ USUAL_RATE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a plan may be run.
+    """One way to run a plan, which is a run that was not started yet.
 
     Attributes:
-        rate: messages a second to each target at most; None: the targets' rates.
-        waits_for_outcomes: whether a target's setting to wait for outcomes applies. If not, a key's next message is
-            sent when the target accepted the message before.
+        rate: the most messages a second to each target. None: the rate limit of each target applies.
+        waits_for_outcomes: whether a key's next message waits for the outcome of the message before, if the target is
+            set so. If false, it is sent as soon as the target has accepted the message before.
         waves: whether 1, 10 and 100 messages are sent before all others.
     """
 
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """A number of messages (`letters`) that SQS deletes, the first of them in `seconds`; below 0: it was deleted."""
+    """SQS deletes this number of messages (`letters`), the first in `seconds`; below 0: the first is deleted."""
 
     seconds: float
     letters: int
@@ -53,17 +53,23 @@ class Expiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetLoad:
-    """A plan's messages for one target, and its limits. Times are seconds.
+    """The messages of a plan for one target, and the target's limits. All times are seconds.
 
     Attributes:
-        lanes: number of key queues; the longest has `longest` messages.
+        letters: number of messages.
+        lanes: number of key queues. A key queue has the messages of one ordering key, which are sent one at a time.
+        longest: number of messages of the longest key queue.
         size: bytes of all messages.
-        rate: messages a second; None: no limit. `ramp`: initial share of the rate; `ramp_every`: time between steps.
-        tail: shortest time from sending to outcome. `round_trip`: time from one message of a key to the next.
-        every: time between two captures that show whether messages came back; 0: a capture is always running.
-        is_queue: whether the target is an SQS queue, so that its messages cost money. `fifo`: whether it is FIFO.
-        late: messages that expire before the outcomes of earlier messages of their keys are known.
-        expiring: messages by time, the soonest first.
+        rate: the most messages a second. None if there is no limit.
+        ramp: the share of the rate that is allowed at first (ramp-up).
+        ramp_every: time until the allowed share of the rate doubles.
+        tail: shortest time from a send to its outcome.
+        round_trip: time from the send of one message of a key to the send of the key's next message.
+        every: time between two captures, which show whether messages came back. 0 if a capture is always running.
+        is_queue: whether the target is an SQS queue, so that SQS charges for sends to it.
+        fifo: whether the target is a FIFO queue.
+        late: number of messages that expire before the outcomes of earlier messages of their keys are known.
+        expiring: messages that SQS deletes, the soonest first.
     """
 
     name: str
@@ -83,7 +89,7 @@ class TargetLoad:
     expiring: tuple[Expiring, ...] = ()
 
     def under(self, choice: Choice) -> TargetLoad:
-        """Return this target's load, with the limits of a choice."""
+        """Return this target's load with the rate and the waits that a choice allows."""
         rate = self.rate if choice.rate is None else min(choice.rate, self.rate or choice.rate)
         waits = choice.waits_for_outcomes
         return replace(
@@ -101,11 +107,13 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceFigures:
-    """What a plan takes with one choice.
+    """What a plan takes if it runs as one choice says.
 
     Attributes:
-        seconds: time until the last outcome is known. `ends_at`: when that is, if the run starts now.
+        seconds: time until the last outcome is known.
+        ends_at: when the last outcome is known, if the run starts now.
         cost: SQS's charge for sends, deletes, and for checks whether targets are empty.
+        peaks: the highest rate at each target.
         late: least number of messages whose copies SQS deletes before they are sent; PostgreSQL keeps the messages.
     """
 
@@ -118,7 +126,7 @@ class ChoiceFigures:
 
 
 def wave_wait(loads: Sequence[TargetLoad]) -> float:
-    """Return the shortest time from one wave to the next, in seconds."""
+    """Return the shortest time from one wave (part of a run) to the next, in seconds."""
     return min((next_multiple(load.tail, load.every) for load in loads), default=0.0)
 
 
@@ -128,7 +136,7 @@ def waves_before_last(loads: Sequence[TargetLoad], *, waves: bool) -> int:
 
 
 def forecast_of(load: TargetLoad, among: Sequence[TargetLoad], *, waves: bool) -> Forecast:
-    """Return the forecast for one target of a plan. `among`: the loads of all its targets.
+    """Return the forecast for one target of a plan. `among`: the loads of all targets of the plan.
 
     The forecast assumes that the rate rises by one step with each wave.
     """
@@ -143,7 +151,7 @@ def forecast_of(load: TargetLoad, among: Sequence[TargetLoad], *, waves: bool) -
 def figures(
     loads: Sequence[TargetLoad], choice: Choice, *, now: datetime, deletes: Cost, prices: Prices
 ) -> ChoiceFigures:
-    """Return what a plan takes with one choice. `deletes`: the cost of deleting the messages from the DLQ."""
+    """Return what a plan takes if it runs as `choice` says. `deletes`: the cost of deletes from the DLQ."""
     limited = [load.under(choice) for load in loads]
     before, wait = waves_before_last(limited, waves=choice.waves), wave_wait(limited)
     waits, steps = _waits(limited, before, wait), before if wait else 0
@@ -159,7 +167,7 @@ def figures(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A column of the comparison: its title, and the choice that it offers."""
+    """One column of the comparison of choices: its title, and the choice that a person can take."""
 
     title: str
     choice: Choice
@@ -168,10 +176,11 @@ class Offer:
 def offers(
     loads: Sequence[TargetLoad], configured: Choice, own: Choice, asked: Choice | None = None, *, may_overtake: bool
 ) -> list[Offer]:
-    """Return the choices to compare, each once.
+    """Return the choices to compare, without repetitions.
 
     `configured`: the choice from the settings of DLQ and targets. `own`: the plan's present choice. `asked`: the choice
-    that a person entered. `may_overtake`: whether later messages of a key may overtake a message that fails again.
+    that a person entered; None: no choice was entered. `may_overtake`: whether later messages of a key may be delivered
+    before a message that fails again.
     """
     rates = [load.rate for load in loads if load.rate is not None]
     half = max(rates) / 2 if rates else USUAL_RATE
@@ -220,7 +229,7 @@ def _cost(load: TargetLoad, seconds: float, prices: Prices) -> Cost:
 
 
 def _late_by_rate(load: TargetLoad, steps: int, waits: float) -> int:
-    """Return how many messages expire before the rate permits to send them, if the soonest to expire is sent first."""
+    """Return how many messages expire before the rate allows them. Messages that expire soonest are sent first."""
     if load.rate is None:
         return 0
     late = before = 0

@@ -53,7 +53,7 @@ class Selection:
 
     @property
     def conditions(self) -> str:
-        """Return, for people, the conditions without the limit, such as "with the ordering key a"; empty: none."""
+        """Return the conditions in words, such as "with the ordering key a", without the limit; empty: none."""
         said = [
             f"that failed in {self.source}" if self.source else "",
             f"first sent at {self.sent_after.isoformat()} or later" if self.sent_after else "",

@@ -1,4 +1,4 @@
-"""Say in one sentence what a run waits for, or that it sends. Of several reasons, say the first in a fixed order."""
+"""Say in one sentence what a run waits for, or that it sends. Of several reasons, a fixed order decides."""
 
 from __future__ import annotations
 
@@ -61,11 +61,14 @@ class LaneGroup:
     Attributes:
         n: how many key queues.
         why: what the key queues wait for, in words.
-        moves: whether their messages are being sent, or may be sent now. `is_leased`: whether workers have leased them.
-        is_barred: whether no worker may take the key queues now. `is_held`: whether a person must decide.
-        due_at: when the first of their messages may be sent.
-        ahead: the name of the other run whose messages come first in these key queues; empty: none comes first. `why`
-            and the other values are then about the other run's messages. `ahead_state`: the state of that run.
+        moves: whether messages of the key queues are being sent, or may be sent now.
+        is_leased: whether workers have leased the key queues.
+        is_barred: whether no worker may take the key queues now.
+        is_held: whether the key queues wait for the decision of a person.
+        due_at: when the first message of the key queues may be sent.
+        ahead: the name of another run, if its messages come first in these key queues; else empty. With such a run, the
+            attributes above are about its messages.
+        ahead_state: the state of the run `ahead`.
     """
 
     n: int
@@ -80,15 +83,16 @@ class LaneGroup:
 
     @property
     def waits_for_cause(self) -> bool:
-        """Return whether their first messages have used up their attempts, and it is not known why they failed."""
+        """Return whether the first messages have used up their attempts, and why they failed is not known yet."""
         return not self.is_leased and self.why == WAITS_FOR_CAUSE
 
 
 @dataclass(frozen=True, slots=True)
 class NotClosedBreaker:
-    """A circuit breaker that is open, or (`is_open` false) half open. `until`: when the next canary may be sent.
+    """A circuit breaker that is open, or half open (`is_open` is false).
 
-    `name`: the name of the target, and of the rate class if the breaker is for a rate class.
+    `name`: the target, and the rate class if the breaker is for a rate class. `until`: when the next canary (a single
+    message that tests the target) may be sent.
     """
 
     name: str
@@ -101,19 +105,26 @@ class RunFacts:
     """What is known about a run. Texts and lists are empty if there is nothing to say.
 
     Attributes:
-        state: planned, running, paused, finished or aborted. `state_text`: who changed it, and why.
-        is_standing: whether the run redrives all new messages of a DLQ. `is_selected`: whether the messages of the
-            run's plan are selected. `is_empty`: whether they were selected, and no message was found.
-        approval: the number of an open request for approval to start or resume the run; None: there is none.
-        stop: who stopped the sends, and why. `aws`: a sentence that AWS's own redrive moves the messages.
+        state: planned, running, paused, finished or aborted.
+        state_text: who changed the state, and why.
+        is_standing: whether the run redrives all new messages of a DLQ, and does not end.
+        is_selected: whether the selection of the run's messages is complete.
+        is_empty: whether the selection is complete, and has no message.
+        approval: the number of an open request for approval to start or resume the run. None if there is none.
+        stop: who stopped the sends, and why.
+        aws: a sentence that says that AWS's own redrive moves the messages.
         missing: sentences about processes that do not run: first about beat, then about the workers.
-        lanes: the run's key queues, by what they wait for. `breakers`: the circuit breakers that are not closed.
-        captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome. `held`:
-            messages that wait for a person's decision. `open`: all unfinished messages.
-        awaited: what pending outcomes wait for.
-        wave: size of the open wave; None: the run has no open wave, or sends its last wave, which has no limit.
+        lanes: the run's key queues, grouped by what they wait for.
+        breakers: the circuit breakers that are not closed.
         failing_checks: targets whose health check does not pass, with the reason.
-        measured: messages sent a second lately. `allowed`: messages a second by the rate limits; None: no limit.
+        captured: how many messages no worker has queued yet.
+        awaiting: how many sent messages have no outcome yet.
+        held: how many messages wait for the decision of a person.
+        open: how many messages are unfinished in all.
+        awaited: what the outcomes of sent messages still wait for, in words.
+        wave: how many messages the present wave sends. None without waves, or in the last wave, which has no limit.
+        measured: messages a second that were sent lately.
+        allowed: messages a second that the rate limits allow. None if there is no limit.
     """
 
     state: str

@@ -1,4 +1,4 @@
-"""Decide when a circuit breaker opens, and whether it closes after a canary.
+"""Decide when a circuit breaker opens, and whether it closes after a canary (a message that tests the target).
 
 `Sends` has one value for each message sent to the target, in the order of sending: `True` if the message failed,
 `False` if it succeeded, `None` if its outcome is not known. Outcomes that say nothing about the target are left out.
@@ -39,7 +39,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """Return the number of sends, counted back from the newest failure, that decide whether the breaker opens."""
+        """Return how many of the newest sends decide whether the breaker opens, up to the newest failure."""
         return max(WINDOW, self.threshold, self.at_least)
 
 
@@ -60,7 +60,7 @@ class CloseBreaker:
 
 @dataclass(frozen=True, slots=True)
 class NextCanary:
-    """Keep the circuit breaker half open and send the next canary; `successes` canaries in a row have succeeded."""
+    """Keep the circuit breaker half open, and send the next canary (test message). `successes` canaries succeeded."""
 
     successes: int
 
@@ -71,8 +71,8 @@ BreakerStep = OpenBreaker | CloseBreaker | NextCanary
 def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
     """Return why a closed circuit breaker opens; None if it stays closed.
 
-    `sends` are the sends since the breaker last closed. The last `window` sends up to the newest failure are counted. A
-    send whose outcome is not known ends a row of failures, and counts as not failed in the ratio.
+    `sends`: the sends since the breaker last closed. The last `policy.window` sends up to the newest failure count. A
+    send whose outcome is not known interrupts a series of failures, and counts as not failed in the ratio.
     """
     newest = max((place for place, failed in enumerate(sends) if failed), default=None)
     if newest is None:
@@ -88,9 +88,10 @@ def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
 
 
 def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> BreakerStep:  # noqa: FBT001  as a send
-    """Return what the circuit breaker does after a canary. `failed` None: the outcome says nothing about the target.
+    """Return what a half-open circuit breaker does after a canary.
 
-    `successes`: successful canaries before this canary; `rest`: seconds of the last cooldown.
+    `failed`: whether the canary failed; None: its outcome says nothing about the target. `successes`: how many canaries
+    succeeded before. `rest`: seconds of the last cooldown, in which nothing was sent.
     """
     if failed is None:
         return NextCanary(successes)
@@ -104,7 +105,7 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
 
 
 def next_cooldown(policy: Policy, rest: float) -> float:
-    """Return the seconds of the next cooldown. `rest`: seconds of the last cooldown; 0: the breaker was closed."""
+    """Return how many seconds nothing is sent. `rest`: seconds of the last cooldown; 0: the breaker was closed."""
     return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 
 

@@ -1,8 +1,8 @@
 """Decide whether a message that has used up its attempts is at fault, or the target.
 
 The message is at fault if other messages to its target succeeded after its first attempt. If no other message
-succeeded, the target may be down: the attempts do not count, and the circuit breaker decides when the next attempt is
-made.
+succeeded, the target may be down. Then the attempts do not count, and the circuit breaker decides when the next attempt
+is made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WAITS_FOR_CAUSE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LastFailures:
-    """What is known about the failed attempts of a message that has no attempts left.
+    """What is known about the failed attempts of a message that has used up its attempts.
 
     Attributes:
         seconds_ago: seconds since the newest attempt failed.
@@ -36,7 +36,7 @@ class LastFailures:
 
 @dataclass(frozen=True, slots=True)
 class MessageFails:
-    """The message is at fault: it is parked."""
+    """The message is at fault, so it is parked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class TargetFails:
 
 @dataclass(frozen=True, slots=True)
 class NotKnownYet:
-    """The cause is not known yet: wait for the outcomes of other messages."""
+    """It is not known yet who is at fault. The decision waits for the outcomes of other messages."""
 
 
 FailureCause = MessageFails | TargetFails | NotKnownYet

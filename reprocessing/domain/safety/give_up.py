@@ -11,15 +11,15 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FailingTarget:
-    """A target of an automatic run. Its circuit breaker has not closed, and its canaries fail.
+    """A target of an automatic run. Its circuit breaker is not closed, and its canaries (test messages) fail.
 
     Attributes:
         name: the target's name.
-        seconds: for how long no message to the target has succeeded. After a resume, the time counts from the first
-            attempt.
+        seconds: for how long no message to the target has succeeded. After the run was resumed, the time counts from
+            the first attempt since then.
         give_up_after: seconds after which the run stops trying the target; None: never.
         attempts: failed attempts in the last `seconds`.
-        of_message: failed attempts of the unfinished message that failed most often; 0 if there is no such message.
+        of_message: failed attempts of one message: the unfinished message that failed most often; 0: there is none.
         keys: number of ordering keys of the failed messages; a message without a key counts as one key.
         max_attempts: attempts that the DLQ allows for a message.
         has_others: whether the run has other messages for the target than the message of `of_message`.
@@ -41,12 +41,12 @@ class FailingTarget:
 
 @dataclass(frozen=True, slots=True)
 class KeepTrying:
-    """Send the next canary after the circuit breaker's cooldown."""
+    """Send the next test message (canary) after the circuit breaker's cooldown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParkMessage:
-    """Park the message, because the run has no other message for the target; the run goes on."""
+    """Park the message that keeps failing: the run has no other message for the target. The run continues."""
 
     why: str
 
@@ -56,8 +56,8 @@ class PauseRun:
     """Pause the run until a person resumes it.
 
     Attributes:
-        why: what happened, with the last failure, whose text may quote the target's answer.
-        public_why: `why` without the last failure, for notifications.
+        why: what happened, with the text of the last failure, which may quote the target's answer.
+        public_why: what happened, without the text of the last failure, for notifications.
     """
 
     why: str

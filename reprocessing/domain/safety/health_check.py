@@ -30,7 +30,7 @@ HealthResult = Healthy | Unhealthy | HealthUnknown
 
 
 def within_ceiling(what: str, found: float, ceiling: float, unit: str) -> HealthResult:
-    """Return `Healthy` if `found` is at most `ceiling`, else `Unhealthy`.
+    """Return `Healthy` if the value `found` is at most `ceiling`, else `Unhealthy`.
 
     `what` and `unit` are words for the result's text, such as "its depth" and "messages".
     """

@@ -19,7 +19,7 @@ class Ramp:
     Attributes:
         start: the share of the rate with which a ramp-up begins, above 0 and at most 1.
         share: the share of the rate that is allowed now.
-        failure_ratio: the share of failed sends when the last step was taken.
+        failure_ratio: the share of sends that had failed at the last step.
     """
 
     start: float
@@ -29,7 +29,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class RampStep:
-    """A step of a ramp-up: the share of the rate that is allowed now, the share of failed sends, and why."""
+    """A step of a ramp-up: the share of the rate that is now allowed, the share of failed sends, and the reason."""
 
     share: float
     failure_ratio: float
@@ -37,9 +37,10 @@ class RampStep:
 
 
 def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
-    """Return the next step, which doubles the share, or halves it if failures increased; None: no outcome is known.
+    """Return the next step of a ramp-up; None: there is no step, because no outcome is known.
 
-    After a single failure the share stays as it is. Sends after the newest send with a known outcome are ignored.
+    The step doubles the share of the rate. If a larger share of sends failed than before, it halves the share. After a
+    single failure, the share stays as it is. Sends after the newest send with a known outcome are ignored.
     """
     newest = max((place for place, failed in enumerate(sends) if failed is not None), default=None)
     if newest is None:

@@ -28,9 +28,9 @@ class NewestMessages:
     """Counts over the newest messages of a DLQ.
 
     Attributes:
-        seen: number of examined messages, up to 50 (`SAMPLE`).
-        again: number of examined messages whose body was delivered at least twice (`ROUNDS`) in the hour before.
-        different: number of different bodies among the messages of `again`.
+        seen: how many messages were examined, up to 50 (`SAMPLE`).
+        again: how many of them have a body that was delivered at least twice (`ROUNDS`) in the hour before.
+        different: how many different bodies the messages counted by `again` have.
     """
 
     seen: int

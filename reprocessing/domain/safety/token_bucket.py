@@ -18,9 +18,9 @@ _MICROSECONDS = 1_000_000
 def capacity(rate: float, burst: float | None = None) -> float:
     """Return the most tokens a bucket may hold so that at most `rate` + `burst` letters are sent in any second.
 
-    A worker may use a token for 0.25 s (`TOKEN_LIFE`) after its grant, so the tokens of 0.25 s are subtracted from the
-    burst. Without a burst, the burst is the tokens of one second. The result is at least 1: one letter must fit.
-    Raise ValueError if the rate is not above 0, or a number is not finite.
+    A worker may use a token up to 0.25 s (`TOKEN_LIFE`) after it got the token. So the tokens of 0.25 s are subtracted
+    from the burst. `burst` None: as many tokens as in one second. The result is at least 1, so that one letter can be
+    sent. Raise ValueError if the rate is not above 0, or a number is not finite.
     """
     if not (0 < rate < math.inf and 0 <= (burst or 0) < math.inf):
         raise ValueError(f"a rate of {rate} with a burst of {burst} is invalid: the rate must be above 0, both finite")
@@ -44,7 +44,7 @@ class Bucket:
     def filled(self, now: int, rate: float, capacity: float) -> Bucket:
         """Return the bucket at the time `now`, with the tokens that were added since `at`.
 
-        If the rate or the capacity changed, the lower of both values counts until now.
+        If the rate or the capacity has changed since then, the lower of the old and the new value is used.
         """
         refill = max(0, now - self.at) * min(self.rate, rate) / _MICROSECONDS
         return Bucket(min(self.tokens + refill, self.capacity, capacity), now, rate, capacity)
@@ -55,9 +55,9 @@ class Bucket:
         return replace(self, tokens=self.tokens - count), count
 
     def wait(self, wanted: int) -> float:
-        """Return for how many seconds to wait before tokens are taken again.
+        """Return for how many seconds to wait before up to `wanted` tokens are taken.
 
-        The wait is at least as long as one token needs. For further tokens, up to `wanted`, it is at most 0.1 s long.
+        The wait always lasts until the bucket has one token. The wait for further tokens lasts at most 0.1 s.
         """
         for_one = (1.0 - self.tokens) / self.rate
         for_wanted = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate

@@ -47,7 +47,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A URL or an entry of the allow list is refused. `why`: without a full stop. `cure`: what to set; may be empty."""
+    """A URL or an entry of the allow list is refused. `why`: a clause without full stop. `cure`: what to set, or ""."""
 
     why: str
     cure: str = ""
@@ -107,7 +107,7 @@ class AllowList:
         return bool(self.entry(address, port))
 
     def entry(self, address: Address, port: int) -> str:
-        """Return the first entry of REDRIVE_OUTBOUND_HOSTS whose network contains this address, or ""."""
+        """Return the entry of REDRIVE_OUTBOUND_HOSTS whose network contains this address; "": there is none."""
         forms = {address, _reached_address(address)}
         for network, only in self.networks:
             if only in {port, None} and any(form in network for form in forms):
@@ -164,7 +164,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address that a text is; None: the text is not an address in the usual spelling."""
+    """Return the IP address in a text; None: the text is not an IP address in the usual spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -223,7 +223,7 @@ def _name(host: str) -> str | UrlDenied:
 
 
 def _reached_address(ip: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, such as ::ffff:10.0.0.1; else the address itself."""
+    """Return the IPv4 address inside an IPv6 address such as ::ffff:10.0.0.1; else the address itself."""
     if isinstance(ip, IPv6Address) and any(ip in network for network in _STANDS_FOR_IPV4):
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return ip

@@ -1,4 +1,4 @@
-"""Decide whether a wave of a run succeeded: 1 letter is sent first, then 10, then 100, then the rest."""
+"""Decide whether a wave of a run succeeded. The waves of a run have 1, 10 and 100 letters, then all others."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ AT_LEAST: Final = 20
 
 
 def waves_before_last(letters: int) -> int:
-    """Return how many waves of a run with `letters` letters must succeed before the last letter is sent."""
+    """Return how many waves (parts of a run) must succeed before the last of `letters` letters is sent."""
     sent = accumulate(size for size in SIZES if size is not None)
     return sum(1 for n in sent if n < letters)
 
 
 def sizes_after(size: int | None) -> tuple[int | None, ...]:
-    """Return the sizes of the waves that follow a wave of this size, if each succeeds. None: all remaining letters."""
+    """Return the sizes of the waves after a wave of this size, if each succeeds. Size None: all remaining letters."""
     return () if size is None else tuple(each for each in SIZES if each is None or each > size)
 
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """Numbers of the letters of one wave, by what became of them.
+    """How many letters of one wave were sent, failed, and so on.
 
     Attributes:
-        size: letters that the wave may send. None: all letters; then only the newest 100 (`LAST`) are counted.
-        touched: letters that were sent in the wave.
+        size: letters that the wave may send; None: all others, of which only the newest 100 (`LAST`) are counted.
+        touched: letters that were sent in this wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.
@@ -65,7 +65,7 @@ class NextWave:
 class RepeatWave:
     """Send another wave of the same size.
 
-    The outcomes say nothing about the target, or the only letter of the wave failed, maybe by its own fault.
+    The outcomes say nothing about the target, or the only letter of the wave failed, maybe because of its content.
     """
 
 
@@ -78,7 +78,7 @@ class PauseRun:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreakers:
-    """Open the circuit breakers whose letters failed in the wave, and begin again with a wave of one letter."""
+    """Open the circuit breakers of the letters that failed in the wave. Begin again with a wave of one letter."""
 
     why: str
 

@@ -15,14 +15,14 @@ _STAR, _ESCAPED = "*", r"\*"
 
 @dataclass(frozen=True, slots=True)
 class FieldCondition:
-    """A condition on a search field: the field has this `value`, or (`is_prefix`) a value that begins with `value`."""
+    """A condition on a search field: it equals `value`, or, if `is_prefix` is true, begins with `value`."""
 
     name: str
     value: str
     is_prefix: bool = False
 
     def __str__(self) -> str:
-        """Return the text that `parse` reads. A `*` at the end of a value that is no prefix is escaped."""
+        """Return the text that `parse` reads. A `*` that is the last character of the value itself is escaped."""
         if self.is_prefix:
             return f"{self.name}:{self.value}{_STAR}"
         literal = self.value.removesuffix(_STAR) + _ESCAPED if self.value.endswith(_STAR) else self.value

@@ -1,4 +1,4 @@
-"""Read the search fields that a DLQ declares, and find their values in a message."""
+"""Read a DLQ's search fields (fields by which people search for messages), and find their values in a message."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def normal_value(text: str) -> str:
 def values_of(fields: Sequence[SearchField], letter: LetterFacts, rules: MaskRules) -> list[SearchValue]:
     """Return the values of these fields in a message, each once. A field may have no value, or up to 20 values.
 
-    A value counts as masked if the fields no longer have it after the message's values were masked as `rules` say.
+    A value counts as masked if it is no longer found after the message was masked by `rules`.
     """
     found = list(dict.fromkeys(_pairs(fields, letter)))
     if not found or not rules:

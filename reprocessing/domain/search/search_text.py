@@ -1,4 +1,4 @@
-"""Read the text of the search box, such as `dlq:orders order_id:4711`, and write a search as such a text.
+"""Read the text of the admin's search box, such as `dlq:orders order_id:4711`, and write such a text.
 
 A word without a colon is an id, an ordering key or the value of any search field. `name:value` is a condition. Text in
 quotes is searched in bodies.
@@ -41,7 +41,7 @@ class SearchText:
         text: a text in bodies.
         fields: conditions on search fields.
         dlq: the name of a DLQ.
-        presumed: of delivered messages, only those whose delivery is presumed.
+        presumed: if true, delivered messages match only if their delivery is presumed.
         group: the number of a failure group.
     """
 
@@ -113,9 +113,10 @@ def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> Search
 
 
 def _with_state(found: SearchText, value: str) -> SearchText:
-    """Add a state by a name that pages show, by its first word, or by its name in the code.
+    """Return the search with one more state. People write the state as pages show it, or only its first word.
 
-    "delivered" includes presumed deliveries; "presumed delivered" does not include other deliveries.
+    The state's name in the code is also accepted. "delivered" includes presumed deliveries. "presumed delivered" does
+    not include other deliveries.
     """
     names = list(_STATES)
     names.insert(names.index(LetterState.DELIVERED.value) + 1, _PRESUMED)

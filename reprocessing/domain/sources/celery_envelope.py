@@ -1,7 +1,7 @@
 """Read the envelope that kombu (Celery's transport) puts around a task, and the payload in it, with size limits.
 
-kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes the envelope as JSON, plain or in base64. The payload in
-it is text or base64, possibly compressed.
+kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes the envelope as JSON, plain or in base64. The payload
+inside the envelope is text or base64, possibly compressed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """The body is not a Celery task message. `harm` says what the body does to a worker; empty: workers reject it."""
+    """The body is not a Celery task message. `harm`: the damage that it does to a worker; "": workers reject it."""
 
     why: str
     harm: str = ""
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The envelope of one kombu message: its JSON as `text` and parsed (`document`); `encoded`: it was in base64."""
+    """The envelope of one kombu message: its JSON as text, and parsed (`document`). `encoded`: it was in base64."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -103,7 +103,7 @@ def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -
 
 
 def close_envelope(envelope: Envelope, text: str) -> bytes:
-    """Return the body whose envelope is `text`, in the encoding (plain or base64) of the given envelope."""
+    """Return a message body with the envelope `text`, in base64 if the given envelope was in base64."""
     return base64.b64encode(text.encode()) if envelope.encoded else text.encode()
 
 
@@ -146,7 +146,7 @@ def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShow
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
-    """Return a payload in the encoding and compression of the envelope, the reverse of `unpack_payload`."""
+    """Return a payload encoded and compressed as the envelope says. The reverse of `unpack_payload`."""
     raw = _COMPRESSIONS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
@@ -198,7 +198,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return in words what the message would do to a worker that receives it (kombu 5.7.0: stop it); "": no harm."""
+    """Return why the message would stop a worker that receives it (kombu 5.7.0); "": it would not stop a worker."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

@@ -1,7 +1,7 @@
 """Guess why a Celery task's message is in the DLQ.
 
 By default, Celery acknowledges failed, expired and undecodable messages, so they do not reach a DLQ. This module names
-other reasons why SQS delivers a message maxReceiveCount times (docs.celeryq.dev: acks_late, visibility timeout).
+other reasons why a message is received until SQS moves it to the DLQ (docs.celeryq.dev: acks_late, visibility timeout).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _UNLOCK = "celery.chord_unlock"
 def probable_causes(
     found: TaskReading, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
 ) -> list[str]:
-    """Return sentences with probable causes why a task's message is in the DLQ, the most probable first.
+    """Return sentences that say why a task's message is probably in the DLQ, the most probable reason first.
 
     Args:
         found: the task message.
         system: SQS's own attributes of the message.
         visibility: the source queue's visibility timeout; None if it is not known.
-        reported: whether the consumer reported the cause; then the result may be empty.
+        reported: whether the consumer reported the cause. If so, the result may be empty.
     """
     match found:
         case NotATask(why):

@@ -25,7 +25,7 @@ class TaskChanges:
 
     Attributes:
         queue: the name that the workers use for their queue; None: unchanged.
-        strips_eta, strips_expires: whether the earliest time to run, or the expiry, is removed.
+        strips_eta: whether the earliest time to run is removed. `strips_expires`: whether the expiry is removed.
         resets_retries: whether the number of retries is set to 0.
         new_id: the task's new id; None: unchanged. A task that is part of a group always keeps its id.
     """
@@ -46,7 +46,7 @@ class Unchangeable:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new value for a member of the task message's JSON; if `goes` is true, the member is removed."""
+    """One change of the task message's JSON: the member at `path` gets `value`, or is removed (`goes`)."""
 
     path: tuple[str, ...]
     value: str | int | None = None
@@ -95,7 +95,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return the new id of a letter's task, equal for equal `epoch`, which rises with every known failure and edit."""
+    """Return a new task id for a letter. It changes only if `epoch` rises: after a known failure or an edit."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 

@@ -90,7 +90,7 @@ class TaskMessage:
 
     @property
     def routing_key(self) -> str:
-        """Return Celery's name of the queue that the task was first sent to; empty: not known."""
+        """Return the name that Celery uses for the queue that the task was first sent to; empty: not known."""
         match self.envelope.properties.get("delivery_info"):
             case {"routing_key": str(name)}:
                 return name
@@ -135,7 +135,7 @@ class TaskMessage:
 
     @property
     def harm(self) -> str:
-        """Return the harm that the message does to a worker, other than a failed task; empty if it does none.
+        """Return what harm the message does to a worker, beyond a failed task; empty: it does no harm.
 
         Celery 5.7.0 acknowledges a message that it cannot decode, so the message is lost. A message that lacks parts
         that its protocol requires stops the worker.
@@ -233,7 +233,7 @@ def celery_time(text: str) -> datetime | None:
 
 
 def _over(message: TaskMessage, now: datetime) -> str:
-    """Return a text that says that the task has expired, or may have expired; empty if it has not."""
+    """Return a text that says that the task has expired, or may have expired; empty: it has not expired."""
     if message.expires:
         until = celery_time(message.expires)
         if until is None:

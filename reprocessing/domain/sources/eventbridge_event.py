@@ -18,7 +18,7 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class Event:
     """One event to put on a bus. `detail` has the unchanged bytes of the event's JSON object.
 
-    `attempt` is the attempt's id, under which the outcome is returned.
+    `attempt`: the attempt's id, by which the caller finds the outcome.
     """
 
     attempt: int

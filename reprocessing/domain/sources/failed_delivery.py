@@ -1,7 +1,7 @@
 """Recognise messages that another AWS service (Lambda, SNS, EventBridge, Scheduler) put into a DLQ.
 
 The input that the consumer was given is recovered from the message. AWS documents the attributes and bodies of these
-messages. A message that fits two kinds, or differs in a detail, is not recognised: a person has to name its target.
+messages. A message that fits two services, or differs in a detail, is not recognised: a person must name its target.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class FailedDelivery:
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
     """Return where and why an AWS service failed to deliver the message. Never raises.
 
-    None: the letter came from a source queue, or its kind is not recognised. `system`: SQS's own attributes.
+    Return None if SQS itself moved the message from a source queue, or if no service is recognised. `system`: the
+    attributes that SQS adds to each message.
     """
     if system.get("DeadLetterQueueSourceArn"):
         return None
@@ -95,7 +96,7 @@ def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unr
     """Return the input that the consumer was given, byte for byte, or why the input is not known.
 
     Args:
-        shape: the result of `recognise` for the message.
+        shape: what `recognise` returned for the message.
         body: the message's body.
         kind: the target's kind. For "lambda", an SNS notification is returned as the event that SNS gives a function.
     """
@@ -131,9 +132,9 @@ def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None
 
 
 def _from_a_destination(body: bytes) -> FailedDelivery | None:
-    """Recognise a Lambda destination's record (version 1.0) of a failed call. `requestPayload` is the event.
+    """Recognise the record (version 1.0) of a failed call that Lambda sent to an on-failure destination.
 
-    None: the body is no such record.
+    None: the body is no such record. The record's `requestPayload` is the event that the function was given.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """

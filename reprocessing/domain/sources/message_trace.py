@@ -19,11 +19,11 @@ _IN_BODY: Final = TRACEPARENT.encode()
 def contexts(
     body: bytes, attributes: Attributes, system: Mapping[str, str], *, is_task: bool
 ) -> tuple[TraceContext, ...]:
-    """Return the trace contexts of a message, at most one of each trace. The first is the sender's. Never raises.
+    """Return the trace contexts of a message, one for each trace, the sender's context first. Never raises.
 
     These places are searched, in this order: message attributes, attributes of an SNS notification, headers of a Celery
-    task (if `is_task`: the message goes to Celery workers), X-Ray header. The body is parsed only if no message
-    attribute has a context. `system`: SQS's own attributes.
+    task, X-Ray header. The body is parsed only if no message attribute has a context. `system`: SQS's own attributes.
+    `is_task`: whether the message goes to Celery workers.
     """
     found = dict[int, TraceContext]()
     for context in _candidates(body, attributes, system, is_task=is_task):

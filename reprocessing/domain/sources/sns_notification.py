@@ -52,7 +52,7 @@ class Notification:
 class Publication:
     """One message to publish to an SNS topic.
 
-    `attempt` is the attempt's id, under which the outcome is returned. `group_id` and `deduplication_id` are only for
+    `attempt`: the attempt's id, by which the caller finds the outcome. `group_id` and `deduplication_id` are only for
     FIFO topics.
     """
 
@@ -67,7 +67,7 @@ class Publication:
 def read(body: bytes) -> Notification | Unreadable:
     """Return the notification in a body, or `Unreadable` with the reason.
 
-    JSON with a member that SNS does not use is no notification.
+    JSON with a member that SNS does not use is not accepted as a notification.
     """
     found = member_bytes(body)
     if isinstance(found, Unreadable):
@@ -94,8 +94,8 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
 def function_event(notification: Notification) -> bytes | Unreadable:
     """Return the event that SNS gives a Lambda function: one record, with the notification's bytes as values.
 
-    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. As in events that were recorded from AWS, a missing
-    subject is null, and missing attributes are {}.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. If the notification has no subject, the subject is null;
+    if it has no attributes, the attributes are {}. Events that were recorded from AWS have the same values.
     """
     if not notification.subscription:
         return Unreadable("it does not name its subscription, which the function's event must contain")
@@ -114,7 +114,7 @@ def function_event(notification: Notification) -> bytes | Unreadable:
 def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
-    """Return the message that had been published, to publish it again with its subject and attributes."""
+    """Return the message from which SNS made the notification, to publish it again with subject and attributes."""
     message = json_string_text(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):

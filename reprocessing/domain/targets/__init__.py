@@ -1,1 +1,1 @@
-"""Prepare requests to targets and read the answers: HTTP status codes, headers and signatures."""
+"""Prepare the requests that deliver messages to targets (headers, signatures), and read HTTP status codes."""

@@ -1,4 +1,4 @@
-"""Define how letters are sent to HTTP endpoints and Lambda functions, which answer each letter separately."""
+"""Define the interface for sending letters to HTTP endpoints and Lambda functions, one request for each letter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HttpCall:
     """One letter to send to an HTTP endpoint.
 
     Attributes:
-        attempt: the attempt's id, under which the outcome is returned.
+        attempt: the attempt's id, by which the caller finds the outcome.
         headers: all headers to send, with content type and signature (see `webhook_headers`).
         timeout: seconds from the connection to the end of the answer.
         answers: the meanings of the endpoint's status codes.
@@ -36,8 +36,8 @@ class LambdaCall:
     """One letter to send to a Lambda function.
 
     Attributes:
-        attempt: the attempt's id, under which the outcome is returned.
-        role: the ARN of the role that may invoke the function; empty: the service's own role.
+        attempt: the attempt's id, by which the caller finds the outcome.
+        role: the ARN of the role that may invoke the function. If empty, the service's own role is used.
         timeout: seconds from the connection to the end of the answer.
     """
 
@@ -52,8 +52,8 @@ class LambdaCall:
 class AsyncSender(Protocol[Call_contra]):
     """Sends many calls at once, and returns the outcome of each call once. Only one thread may use it.
 
-    An outcome is NotSent if certainly nothing of the call was sent. It is Unknown if something may have been sent, and
-    no answer came.
+    An outcome is NotSent only if it is certain that nothing was sent. An outcome is Unknown if something may have been
+    sent, and no answer came.
     """
 
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
@@ -63,7 +63,7 @@ class AsyncSender(Protocol[Call_contra]):
         """
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the ended attempts with their outcomes. Wait up to `within` seconds until an attempt has ended."""
+        """Return ids and outcomes of ended attempts. Wait up to `within` seconds until at least one has ended."""
 
     @property
     def open(self) -> int:

@@ -62,7 +62,7 @@ class StatusMeanings:
         return " ".join(f"{what}={meaning}" for what, meaning in self.meanings)
 
     def meaning(self, status: int) -> Meaning:
-        """Return what a final status code means. A code without a meaning counts as a failed attempt (`RETRY`)."""
+        """Return what the status code of an answer means. An unknown code is a failed attempt (`RETRY`)."""
         configured, code, family = dict(self.meanings), str(status), f"{status // 100}xx"
         if code in configured:
             return configured[code]

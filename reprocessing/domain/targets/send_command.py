@@ -18,9 +18,9 @@ LONGEST: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class MessageToSend:
-    """What a command sends. `file`: the name of the file with the body, which the person downloads.
+    """The message that a command sends. `file`: the name of the file with the body, which the person downloads.
 
-    `group`, `deduplication`: the message group id and the deduplication id; empty: the queue is not FIFO.
+    `group`: the message group id. `deduplication`: the deduplication id. Both are empty if the queue is not FIFO.
     """
 
     body: bytes = field(repr=False)
@@ -66,9 +66,10 @@ def curl_command(message: MessageToSend, *, url: str, headers: tuple[tuple[str, 
 
 
 def _inline(body: bytes) -> str | None:
-    """Return a body that can be a part of a command; None: it is long, or has bytes that a terminal would change.
+    """Return a body as text, to write it into a command; None: it must be read from a file.
 
-    A text that begins with file:// or fileb:// is no part either, because the AWS CLI would read a file of this name.
+    A file is needed for a long body, and for bytes that a terminal would change. A file is also needed for a text that
+    begins with file:// or fileb://, because the AWS CLI would read the file of this name.
     """
     text = _text(body)
     if text is None or len(text) > LONGEST or visible(text) != text or text.startswith(("file://", "fileb://")):

@@ -26,7 +26,7 @@ def secret_bytes(secret: str) -> bytes | None:
 
 
 def secret_problem(name: str, secret: str) -> str | None:
-    """Return what is wrong with a secret, without showing the secret; None if it can be used."""
+    """Return what is wrong with a secret, without quoting the secret; None: the secret can be used."""
     if not _NAME.fullmatch(name) or name.startswith(PREFIX):
         return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores: NAME=whsec_…"
     found = secret_bytes(secret)

@@ -18,7 +18,7 @@ class TargetKind(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return what users read."""
+        """Return the kind's name for users."""
         return _LABELS[self]
 
 

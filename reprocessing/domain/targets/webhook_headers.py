@@ -43,12 +43,12 @@ _USUAL: Final = {
 def headers(
     added: Attributes, names: MarkNames, *, attributes: Attributes, body: bytes, content_type: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """Return a letter's headers, without the signature and the headers that the HTTP client writes.
+    """Return a letter's HTTP headers, without the signature and the headers that the HTTP client writes.
 
-    `added`: the letter's marks (attributes that the service adds); `names`: the names of the marks. If an idempotency
+    `added`: the letter's marks (attributes that the service adds). `names`: the names of the marks. If an idempotency
     key is not a valid header value, its SHA-256 is sent. Other marks that are not valid are omitted.
-    `content_type`: the target's content type, for a letter without a content type among its `attributes`. If both are
-    missing, the content type says whether `body` is JSON or bytes.
+    `attributes`: the letter's own attributes, of which only Content-Type is read. If it is missing, `content_type` (the
+    target's setting) is used. If both are missing, the content type depends on whether `body` is JSON.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():
@@ -82,7 +82,7 @@ def _content_type(attributes: Attributes, usual: str, body: bytes) -> str:
 
 
 def _header(name: str) -> str:
-    """Return the name of the HTTP header for a redrive attribute; a reserved name gets the prefix "Redrive-"."""
+    """Return the name of the HTTP header for an added attribute. A reserved name gets the prefix "Redrive-"."""
     if name in _USUAL:
         return _USUAL[name]
     return f"Redrive-{name}" if name.lower() in _OWN | _USED else name

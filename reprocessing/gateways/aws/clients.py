@@ -1,7 +1,7 @@
 """Create and keep the AWS clients of this process. Threads share a client, forked child processes create their own.
 
-Sessions and clients are kept, because creating the first client takes about 70 ms. Clients never retry a request: only
-the caller knows whether the request may be repeated.
+Sessions and clients are kept, because creating the first client takes about 70 ms. Clients never retry a request,
+because only the caller knows whether the request may be repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POOL: Final = 50  #: most open connections of a client
 
 
 class AwsClient(Protocol):
-    """A boto3 client of a service, such as CloudWatch, whose type stubs are not installed."""
+    """The type of boto3 clients whose type stubs are not installed, such as CloudWatch's client."""
 
     def __getattr__(self, action: str) -> Callable[..., dict[str, Any]]:
         """Return the method for an action of the service, by the action's boto3 name, such as put_metric_data."""
@@ -98,7 +98,7 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
     Args:
         region: such as eu-west-1.
         role: the ARN of the role to assume, whose credentials are renewed before they expire; empty: the process's own.
-        wait: seconds of the long poll, which are added to the time for an answer.
+        wait: seconds of the long polls of this client. The client waits that much longer for an answer.
 
     Raises:
         AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. If a role cannot be assumed,

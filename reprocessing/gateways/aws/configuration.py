@@ -27,7 +27,7 @@ _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
     """The AWS configuration of this process cannot be used, so no request was sent.
 
-    This exception is a QueueUnreachable and a BotoCoreError, so handlers of either class catch it.
+    The exception is both a QueueUnreachable and a BotoCoreError, so that handlers of either class catch it.
 
     Attributes:
         what: what is wrong, without the full stop.

@@ -1,4 +1,4 @@
-"""Classify failed AWS calls: may AWS have executed the request, can a retry succeed, and what should a person do?"""
+"""Say of a failed AWS call whether AWS may have executed it, whether a retry can succeed, and what to do."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def refusal_in_words(code: str) -> str:
 
 
 def is_of_an_entry(error: Exception) -> bool:
-    """Return whether AWS may have refused a whole batch for one invalid entry; if so, send the other entries again."""
+    """Return whether one invalid entry may be why AWS refused a batch. If so, send the other entries again."""
     if isinstance(error, ParamValidationError):
         return True
     if not isinstance(error, ClientError) or _OF_THE_TOPIC in _message(error):
@@ -92,10 +92,10 @@ def is_of_an_entry(error: Exception) -> bool:
 
 
 def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
-    """Return the outcome of a failed request, for each letter in the request.
+    """Return the outcome of a failed request. All letters in the request have this outcome.
 
-    Refused: the service refused the request. NotSent: no request was sent. Unknown: all other errors, since the
-    service may have accepted the letter.
+    Refused: the service refused the request. NotSent: no request was sent. Unknown: for all other errors, because the
+    service may have accepted the letters.
     """
     if isinstance(error, ParamValidationError):
         # The text of this error quotes content of the letter, so it is not stored.
@@ -128,9 +128,9 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
     """Return the outcome of one failed entry of a batch whose other entries the service accepted.
 
-    Only the error code decides. SQS's flag SenderFault does not, because it is also true for throttling. A failure
-    inside the service is Unknown: the letter is then sent again with the same deduplication id, so SQS drops a
-    repeat.
+    Only the error code decides. SQS's flag SenderFault is ignored, because it is also true for throttling. After a
+    failure inside the service, the outcome is Unknown. The letter is then sent again with the same deduplication id,
+    so that SQS drops it if the first request was executed.
     """
     code = without_sqs_prefix(code)
     if code in _OF_ITSELF:
@@ -144,9 +144,9 @@ def _may_quote(code: str) -> bool:
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:
-    """Return the exception to raise for a failed call, whose text names the queue or ARN, the action, and what to do.
+    """Return the exception to raise for a failed call. Its text names the queue or ARN, the action, and what to do.
 
-    The exception is a QueueRequestRefused if AWS refused for good (`is_refusal`), else a QueueUnreachable.
+    The exception is a QueueRequestRefused if a retry would be refused again (`is_refusal`), else a QueueUnreachable.
     """
     name = queue if isinstance(queue, str) else queue.url
     renew_credentials(error)
@@ -155,9 +155,9 @@ def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, servi
 
 
 def is_refusal(error: Exception) -> bool:
-    """Return whether AWS refused the request for good.
+    """Return whether AWS refused the request, and would refuse it again.
 
-    Throttling, failures inside the service, and expired credentials are no refusals: a later retry may succeed.
+    Throttling, failures inside the service, and expired credentials do not count, because a later retry may succeed.
     """
     if not isinstance(error, ClientError) or status_of(error) >= _SERVER_FAULT or status_of(error) == _TIMED_OUT:
         return False
@@ -213,9 +213,9 @@ def status_of(error: ClientError) -> int:
 
 
 def _is_bad_certificate(error: Exception) -> bool:
-    """Return whether the server's certificate was rejected, so nothing was sent.
+    """Return whether this process rejected the server's certificate, so that nothing was sent.
 
-    Other TLS errors may occur after sending.
+    For other TLS errors, return False, because they may occur after something was sent.
     """
     inner: object = error.kwargs.get("error") if isinstance(error, SSLError) else None
     while isinstance(inner, BaseException):
@@ -229,8 +229,8 @@ def _is_bad_certificate(error: Exception) -> bool:
 def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
     """Raise AWS errors in the `with` block as QueueUnreachable.
 
-    The error's text names the queue or ARN, the action, and what to do. `action` is a name of the
-    AWS API, such as SendMessage. `service` is its prefix in IAM policies.
+    The error's text names the queue or ARN, the action, and what to do. `action`: the name of an AWS API call, such as
+    SendMessage. `service`: the service's prefix in IAM policies, such as sqs.
     """
     try:
         yield

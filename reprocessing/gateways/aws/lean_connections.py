@@ -1,9 +1,8 @@
 """Make HTTP exchanges on the connections of a botocore client, in a quarter of the time that http.client takes.
 
 urllib3 and botocore still open, keep, check and close the connections, with proxies, TLS, timeouts and all errors. This
-module writes only requests whose headers are `LeanHeaders`. This module reads only plain answers: status 200, a known
-length, and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all
-other answers.
+module writes only requests whose headers are `LeanHeaders`. It reads only plain answers: status 200, a known length,
+and all headers in the first bytes that arrive. http.client, whose parser is slow, reads all other answers.
 """
 
 from __future__ import annotations
@@ -136,9 +135,9 @@ class _LeanExchange(_Connection):
 
 
 def _plain_content(reader: BufferedReader) -> bytes | None:
-    """Return the content of a plain answer; None if the answer is not plain, and then nothing has been read.
+    """Return the content of a plain answer. If the connection ends early, the content is incomplete.
 
-    If the connection ends early, the content is incomplete.
+    Return None if the answer is not plain. Then nothing was read from `reader`, so that another parser can read it.
     """
     begun = reader.peek()
     head = begun[: begun.find(_END) + 2]

@@ -1,8 +1,8 @@
 """Make frequent SQS requests in 15 % of the processor time that botocore takes.
 
-botocore makes the first request of each action. That request becomes the template of the next requests. The next
-requests are signed with the client's credentials, and use the client's connections, proxies, certificates and timeouts.
-If an answer is not a plain success, botocore reads it, and raises its usual errors.
+botocore makes the first request of each action, such as SendMessageBatch. This module makes the next requests from that
+request as a template. They are signed with the client's credentials, and use the client's connections, proxies,
+certificates and timeouts. If an answer is not a success, botocore reads the answer, and raises its usual errors.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OK: Final = 200
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
     """Let this SQS client make the requests of `ACTIONS` from templates, not by botocore. Binary values must be bytes.
 
-    Handlers of botocore's event `before-send` are still called, and may answer a request. If another handler of any
-    event is registered with the client later, botocore makes all further requests, so that this handler is called.
+    Handlers of botocore's event `before-send` are still called, and may answer a request. If any handler is registered
+    with the client later, botocore makes all further requests, so that the new handler is called.
     """
     session = client._endpoint.http_session  # noqa: SLF001 - has no public name
     if not isinstance(session, URLLib3Session):
@@ -59,7 +59,7 @@ class _Action:
     def start(self, may_go_on: Callable[[], bool]) -> None:
         """Replace the client's method for this action.
 
-        While `may_go_on` returns False, the client's own method is called.
+        The replacement calls the client's own method whenever `may_go_on` returns False.
         """
         self._may_go_on = may_go_on
         setattr(self._client, xform_name(self._action), self._call)

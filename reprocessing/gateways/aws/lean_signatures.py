@@ -13,7 +13,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class Credentials(Protocol):
-    """The access key and secret key of botocore's frozen credentials, which signing needs."""
+    """The keys that signing needs, as botocore's frozen credentials have them."""
 
     @property
     def access_key(self) -> str:
@@ -26,9 +26,9 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """Signs the requests of one client: all have the same URL path, region and service.
+    """Signs the requests of one client, which all have the same URL path, region and service.
 
-    `path`: the URL's path, without characters that need quoting.
+    `path`: the URL's path. It must have no characters that need quoting.
     """
 
     region: str

@@ -21,7 +21,10 @@ _OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What all requests of one action have in common. `signed`: the headers to sign, by their names in lower case."""
+    """What all requests of one action, such as SendMessageBatch, have in common.
+
+    `signed`: the headers that the signature covers, by their names in lower case.
+    """
 
     url: str
     headers: Mapping[str, str]
@@ -32,7 +35,7 @@ class Template:
     def request(self, body: bytes) -> AWSPreparedRequest:
         """Return a request with this body, signed with the current credentials.
 
-        Raises botocore's errors of renewing credentials.
+        Raises botocore's errors if the credentials have to be renewed, and this fails.
         """
         credentials = _credentials(self.signer, self.signing)
         changing = {"X-Amz-Date": get_current_datetime().strftime(SIGV4_TIMESTAMP)}

@@ -1,4 +1,4 @@
-"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS: CloudWatch has no metrics of them."""
+"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS, because CloudWatch does not know them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
 
 def is_only_sqs_outside_aws(other: AwsClient, region: str, role: str) -> bool:
-    """Return whether the process's SQS is outside AWS, while `other`, the client of another service, uses AWS."""
+    """Return whether this process uses an SQS outside AWS, but AWS itself for the service of the client `other`."""
     return _is_of_aws(other) and not is_of_sqs(sqs_client(region, role=role).meta.endpoint_url)
 
 
 def refuse_queues_outside_aws(cloudwatch: AwsClient, queues: Sequence[QueueAddress]) -> None:
-    """Raise CloudWatchUnreachable if a client of AWS's CloudWatch is about to be asked about a queue outside AWS.
+    """Check that a CloudWatch client can have metrics of all these queues.
 
     Raises:
         CloudWatchUnreachable: the client uses AWS's CloudWatch, but a queue is at another endpoint.

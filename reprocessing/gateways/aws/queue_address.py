@@ -29,7 +29,7 @@ class QueueAddress:
     Attributes:
         url: as SQS shows it; the last part of its path is the queue's name.
         region: such as eu-west-1.
-        role: the ARN of the role to assume for calls to the queue; empty: the process's own role.
+        role: the ARN of the role to assume for calls to the queue. If empty, the process's own role is used.
     """
 
     url: str
@@ -38,7 +38,7 @@ class QueueAddress:
 
     @classmethod
     def of(cls, url: str, role: str = "") -> QueueAddress:
-        """Return the address of the queue at `url`. Calls to the queue assume `role`; empty: the process's own role.
+        """Return the address of the queue at `url`. Calls assume `role`; empty: the process's own role.
 
         The region is read from an AWS host name. For other hosts, it is read from the environment or the AWS
         configuration.

@@ -1,4 +1,4 @@
-"""Repeat read requests that AWS throttled or did not answer, and slow down the threads while AWS throttles."""
+"""Repeat read requests that AWS throttled or did not answer, and send requests more slowly while AWS throttles."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _RELIEF: Final = 0.8  #: a successful request multiplies the shared pause by thi
 class RequestPace:
     """The pace of several threads that send read requests to one account and region.
 
-    A request that AWS throttled is repeated after a random backoff. Also, every thread waits before each request, for a
-    pause that all threads share. Throttling doubles the pause, up to 5 s; each successful request shortens it by 20 %.
+    A request that AWS throttled is repeated after a random backoff. Also, every thread waits before each request. This
+    pause is the same for all threads. Throttling doubles the pause, up to 5 s. Each success shortens it by 20 %.
     """
 
     def __init__(

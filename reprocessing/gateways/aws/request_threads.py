@@ -23,7 +23,7 @@ _pool = _new_pool()
 
 
 def run_beside(act: Callable[[], Done]) -> Future[Done]:
-    """Call `act` in another thread, and do not wait. Return a future, from which the caller gets the result."""
+    """Call `act` in another thread, without waiting. Return a future, from which the caller gets the result."""
     return _pool.submit(act)
 
 
@@ -62,8 +62,8 @@ def run_as_completed(
 ) -> Iterator[Done]:
     """Call `act` for the items of `works` in parallel, and yield each result as soon as its call has ended.
 
-    Calls begin in the order of `works`. After `within` seconds no further call begins, and the remaining items have no
-    result. Calls that have begun are completed.
+    Calls begin in the order of `works`. After `within` seconds no further call begins, so the remaining items have no
+    result. Calls that have begun before that are completed, and yield their results.
     """
     end = time.monotonic() + within
 

@@ -47,7 +47,7 @@ class AssumedRoleProvider:
         self._region = region
 
     def load_credentials(self) -> DeferredRefreshableCredentials:
-        """Return credentials that are fetched when a call is signed, and renewed some minutes before they expire."""
+        """Return credentials that are fetched for the first call, and renewed some minutes before they expire."""
         return DeferredRefreshableCredentials(refresh_using=self._assume, method="assume-role")
 
     def _assume(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of 
 
 
 def take_throttle_counts() -> Counter[str]:
-    """Return how many requests AWS throttled in this process since the last call of this function, for each service."""
+    """Return how many requests of this process AWS throttled, by service, since this function was last called."""
     return _count.take()
 
 

@@ -28,7 +28,7 @@ NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message 
 
 
 def alarm_states(region: str, names: Sequence[str]) -> dict[str, HealthResult]:
-    """Return the health of metric alarms and composite alarms, by alarm name.
+    """Return what metric alarms and composite alarms say about the health of a target, by alarm name.
 
     Healthy: the alarm is in state OK. Unhealthy: it is in state ALARM. HealthUnknown: it has no data, does not
     exist, or CloudWatch did not answer.
@@ -47,7 +47,7 @@ def alarm_states(region: str, names: Sequence[str]) -> dict[str, HealthResult]:
 def oldest_message_ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, float | HealthUnknown]:
     """Return the age in seconds of each queue's oldest message (ApproximateAgeOfOldestMessage), by queue name.
 
-    The age is the newest value of the ten minutes before `now`; HealthUnknown if there is none.
+    The age is the newest value of the ten minutes before `now`; HealthUnknown if CloudWatch has no such value.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:

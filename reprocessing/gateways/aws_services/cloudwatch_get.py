@@ -30,7 +30,7 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, QueueMetrics]:
     """Return the metrics of each queue by queue URL, for the hour that ended five minutes before `now`.
 
-    All queues are in one account, for which `role` is assumed; empty: the process's own role.
+    All queues are in one account, for which `role` is assumed. If empty, the process's own role is used.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
@@ -52,7 +52,7 @@ def oldest_ages(region: str, queues: Sequence[QueueAddress], *, role: str, now: 
     """Return the newest known age of each queue's oldest message in seconds, by queue URL.
 
     A queue that was not used lately has no metrics in CloudWatch, and is not in the result. All queues are in one
-    account, for which `role` is assumed; empty: the process's own role.
+    account, for which `role` is assumed. If empty, the process's own role is used.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.

@@ -31,7 +31,7 @@ class MetricValue:
 def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
     """Write values to CloudWatch with the time `now`, 500 in a request. Return how many values were written.
 
-    After a request that fails, no further request is sent.
+    If a request fails, no further request is sent.
 
     Raises:
         CloudWatchUnreachable: the first request failed, so no value was written.

@@ -28,7 +28,10 @@ _GONE: Final = frozenset({"ResourceNotFoundException", "NotFound", "NotFoundExce
 
 @dataclass(frozen=True, slots=True)
 class DestinationPage:
-    """One page of failure destinations. `next_marker`: where the next page begins; empty if this is the last page."""
+    """One page of sources with the queues that get their failed messages.
+
+    `next_marker`: where the next page begins; empty if this is the last page.
+    """
 
     sources: list[FailureSource]
     next_marker: str
@@ -42,6 +45,8 @@ ReadPage: TypeAlias = Callable[[str, str, str, RequestPace], DestinationPage]
 
 def function_destinations(region: str, role: str, marker: str, pace: RequestPace) -> DestinationPage:
     """Return one page of the queues that Lambda functions name as dead-letter queue or on-failure destination.
+
+    `marker`: the `next_marker` of the page before; empty for the first page.
 
     Raises:
         QueueUnreachable: Lambda refused or did not answer.
@@ -71,6 +76,8 @@ def function_destinations(region: str, role: str, marker: str, pace: RequestPace
 def subscription_destinations(region: str, role: str, marker: str, pace: RequestPace) -> DestinationPage:
     """Return one page of the dead-letter queues of SNS subscriptions. Unconfirmed subscriptions are left out.
 
+    `marker`: the `next_marker` of the page before; empty for the first page.
+
     Raises:
         QueueUnreachable: SNS refused or did not answer.
     """
@@ -95,7 +102,9 @@ def subscription_destinations(region: str, role: str, marker: str, pace: Request
 
 
 def rule_destinations(region: str, role: str, _marker: str, pace: RequestPace) -> DestinationPage:
-    """Return the dead-letter queues of the targets of EventBridge rules. All are on one page, so the marker is ignored.
+    """Return the dead-letter queues of the targets of EventBridge rules, all on one page.
+
+    `_marker` is ignored, because there is only one page.
 
     Raises:
         QueueUnreachable: EventBridge refused or did not answer.
@@ -123,9 +132,9 @@ def rule_destinations(region: str, role: str, _marker: str, pace: RequestPace) -
 
 
 def _sources(kind: SourceKind, found: Iterable[tuple[str, str | None]], *, through: str = "") -> list[FailureSource]:
-    """Return the sources whose failed messages go to an SQS queue, from pairs of a source's ARN and its destination.
+    """Return the sources whose failed messages go to an SQS queue. `found`: pairs of a source's ARN and destination.
 
-    Sources whose destination is a topic, a function or a bus are left out.
+    Sources whose failed messages go to a topic, a function or a bus are left out.
     """
     return [
         FailureSource(queue.text, arn.text if (arn := read(source)) else source, kind, through)
@@ -172,7 +181,8 @@ def _pages(
 ) -> list[Mapping[str, Any]]:  # fmt: skip
     """Return the items on all pages of a list that AWS returns.
 
-    `names`: the keys of an answer's items, of an answer's token for the next page, and of the token in a request.
+    `names`: three keys. The first is that of the items in an answer, the second that of the next page's token in an
+    answer, the third that of the token in a request.
     """
     items, next_token, token = names
     found: list[Mapping[str, Any]] = []

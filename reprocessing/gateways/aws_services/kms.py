@@ -20,7 +20,7 @@ class KmsKey:
     of: KmsKeyName
 
     def wrap(self, secret: bytes, context: str) -> bytes:
-        """Return the data key `secret`, encrypted by KMS. `context`: a text that `unwrap` then needs as well.
+        """Return the data key `secret`, encrypted by KMS. `context`: a text without which `unwrap` fails.
 
         Raises PayloadKeyUnavailable if KMS refuses or does not answer.
         """

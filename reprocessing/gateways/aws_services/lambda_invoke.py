@@ -71,7 +71,7 @@ class _QueuedInvocation:
 
 @dataclass(slots=True)
 class Invocations:
-    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse).
+    """Sends letters by invoking Lambda functions, and waits for their answers (invocation type RequestResponse).
 
     The outcomes are:
 
@@ -83,8 +83,8 @@ class Invocations:
     - Unknown: Lambda did not answer.
 
     Attributes:
-        limit: most invocations at a time, each with a thread and a connection; further invocations wait.
-        slack: seconds that an answer may take beyond an invocation's timeout.
+        limit: the most invocations at a time, each with a thread and a connection. Further invocations are queued.
+        slack: seconds for which an answer is awaited beyond an invocation's timeout.
     """
 
     limit: int = LIMIT
@@ -97,7 +97,7 @@ class Invocations:
 
     @property
     def open(self) -> int:
-        """Return how many calls were started and have not been returned by `ended`."""
+        """Return how many calls were given to `start` and not yet returned by `ended`."""
         return self._open
 
     def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
@@ -115,7 +115,7 @@ class Invocations:
             thread.start()
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
+        """Return ids and outcomes of ended attempts. Wait up to `within` seconds until at least one has ended."""
         outcomes: list[tuple[int, Outcome]] = []
         try:
             if self._open and within > 0:

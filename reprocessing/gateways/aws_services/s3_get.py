@@ -31,7 +31,10 @@ class TooLarge:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """S3 refused the request, with the error `code`. If the role may not list the bucket, the object may be missing."""
+    """S3 refused the request, with the error `code`.
+
+    The object may be missing: S3 refuses requests for a missing object if the role may not list the bucket.
+    """
 
     code: str
 

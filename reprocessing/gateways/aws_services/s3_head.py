@@ -19,8 +19,8 @@ _NOT_FOUND: Final = 404
 def are_gone(pointers: Collection[PointerToS3], region: str, role: str = "") -> set[PointerToS3]:
     """Return the pointers whose S3 object or bucket does not exist.
 
-    Only the answer 404 counts as missing; after any other answer, the object is assumed to exist. To a role that
-    may not list the bucket, S3 answers 403 for a missing object
+    Only the answer 404 counts as missing. After any other answer, the object is assumed to exist. If the role may not
+    list the bucket, S3 answers 403 for a missing object, so the object is then assumed to exist
     (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html).
     """
 

@@ -1,4 +1,4 @@
-"""Publish letters to an SNS topic or an EventBridge bus, and so to all subscribers or to all rules."""
+"""Publish letters to an SNS topic or an EventBridge bus, which passes them to all its subscribers or rules."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
 
 
 def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    """Return the outcome of each entry of a request. EventBridge's answer has the entries in the request's order."""
+    """Return the outcome of each of the `many` entries of a request, in order, from EventBridge's answer."""
     entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many

@@ -40,7 +40,7 @@ def subscription(arn: str, role: str = "") -> Subscription:
 def _subscribers(topic: str, role: str) -> list[str]:
     """Return the ARNs of a topic's confirmed subscriptions.
 
-    In place of the ARN of an unconfirmed subscription, SNS returns a word such as PendingConfirmation.
+    An unconfirmed subscription has no ARN: SNS returns a word such as PendingConfirmation.
     """
     client = sns_client(region_of(topic), role)
     with reaching(topic, "ListSubscriptionsByTopic", "sns"):
@@ -51,7 +51,7 @@ def _subscribers(topic: str, role: str) -> list[str]:
 def _rule_targets(bus: str, role: str) -> list[str]:
     """Return the ARNs of the targets of a bus's enabled rules.
 
-    Rules without an event pattern are left out, because published events do not start these rules.
+    Rules without an event pattern are left out: they run on a schedule, not for published events.
     """
     client = eventbridge_client(region_of(bus), role)
     with reaching(bus, "ListRules", "events"):

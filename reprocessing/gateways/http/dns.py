@@ -19,7 +19,7 @@ class HostAddresses:
 
     Attributes:
         resolve: the resolver; see `network.Network`.
-        found: called by a thread when it has resolved a host.
+        found: a function that a thread calls when it has resolved a host.
     """
 
     resolve: Callable[[str, int], Sequence[str]]

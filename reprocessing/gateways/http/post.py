@@ -33,16 +33,16 @@ def _clock() -> datetime:
 class Posts:
     """Sends letters by HTTP POST. Requests proceed only while `start` or `ended` is running.
 
-    HTTPS is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain HTTP only to
-    networks in REDRIVE_OUTBOUND_HOSTS. A host is resolved, all its addresses are checked, and only these are
-    connected to. No redirects are followed. No proxies, cookies or credentials are used. An answer's content is not
-    kept. If a connection breaks after libcurl began to send, the outcome is Unknown, and this class sends nothing
-    again.
+    HTTPS is allowed to the same hosts as for health checks (`domain.safety.url_policy`). Plain HTTP is allowed only to
+    networks in REDRIVE_OUTBOUND_HOSTS. A host is resolved, all its addresses are checked, and connections are made only
+    to these addresses. No redirects are followed. No proxies, cookies or credentials are used. An answer's content is
+    not kept. If a connection breaks after libcurl began to send, the outcome is Unknown, and the letter is not sent
+    again by this class.
 
     Attributes:
         allowed: the hosts and networks to which requests are allowed.
         net: the resolver and the trusted certificates.
-        limit: open requests at a time; further requests wait.
+        limit: the most open requests at a time. Further requests are queued.
         clock: returns the current time, to compare it with the dates in Retry-After headers.
     """
 
@@ -63,7 +63,7 @@ class Posts:
 
     @property
     def open(self) -> int:
-        """Return how many calls were started and have not been returned by `ended`."""
+        """Return how many calls were given to `start` and not yet returned by `ended`."""
         return len(self._waiting) + len(self._running) + len(self._outcomes)
 
     def start(self, calls: Sequence[HttpCall], *, may_start: Callable[[], bool]) -> None:
@@ -81,7 +81,7 @@ class Posts:
         self._go_on(wait=0)
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
+        """Return ids and outcomes of ended attempts. Wait up to `within` seconds until at least one has ended."""
         until = time.monotonic() + within
         self._go_on(wait=0)
         while not self._outcomes and self.open and (left := until - time.monotonic()) > 0:
@@ -118,7 +118,7 @@ class Posts:
             self._idle.append(request)
 
     def _begin(self) -> bool:
-        """Begin waiting requests while fewer than `limit` are open. Return whether at least one request was begun.
+        """Begin queued requests while fewer than `limit` are open. Return whether at least one request was begun.
 
         A request whose host is still being resolved stays in the queue.
         """

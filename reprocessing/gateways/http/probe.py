@@ -1,8 +1,8 @@
 """Check the health of a URL by one GET request. Neither the URL nor the server is trusted.
 
-This module opens the socket itself, and uses only the parser of http.client. HTTP libraries have two faults here: they
-resolve a host again when they connect, after its addresses were checked; and their timeouts start again with every
-byte.
+This module opens the socket itself, and uses only the parser of http.client. HTTP libraries are not used, for two
+reasons. They resolve a host again when they connect, after its addresses were checked. And their timeouts start again
+with every byte.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
 
 
 def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
-    """Return a connection to the first address that accepts it. The addresses share the time until `until` equally."""
+    """Return a connection to the first address that accepts it. Each address gets an equal part of the time left."""
     failed: OSError = _TooLate()
     for number, address in enumerate(addresses):
         made = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
@@ -150,7 +150,7 @@ def _health_of_status(status: int, expected: int | None) -> HealthResult:
 
 
 def _in_words(error: Exception, timeout: float) -> str:
-    """Return an error in words for people, without content of the answer."""
+    """Return an error in words for people, which quote nothing of the server's answer."""
     match error:
         case _TooLate() | TimeoutError():
             return f"it had not answered within {timeout:g} s"

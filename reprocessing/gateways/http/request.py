@@ -45,8 +45,8 @@ class QueuedPost:
 
     Attributes:
         asked: the parsed URL.
-        may_start: called immediately before the request is sent; if it returns False, the request is not sent.
-        anew: whether to use a new connection.
+        may_start: called immediately before the request is sent. If it returns False, the request is not sent.
+        anew: whether to open a new connection instead of reusing one.
     """
 
     post: HttpCall
@@ -63,11 +63,11 @@ _NO_REQUEST: Final = QueuedPost(
 class Request:
     """A libcurl handle, used for one request after another. Its connections belong to the multi handle.
 
-    libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of
-    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_may_send_now` lets each
-    request start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the
-    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_may_send_now` also checks
-    whether a reused connection is still open.
+    libcurl repeats a request by itself, up to five times, if a reused connection breaks before the first byte of an
+    answer. A message that crashes its consumer would be sent six times in one attempt. So `_may_send_now` lets each
+    request start only once. libcurl calls `_may_send_now` after the TLS handshake, before it sends anything. A request
+    that fails earlier was not sent. A request that fails later, without an answer, has the outcome Unknown.
+    `_may_send_now` also checks whether a reused connection is still open.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class Request:
         self.queued, self._good = _NO_REQUEST, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return the outcome of the ended request; None: the server had closed the reused connection.
+        """Return the outcome of the ended request; None: nothing was sent, so repeat it on a new connection.
 
-        After None, nothing was sent: repeat the request on a new connection. `error`: libcurl's error number; None: no
+        The result is None if the server had closed the reused connection. `error`: libcurl's error number; None: no
         error. An answer counts only if it is complete, or was cut off at `LARGEST` bytes.
         """
         if self._was_stale:
@@ -133,7 +133,7 @@ class Request:
     def _asked_to_wait(self) -> timedelta | None:
         """Return how long Retry-After asks to wait; None if its value is not valid.
 
-        A date in Retry-After is compared with the answer's Date header, else with the clock.
+        A date in Retry-After is compared with the answer's Date header; without this header, with the clock.
         """
         sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
@@ -214,7 +214,7 @@ def _set_certificates(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
 
 
 def _resolved(asked: Endpoint, current: Sequence[Address]) -> str:
-    """Return the host's addresses in libcurl's format, so that libcurl resolves nothing itself."""
+    """Return the host's addresses for libcurl's option RESOLVE, so that libcurl resolves nothing itself."""
     texts = ",".join(f"[{address}]" if address.version == 6 else str(address) for address in current)  # noqa: PLR2004 - of IP
     return f"{asked.host}:{asked.port}:{texts}"
 
@@ -229,7 +229,7 @@ def _line(header: tuple[str, str]) -> bytes:
 
 
 def _in_words(error: int, too_late: str) -> str:
-    """Return libcurl's error in words for people. `too_late`: the words for a timeout.
+    """Return in words for people what libcurl's error number means. `too_late`: the words for a timeout.
 
     libcurl's own messages are not used: they may contain private data.
     """

@@ -1,4 +1,4 @@
-"""Check whether requests to a target's URL are allowed, and keep the result and the addresses for the next letters."""
+"""Check whether requests to a target's URL are allowed. The result and the addresses are kept for later letters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ResolvedTarget:
     Attributes:
         texts: the host's addresses as texts, as the resolver returned them last.
         current: addresses for new connections.
-        good: addresses to which an open connection may lead: the current and the former addresses.
+        good: addresses to which a kept-open connection may lead: the current addresses and all earlier addresses.
     """
 
     texts: Sequence[str]
@@ -32,7 +32,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """The hosts of targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
+    """Checks the URLs of targets, and keeps the results. `allowed`: hosts for HTTPS, and networks for plain HTTP."""
 
     allowed: AllowList
     names: HostAddresses

@@ -55,7 +55,7 @@ class Transfers:
     def proceed(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
         """Let transfers proceed, for up to `wait` seconds.
 
-        Return the handles of ended transfers, with libcurl's error or None.
+        Return the handle of each ended transfer, with the number of libcurl's error; None: no error.
         """
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
@@ -78,8 +78,8 @@ class Transfers:
     def is_stale(self, address: str, port: int) -> bool:
         """Return whether the server has closed a reused connection, or has sent data without a request.
 
-        `address` and `port`: the connection's local end. Reason: libcurl checks a connection at most once a second,
-        and sends the request again if the connection was already closed.
+        `address` and `port`: the connection's local end. This check is needed because libcurl checks a connection at
+        most once a second, and sends the request again if the connection was already closed.
         """
         end = address, port
         wire = self._ends.get(end)
@@ -114,7 +114,7 @@ class Transfers:
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Watch a socket (`wire`: its file number) for the events that libcurl wants, in place of earlier events."""
+        """Watch the socket with the file number `wire` for exactly the events that libcurl wants (`event`)."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0

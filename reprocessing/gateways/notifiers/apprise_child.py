@@ -23,7 +23,7 @@ _CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED")
 
 
 def main() -> None:
-    """Read the request from standard input, execute it, write the answer to standard output, and end the process."""
+    """Read a request from standard input, execute it, write the answer to standard output, and end the process."""
     answers = os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # discards what a plugin prints
@@ -57,7 +57,7 @@ def _check(asked: dict[str, Any]) -> str:
 
 
 def _send(asked: dict[str, Any]) -> str:
-    """Send the text. Return why sending failed; empty if it succeeded."""
+    """Send the notification's text with Apprise. Return why this failed; empty: it succeeded."""
     import apprise  # noqa: PLC0415  # the parent must not load Apprise
 
     service = _service(asked)
@@ -82,7 +82,7 @@ def _send(asked: dict[str, Any]) -> str:
 def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # of Apprise, which has no stubs
     """Return whether a log entry of Apprise is about a failed send.
 
-    Entries about other things are not read, because they may contain the notification's text.
+    All other entries are ignored, because they may contain the notification's text.
     """
     return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
 

@@ -33,7 +33,7 @@ def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
 
     Args:
         service: the destination.
-        text: the text.
+        text: the text to send.
         seconds: how long the destination may take.
     """
     why = _ask(
@@ -43,7 +43,7 @@ def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
 
 
 def problem(service: AppriseService, *, seconds: float) -> str:
-    """Return what is wrong with the destination's URL, without sending; empty if Apprise can read the URL."""
+    """Return what is wrong with the destination's URL; empty if Apprise can read the URL. Nothing is sent."""
     return _ask({"url": service.url, "check": True}, seconds)
 
 

@@ -1,4 +1,5 @@
-"""Use Redis for send rates, for the HTTP API's request rates, and for tick counts (how many ticks beat has sent).
+"""Use Redis for send rates, for the HTTP API's request rates, and for tick counts.
 
-The tick counts show whether PostgreSQL was restored from a backup.
+A tick is a task that Celery beat sends every 2 s, and counts in PostgreSQL. If Redis has a higher count, PostgreSQL was
+restored from a backup.
 """

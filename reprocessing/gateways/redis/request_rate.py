@@ -1,4 +1,4 @@
-"""Limit the requests of each client of the HTTP API, for all web servers together (GCRA in Redis)."""
+"""Limit the requests of each client of the HTTP API, for all web servers together (algorithm: GCRA)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class RequestRates:
     def wait(self, client: int, *, rate: float) -> float:
         """Return the seconds that a client must wait before its request is allowed; 0: allowed now, and counted.
 
-        `rate`: requests a second. If Redis does not answer, every request is allowed, so that people can still
-        stop redrive.
+        `client`: the number of the API's client. `rate`: requests a second. If Redis does not answer, every request is
+        allowed, so that people can still stop redrive.
         """
         each = 1e6 / rate
         try:

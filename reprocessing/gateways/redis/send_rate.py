@@ -39,12 +39,12 @@ return {count, math.floor(tokens), left}
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Tokens for sending letters, one token a letter.
+    """Tokens for sending letters: one letter needs one token.
 
-    Use them before the time `until`, else workers may exceed the rate.
+    Tokens must be used before the time `until`. If they are used later, workers may exceed the rate.
 
     Attributes:
-        count: number of tokens, from 0 to the number wanted.
+        count: number of tokens, from 0 to the number that the caller wanted.
         retry_after: seconds after which to ask for the missing tokens; 0 if none are missing.
         granted_at: monotonic time at which the request for the tokens began.
     """
@@ -78,8 +78,8 @@ class Rates:
         """Take up to `wanted` tokens of a target, or of a rate class.
 
         In any second, all workers together use at most `rate` + `burst` tokens, if each worker uses its tokens before
-        they expire. After a restart, failover or flush of Redis, every bucket begins empty. A changed rate adds no
-        tokens.
+        they expire. After a restart, failover or flush of Redis, every bucket begins empty. A change of the
+        rate adds no tokens.
 
         Args:
             key: a target's id, or `class:ID` for the rate class (a rate that rules give to letters) with this id.
@@ -97,7 +97,8 @@ class Rates:
     def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
         """Return whether the task `who` may wait `seconds` for tokens of a target. One task at a time may wait.
 
-        This is not a lock: if Redis does not answer, no task waits, and if Redis has lost its data, two tasks may wait.
+        This is not a reliable lock. If Redis does not answer, no task may wait. If Redis has lost its data, two tasks
+        may wait.
         """
         name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:
@@ -110,7 +111,7 @@ class Rates:
     def eviction_policy(self) -> str | None:
         """Return the policy by which Redis evicts keys when its memory is full.
 
-        The result is empty if Redis evicts no keys (noeviction), and None if Redis does not tell its policy.
+        Return "" if Redis evicts no keys (noeviction). Return None if Redis does not tell its policy.
 
         Raises:
             RateLimitUnavailable: Redis did not answer within a second.

@@ -12,7 +12,7 @@ from reprocessing.gateways.redis.tick_watermark import TickWatermark
 
 @cache
 def restore_watermark() -> TickWatermark:
-    """Return the client of the tick counts, which show that PostgreSQL was restored.
+    """Return the client for the tick counts, by which a restore of PostgreSQL is noticed.
 
     Processes that are forked later may use the same client.
     """
@@ -21,5 +21,5 @@ def restore_watermark() -> TickWatermark:
 
 @cache
 def send_rates() -> Rates:
-    """Return the client of the targets' rate limits. Processes that are forked later may use the same client."""
+    """Return the client for the targets' rate limits. Processes that are forked later may use the same client."""
     return Rates.at(settings.REDIS_URL)

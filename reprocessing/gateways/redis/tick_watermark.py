@@ -1,7 +1,7 @@
-"""Store in Redis how many ticks of beat each database has counted. After a restore, a database has counted fewer.
+"""Store in Redis how many ticks (tasks that beat sends every 2 s) each PostgreSQL database has counted.
 
-Redis can prove that a database was restored from a backup. Redis cannot prove that a database was not
-restored, because Redis may have lost the tick count.
+If a database has counted fewer ticks than Redis has stored, the database was restored from a backup. The reverse is not
+certain, because Redis may have lost the count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ return was
 
 
 class TickWatermark:
-    """The highest tick count of each database: how many ticks of beat it has counted. Threads may share one object."""
+    """The highest tick count of each database that was ever stored. Threads may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -40,7 +40,7 @@ class TickWatermark:
     def raised(self, database: str, ticks: int) -> int | None:
         """Store a database's tick count if it is higher than the stored count. Return the count that was stored before.
 
-        None: no count was stored, or Redis does not answer.
+        Return None if no count was stored, or if Redis does not answer.
         """
         try:
             was = self._raise(keys=[_name(database)], args=[ticks])

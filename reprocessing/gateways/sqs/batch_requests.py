@@ -1,4 +1,4 @@
-"""Send batches of letters, in order per message group. If AWS refuses a batch because of a letter, halve the batch."""
+"""Send batches of letters, in order per message group. A batch refused for one letter is halved and sent again."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class BatchSender(Generic[Packed]):
     """How batches are sent to one target.
 
     Attributes:
-        ask: sends one batch.
+        ask: the function that sends one batch.
         service: the name of the AWS service, for texts that people read.
-        fifo: whether letters have message groups. After a letter that was not accepted, no letter of its group is sent.
+        fifo: whether letters have message groups. If a letter is not accepted, no later letter of its group is sent.
     """
 
     ask: SendBatch[Packed]

@@ -18,7 +18,7 @@ _MOST_ENTRIES: Final = 10  #: most messages in one request
 
 
 class Item(Protocol):
-    """A letter that can be packed into a batch."""
+    """The interface of a letter that can be packed into a batch."""
 
     @property
     def attempt(self) -> int:
@@ -113,11 +113,11 @@ def size_of(body: bytes, attributes: Attributes) -> int:
 def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
-    """Return the letters in chains of batches. A batch has up to ten letters and `space` bytes.
+    """Return chains of batches of letters. A batch has up to ten letters and `space` bytes.
 
-    Send the batches of one chain one after another. Different chains may be sent in parallel. Letters of one FIFO
-    message group are in order in one batch, or in one chain if a batch is too small. A letter larger than `largest`,
-    the queue's known limit, is alone in its batch: if the queue refuses it, no other letter is refused.
+    The caller sends the batches of one chain one after another. Different chains may be sent in parallel. Letters of
+    one FIFO message group are in order in one batch, or in one chain if a batch is too small. A letter larger than
+    `largest`, the queue's known limit, is alone in its batch, so that no other letter is refused with it.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -145,7 +145,7 @@ def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]
 
 
 def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
-    """Divide letters that must be sent in order, such as those of one message group, into batches of one chain."""
+    """Divide letters that must be sent in order, such as a message group's letters, into batches of one chain."""
     loads: list[list[Packed]] = [[]]
     left = space
     for item in unit:

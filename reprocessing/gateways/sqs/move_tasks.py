@@ -60,7 +60,7 @@ class Begun:
 def move_tasks(arn: str, role: str = "") -> list[Move]:
     """Return the ten newest move tasks out of the queue with this ARN, newest first.
 
-    `role`: the ARN of the role to assume; empty: the process's own role.
+    `role`: the ARN of the role to assume. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -74,7 +74,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 def active_moves(arn: str, role: str = "") -> list[Move]:
     """Return the move tasks that may still move messages, newest first, from the queue's ten newest tasks.
 
-    `role`: the ARN of the role to assume; empty: the process's own role.
+    `role`: the ARN of the role to assume. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -89,10 +89,10 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
         arn: the ARN of the DLQ.
         to: the ARN of the destination; empty: each message returns to its source queue.
         per_second: messages a second, 1 to 500 (`FASTEST`); None: AWS chooses the rate.
-        role: the ARN of the role to assume; empty: the process's own role.
+        role: the ARN of the role to assume. If empty, the process's own role is used.
 
     Returns:
-        Refused or NotSent: no task was started. Unknown: there was no answer, so a task may have been started.
+        Refused or NotSent: no task was started. Unknown: SQS did not answer, so a task may have been started.
     """
     asked: dict[str, Any] = {"SourceArn": arn}
     asked |= {"DestinationArn": to} if to else {}
@@ -106,7 +106,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
     """Cancel a move task. Return how many messages it has moved; these are not moved back.
 
-    Refused or NotSent: the task was not cancelled. Unknown: there was no answer.
+    Refused or NotSent: the task was not cancelled. Unknown: SQS did not answer, so the task may have been cancelled.
     """
     try:
         answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)

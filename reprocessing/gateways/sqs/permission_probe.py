@@ -34,7 +34,7 @@ SENDING: Final = ("sqs:SendMessage",)
 
 
 def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
-    """Return the permissions, out of `rights`, that SQS denies on a queue. Other errors do not count as denied.
+    """Return which permissions of `rights` SQS denies on a queue. Other errors do not count as denied.
 
     Raises:
         QueueUnreachable: SQS did not answer.

@@ -44,8 +44,8 @@ class QueueLocation:
     """The region, role and account in which queues are found and created.
 
     Attributes:
-        role: the ARN of the role to assume; empty: the process's own role.
-        account: the account number; if it is set, queues of other accounts are not found. Empty: not known.
+        role: the ARN of the role to assume. If empty, the process's own role is used.
+        account: the account number, if it is known. Queues of other accounts are then not found. Empty: not known.
     """
 
     region: str
@@ -117,7 +117,7 @@ def _code(error: Exception) -> str:
 
 
 def _arns_of_sources(address: QueueAddress) -> list[str]:
-    """Return the ARNs of a DLQ's source queues, computed from URLs: they are in the DLQ's account and region."""
+    """Return the ARNs of a DLQ's source queues, computed from their URLs and the DLQ's account and region."""
     return [QueueAddress(url, address.region).arn for url in sources_of(address)]
 
 

@@ -26,7 +26,7 @@ class RedrivePolicy:
 
     Attributes:
         target_arn: the ARN of the queue's DLQ.
-        max_receives: SQS moves a message to the DLQ if it is received more often than this.
+        max_receives: SQS moves a message to the DLQ if the message is received more often than this.
     """
 
     target_arn: str
@@ -56,7 +56,7 @@ class QueueFacts:
 
     Attributes:
         visibility: default visibility timeout.
-        retention: how long a message is kept. In a standard DLQ, this is counted from the message's first send.
+        retention: how long a message is kept. In a standard DLQ, this time begins when the message is first sent.
         delay: how long a new message is hidden.
         redrive: the redrive policy; None: the queue has no dead-letter queue.
         redrive_allow: which queues may use this queue as their dead-letter queue.
@@ -140,7 +140,7 @@ def _facts(said: Mapping[str, str]) -> QueueFacts:
 
 
 def depth(address: QueueAddress) -> Depth:
-    """Return SQS's counts of messages in a queue. The counts are up to a minute old: a count of 0 proves nothing.
+    """Return SQS's counts of messages in a queue. They are up to a minute old, so 0 does not prove that it is empty.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -181,7 +181,7 @@ def sources_of(address: QueueAddress) -> list[str]:
 def locate(arn: str, role: str = "") -> QueueAddress:
     """Return the address of the queue with this ARN.
 
-    Calls to the queue will assume `role`; empty: the process's own role.
+    Calls to the queue will assume `role`. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: `arn` is not a queue's ARN, or SQS refused or did not answer.
@@ -195,7 +195,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
 
 
 def is_missing(arn: str, role: str = "") -> bool:
-    """Return whether SQS says that no queue has this ARN; False if SQS refuses or does not answer."""
+    """Return whether the queue with this ARN does not exist, as SQS says; False if SQS refuses or does not answer."""
     try:
         locate(arn, role)
     except QueueUnreachable as error:
@@ -204,7 +204,7 @@ def is_missing(arn: str, role: str = "") -> bool:
 
 
 def is_gone(error: QueueUnreachable) -> bool:
-    """Return whether the error says that the queue does not exist, not only that SQS refused or did not answer."""
+    """Return whether an error says that the queue does not exist. Other refusals and timeouts do not say this."""
     return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
 
 

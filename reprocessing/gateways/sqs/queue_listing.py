@@ -14,7 +14,7 @@ _PAGE: Final = 1_000  #: queues on the largest page that ListQueues allows
 def list_queues(region: str, role: str = "", *, prefix: str = "") -> list[QueueAddress]:
     """Return the addresses of the queues in a region whose names begin with `prefix`; empty: of all queues.
 
-    `role`: the ARN of the role to assume, in the account of the queues; empty: the process's own role.
+    `role`: the ARN of the role to assume, in the account of the queues. If empty, the process's own role is used.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

@@ -1,4 +1,7 @@
-"""Delete received copies of messages, extend their visibility timeout, or make them visible, ten in a request."""
+"""Delete messages that were received from a DLQ, extend their visibility timeout, or make them visible.
+
+A copy is the message of a captured letter, while it is still in the DLQ. One request handles up to ten copies.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ _MOST_ENTRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The result of deleting copies.
+    """The result of deleting copies from a DLQ.
 
     Attributes:
         gone: the message ids of copies whose deletion SQS confirmed.
-        failed: the error by message id, for each copy that may still exist. To delete a copy again does no harm.
+        failed: the error by message id, for each copy that may still exist. Deleting a copy twice does no harm.
     """
 
     gone: set[str]
@@ -60,7 +63,7 @@ def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = 
 
 
 def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, threads: int = THREADS) -> Extended:
-    """Hide copies for `seconds` (0 to 43,200) from now, at most until 12 hours after they were received.
+    """Hide copies in the DLQ for `seconds` (0 to 43,200) from now, at most until 12 hours after they were received.
 
     `handles`: receipt handles by message id. Errors of SQS are returned, not raised.
     """

@@ -27,8 +27,8 @@ def receive(
             the same messages for five minutes.
 
     Raises:
-        QueueUnreachable: SQS refused or did not answer. SQS may have hidden messages all the same, so an empty receive
-            in the next `visibility` seconds does not prove that the queue is empty.
+        QueueUnreachable: SQS refused or did not answer. SQS may have executed the request, and hidden messages. So an
+            empty receive in the next `visibility` seconds does not prove that the queue is empty.
     """
     rest: dict[str, Any] = {}
     if attempt_id is not None and address.fifo:

@@ -32,9 +32,9 @@ def send(
 
     Args:
         address: the queue.
-        messages: the letters, each with a different attempt.
+        messages: the letters, each with a different attempt id.
         may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
-        largest: the queue's known limit of a message, in bytes.
+        largest: the queue's known size limit of a message, in bytes.
         threads: the most requests at a time.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Make a span for each attempt with OpenTelemetry's API. The project sets the process's tracer provider."""
+"""Make a span for each attempt with OpenTelemetry's API. The process that uses this module sets the tracer provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class AttemptTracer:
-    """Starts spans of attempts.
+    """Starts the spans of attempts to send a message.
 
     No method waits for the network: OpenTelemetry exports ended spans in its own thread.
     """

@@ -30,17 +30,16 @@ _EXPIRED = "Nobody approved it in time."
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The requested action was executed, or its request was declined. `summary`: says which, for people."""
+    """The requested action was executed, or its request was declined. `summary`: a sentence that says which."""
 
     summary: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """The decision was refused, and nothing was done.
+    """The request was not approved or declined, and nothing was done. `why`: the reason, as text for people.
 
-    `why`: the reason for people: the request is void, has expired, or was decided before, or this person may not
-    decide.
+    Reasons: the request is void or has expired, somebody has decided it before, or this person may not decide it.
     """
 
     why: str
@@ -65,7 +64,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Execute a requested action without a second person (break-glass); the audit log and a notification say so.
+    """Execute a requested action without a second person (break-glass). The audit log and a notification say so.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.
@@ -92,12 +91,12 @@ def decline(approval: int, *, by: str, reason: str) -> Decision:
 
 
 def end_expired() -> int:
-    """End, as expired, the requests that nobody approved in time; return how many."""
+    """Give the state expired to requests whose time for approval is over; return how many requests."""
     return sum(rows.in_transaction(partial(_expire, approval)) for approval in requests.expired())
 
 
 def changed_since(row: Approval) -> str:
-    """Return, as text for people, which change since a request makes the request void; empty: nothing has changed."""
+    """Return a text that says what changed since a request, so that it is void; empty: nothing has changed."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:
@@ -148,7 +147,10 @@ def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
 
 
 def _lock(deed: Deed) -> None:
-    """Lock the rules or letters that the action is about, in the order in which all other transactions lock them."""
+    """Lock the rules or letters that the action changes.
+
+    All other transactions lock them in the same order; another order would lead to deadlocks.
+    """
     if deed.kind.is_about_rules:
         rules.lock()
     if deed.letters:
@@ -156,9 +158,10 @@ def _lock(deed: Deed) -> None:
 
 
 def _difference(row: Approval, deed: Deed) -> str:
-    """Return what changed since the request, as text for people who see the request's DLQs; empty: nothing.
+    """Return a text that says what changed since the request; empty: nothing has changed.
 
-    Messages of other DLQs that match now make the request void, too, but the text does not count them.
+    The text counts only messages of the request's DLQs, because its readers may not see other DLQs. If the action now
+    also changes messages of other DLQs, the request is void, too.
     """
     try:
         now = frozen.freeze(deed)
@@ -176,7 +179,7 @@ def _difference(row: Approval, deed: Deed) -> str:
 
 
 def _void(approval: int, why: str) -> NotDone:
-    """End a request as void: its action failed (`why`), and the changes of the action were rolled back."""
+    """End a request whose action failed. `why`: the error. The caller has rolled back the changes of the action."""
     row = requests.lock(approval)
     if (closed := _why_closed(row)) or row is None:
         return NotDone(closed)

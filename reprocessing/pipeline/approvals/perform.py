@@ -34,12 +34,12 @@ class Order:
     """An approved action that is to be executed.
 
     Attributes:
-        approval: the id of the request.
+        approval: the id of the request for approval.
         deed: the action.
-        by: who acts, as the audit log shows it: both people, or one person without approval.
+        by: who acts, for the audit log: the two people, or one person who acts without a second.
         reason: why the action was requested.
-        asked_at: when the action was requested; a bulk action leaves out messages that changed later.
-        plan: the plan that `prepare` returned; None: the action applies no configuration file.
+        asked_at: when the action was requested. A bulk action leaves out messages that changed later.
+        plan: the changes of the configuration file that the action applies; None: the action applies no file.
     """
 
     approval: int
@@ -51,7 +51,7 @@ class Order:
 
     @property
     def signed(self) -> dict[str, Any]:
-        """Return the keyword arguments `by`, `reason` and `approval` of the function that executes the action."""
+        """Return the arguments `by`, `reason` and `approval` for the function that executes the action."""
         return {"by": self.by, "reason": self.reason, "approval": self.approval}
 
 
@@ -67,11 +67,12 @@ class Performed:
 
 
 def prepare(deed: Deed, conf: Conf) -> Plan | None:
-    """Do what an action needs before its transaction, because AWS may be called; return the plan of its file, or None.
+    """Do what must be done before the transaction that executes an action, because it may call AWS.
 
-    An action that applies a configuration file needs a plan of the file. Before a run is started, resumed or reopened,
-    AWS is asked whether its own redrive moved messages. A run that is started also gets the unfinished letters of ended
-    runs. If the run then has other letters than at the request, the request becomes void.
+    If the action applies a configuration file, plan the file again, and return the plan; else return None. If the
+    action starts, resumes or reopens a run, ask AWS whether its own redrive moved messages of the run. If the action
+    starts a run, also give the run the unfinished letters of ended runs. If the run then has other letters than at the
+    request, the request becomes void.
     """
     if deed.kind is DeedKind.APPLY_CONFIGURATION:
         return frozen_plan.plan_again(deed, conf)
@@ -95,7 +96,7 @@ def _prepare_run(deed: Deed) -> None:
 
 
 def perform(order: Order, conf: Conf) -> Performed:
-    """Execute the action that an approved request orders, in the caller's transaction; return what was done.
+    """Execute an approved action in the caller's transaction; return what was done.
 
     Raises:
         ApprovalRefused: the action is not possible any more; the error's text says why. The caller must roll back.

@@ -18,7 +18,7 @@ from reprocessing.store.approvals.frozen import Frozen
 def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
     """Return pairs (label, text) that say what an action does, and to which messages, rules or settings.
 
-    `found`: the messages, rules or settings on which the action would act now.
+    `found`: the messages, rules or settings that the action would change now.
     """
     names = dict(DeadLetterQueue.objects.filter(pk__in=found.dlqs).values_list("pk", "name"))
     told = [("Dead-letter queue", ", ".join(sorted(names.values())) or "all")]

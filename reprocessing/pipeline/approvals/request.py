@@ -23,11 +23,16 @@ _KEEP_PLAN: Final[LiteralString] = (
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request to approve an action, and notify people; return the request.
+    """Store a request for the approval of an action, notify people, and return the request.
 
-    A digest of the messages, rules or settings that the action would change is stored, too. If they change, the
-    request becomes void.
-    `needed`: the error that refused the action, and that contains it. `lasts`: how long the request can be approved.
+    A digest of the messages, rules or settings that the action would change is stored with the request. If they change
+    later, the request becomes void, since the approver would approve something else.
+
+    Args:
+        needed: the error that refused the action. It contains the action.
+        by: who requests the approval.
+        reason: why.
+        lasts: time after which the request expires.
 
     Raises:
         ApprovalRefused: the person or the reason is missing, or the message to edit is no longer parked.

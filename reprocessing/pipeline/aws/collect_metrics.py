@@ -1,6 +1,6 @@
-"""Read the metrics of all processes from PostgreSQL, as samples (a metric, its labels, a value).
+"""Read the metrics of all processes from PostgreSQL, as samples. A sample is a metric, its labels and a value.
 
-A value that is not known has no sample.
+If a value is not known, its sample is left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_SERVICE: Final = {metric.name: metric for metric in (metric_names.SLICES, me
 def samples(*, count_lag: float) -> list[Sample]:
     """Return the current samples of all metrics, sorted by metric.
 
-    `count_lag`: seconds by which SQS's message counts may be late.
+    `count_lag`: the longest time (s) after which SQS's message counts show a change.
     """
     watches = dlq_status.dlq_statuses(copies=False)
     dlqs, called = {watch.id: watch.name for watch in watches}, targets.names_in_metrics()
@@ -56,7 +56,10 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
-    """Return a sample of every counter. A counter without events is 0, so that its rate includes the first event."""
+    """Return a sample of every counter, with the value 0 if nothing was counted yet.
+
+    Without these zeros, Prometheus would not see the growth from 0 to the first counted event.
+    """
     by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
@@ -69,7 +72,7 @@ def _kept(dlqs: Names, called: Names) -> list[Sample]:
 
 
 def dlq_and_target_names() -> tuple[Names, Names]:
-    """Return the names of the DLQs and of the targets, by their ids."""
+    """Return two mappings, from DLQ id to the DLQ's name and from target id to the target's name."""
     return dict(DeadLetterQueue.objects.values_list("pk", "name")), targets.names_in_metrics()
 
 
@@ -98,7 +101,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
-    """Yield samples: letters of each DLQ by state and reason, its unfinished letters, and its parked letters."""
+    """Yield, for each DLQ, how many letters are in each state, and how many are parked for each reason."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
         counts[kind.dlq_id, kind.state, kind.reason] += kind.n
@@ -112,7 +115,10 @@ def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample
 
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
-    """Yield samples of each DLQ: the age of its oldest unfinished letter, and the seconds until SQS deletes a copy."""
+    """Yield, for each DLQ, the age of its oldest unfinished letter, and the time until SQS deletes one of its messages.
+
+    Both are in seconds. SQS deletes messages at the end of their retention.
+    """
     now = lanes.database_now()
     oldest: dict[int, float] = {}
     for letter in dlq_status.oldest_letters():

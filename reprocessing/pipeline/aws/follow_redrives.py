@@ -1,7 +1,8 @@
 """Follow AWS's own redrives: ask AWS which redrives it runs, and update or end the hand-overs of DLQs to AWS.
 
-A hand-over, stored in a DLQ's row, says that AWS's redrive may move the DLQ's messages. Until it ends, this service
-does not use the DLQ. It is read before AWS's list of redrives, because the list shows nothing of a later hand-over.
+A hand-over is a record in a DLQ's row: it says that AWS's redrive may move the DLQ's messages. Until it ends, this
+service does not use the DLQ. The record is read before AWS's list of redrives. A hand-over that begins after AWS was
+asked is missing in the list, and would otherwise be taken for ended.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LOOKS_FOR: Final = 5.0  #: in one check of many DLQs, AWS is asked about no fur
 
 
 def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
-    """Return AWS's ten newest redrives of a DLQ, the newest first. By this list, end or update the DLQ's hand-over.
+    """Return AWS's ten newest redrives of a DLQ, the newest first. Update the DLQ's hand-over, or end it, by this list.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -43,7 +44,7 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
 
 
 def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
-    """Update or end the record that AWS's own redrive moves a DLQ's messages (a hand-over), by AWS's own list.
+    """Update or end a DLQ's hand-over to AWS, as AWS's list of redrives shows. Also record redrives that others began.
 
     `own`: the hand-over, which was read before AWS was asked; None: the DLQ was not handed over.
     """
@@ -67,7 +68,10 @@ def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
-    """Mark letters that AWS may have moved in redrives that began and ended between two checks."""
+    """Mark letters that AWS may have moved in redrives that began and ended between two checks.
+
+    `ended`: redrives that have ended, the newest first.
+    """
     moved = next((move.started_at for move in ended if move.moved), None)
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
@@ -77,7 +81,7 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
 
 
 def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
-    """Record a redrive that runs now, and that somebody began outside of this service."""
+    """Record a redrive that somebody began outside of this service, and that still runs."""
     before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
     if aws_redrives.record_unrequested(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
@@ -90,9 +94,10 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
 
 
 def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
-    """End a DLQ's hand-over to AWS (`own`). `said`: how the redrive ended, for people.
+    """End a DLQ's hand-over to AWS (`own`).
 
-    `since`: AWS's redrives after the hand-over, newest first. `moved`: messages may have been moved.
+    `said`: how the redrive ended, as text for people. `since`: AWS's redrives after the hand-over, newest first.
+    `moved`: whether AWS may have moved messages.
     """
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
@@ -101,7 +106,7 @@ def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move]
 
 
 def result(move: Move) -> str:
-    """Return how a redrive by AWS ended, or that it is running, as a sentence for people."""
+    """Return a sentence for people: how a redrive by AWS ended, or that it is still running."""
     why = f" ({move.failure})" if move.failure else ""
     return f"AWS says {move.status}{why}: {move.moved:,} messages moved."
 
@@ -126,17 +131,17 @@ def check_before_resuming(dlq: int | None) -> None:
 
 
 def check_before_leasing(runs: Sequence[int] | None) -> None:
-    """Ask AWS, for each DLQ with due lanes, whether its own redrive moves the DLQ's messages (docs/adr/0032).
+    """Before lanes are leased for sending, ask AWS whether its own redrive moves messages of the lanes' DLQs.
 
-    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS answered about all these
-    DLQs in the last 45 s, this costs one SQL statement.
+    The reason is in docs/adr/0032. `runs`: only lanes of these runs; None: of all runs. Call this function outside
+    transactions. If AWS answered about all these DLQs in the last 45 s, it costs one SQL statement.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
 
 
 def _look_at(dlqs: Collection[int]) -> None:
-    """Ask AWS about many DLQs in threads, and record each answer when it arrives.
+    """Ask AWS about many DLQs in threads. Record each answer when it arrives.
 
     The threads use no database connection.
     """
@@ -148,7 +153,10 @@ def _look_at(dlqs: Collection[int]) -> None:
 
 
 def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueUnreachable) -> None:
-    """Record AWS's answer about a DLQ: its redrives, or an error. `at`: when AWS was asked."""
+    """Record what AWS answered about a DLQ: its list of redrives, or an error.
+
+    `own`: the DLQ's hand-over before AWS was asked; None: there was none. `at`: when AWS was asked.
+    """
     match listed:
         case QueueRequestRefused():
             aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the permission, the service still sends
@@ -170,9 +178,9 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Update all recorded redrives from AWS's lists, and record redrives that somebody began outside of this service.
+    """Update all hand-overs from AWS's lists, and look for redrives that somebody began outside of this service.
 
-    The latter are searched only in DLQs that have letters to send and visible copies.
+    AWS is asked for such redrives only about DLQs that have letters to send and whose messages AWS could move.
     """
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)

@@ -1,8 +1,8 @@
 """Hand a DLQ over to AWS's own redrive, and cancel the redrive.
 
-A hand-over is stored in the DLQ's row: until it ends, this service does not use the DLQ. The hand-over is committed
-before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
-answer is lost, only AWS's list of redrives ends the hand-over (`follow_redrives`).
+A hand-over is a record in the DLQ's row. Until it ends, this service does not use the DLQ. It is committed before AWS
+is called, and ends at once if AWS refuses or was not called. If the process dies or AWS's answer is lost, the redrive
+may have begun: then only AWS's list of redrives ends the hand-over (`follow_redrives`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def start(
 
     Raises:
         QueueUnreachable: AWS does not list its redrives, so a new redrive could not be followed.
-        ApprovalRefused: runs of this DLQ need a second person, and nobody can see first what AWS would move.
+        ApprovalRefused: runs of this DLQ need a second person. A hand-over cannot be approved, since an approver could
+            not see which messages AWS would move.
     """
     guard.refuse_unseen(dlq.pk, f"{dlq.name}: AWS's own redrive")
     listed = read_redrives(dlq)

@@ -26,9 +26,14 @@ _REST: Final = 1.0  #: seconds between rounds. AWS: "you must wait at least one 
 
 @dataclass(frozen=True, slots=True)
 class QueueComparison:
-    """A queue as it is wanted, as it exists in SQS (`address`, `found`; None: it does not), and the differences.
+    """The comparison of a wanted queue with the queue of this name in SQS.
 
-    `place`: the region, role and account of the queue.
+    Attributes:
+        place: the region, role and account of the queue.
+        wanted: the wanted queue.
+        address: the existing queue's address; None: there is no such queue.
+        found: the existing queue; None: there is no such queue.
+        differences: how the existing queue differs from the wanted queue.
     """
 
     place: QueueLocation
@@ -44,13 +49,13 @@ class QueueComparison:
 
     @property
     def is_contradicted(self) -> bool:
-        """Return whether the service must not correct a difference: a person must decide, so nothing is changed."""
+        """Return whether a person must decide about a difference. Until then, nothing is changed."""
         return any(isinstance(difference, AttributeContradicts) for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: it creates or changes one queue. `name`: the queue's name. `differences`: what the step corrects."""
+    """One creation or change of a queue. `name`: the queue's name. `differences`: what it corrects."""
 
     name: str
     differences: tuple[QueueMissing | AttributeDiffers, ...]
@@ -74,7 +79,9 @@ def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[
 
 
 def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], None]) -> Iterable[Step]:
-    """Create and change the queues; yield each step when it is done. Do nothing if a queue `is_contradicted`.
+    """Create and change the queues; yield each step when it is done.
+
+    If a person must decide about a difference of any queue (`is_contradicted`), do nothing.
 
     First, queues are created, so that policies name existing queues. A source queue is added to a DLQ's
     RedriveAllowPolicy before that source queue names the DLQ. A RedriveAllowPolicy `allowAll` is narrowed last, to the
@@ -100,7 +107,10 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the next steps (all of the lowest rank, see `_order`), each with the comparison of its queue."""
+    """Return the steps that can be done next, each with the comparison of its queue.
+
+    These are the steps with the lowest rank (see `_order`).
+    """
     left = [
         (difference, seen)
         for seen in looks
@@ -116,7 +126,11 @@ def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]
 
 
 def _order(difference: QueueMissing | AttributeDiffers) -> int:
-    """Return the rank of a step: 0 create queue, 1 widen allow policy, 2 set attributes, 3 narrow allow policy."""
+    """Return the rank of a correction; corrections with a lower rank are done first.
+
+    0: create a queue. 1: add queues to a RedriveAllowPolicy. 2: set attributes. 3: narrow a RedriveAllowPolicy
+    `allowAll`.
+    """
     if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:

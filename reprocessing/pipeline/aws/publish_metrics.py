@@ -31,8 +31,8 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
     """Publish every metric that has a name in CloudWatch; return how many values CloudWatch accepted.
 
     Growth is marked as published before it is sent, and unmarked if CloudWatch refused it. If the process dies in
-    between, growth is missing, but is never counted twice. In the first call, and after a gap of 15 minutes, growth
-    is dropped, because CloudWatch would show all of it in one minute.
+    between, this growth is missing in CloudWatch, but growth is never published twice. In the first call, and after a
+    gap of 15 minutes, growth is dropped, because CloudWatch would show all of it in one minute.
     """
     goes_on = metrics.put_attempted_since(now - AT_MOST_LATE)
     counters.fold_deltas()
@@ -63,9 +63,9 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
 
 
 def _is_published_gauge(sample: Sample) -> bool:
-    """Return whether the sample is of a gauge that has a name in CloudWatch.
+    """Return whether a sample is of a gauge that has a name in CloudWatch, and has a finite value.
 
-    Return False for an infinite value, which CloudWatch does not accept.
+    CloudWatch does not accept infinite values.
     """
     return sample.metric.kind is Kind.GAUGE and bool(sample.metric.cloudwatch) and math.isfinite(sample.value)
 

@@ -17,7 +17,10 @@ from reprocessing.store.targets import targets
 
 @dataclass(frozen=True, slots=True)
 class AlarmComparison:
-    """A wanted alarm, its region, and how the existing alarm differs; no differences: nothing is to be changed."""
+    """A wanted alarm, and how the existing alarm of this name differs from it.
+
+    `differences`: empty if the alarm need not be changed. `region`: where the alarm is.
+    """
 
     region: str
     wanted: Alarm
@@ -65,12 +68,15 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
 
 
 def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """Return which of these action ARNs alarms of a region can use: ARNs with this region, or without a region."""
+    """Return, of these action ARNs, those that alarms of a region can use: with this region, or without any."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
 def regions_without_action(looks: Collection[AlarmComparison], actions: Collection[str]) -> list[str]:
-    """Return the regions in which an alarm must be put, but in which alarms can use none of these actions."""
+    """Return the regions in which an alarm is to be created or replaced, but can use none of these actions.
+
+    An alarm can use only actions in its own region.
+    """
     return sorted(
         {wanted.region for wanted in looks if wanted.differences and not actions_in_region(actions, wanted.region)}
     )

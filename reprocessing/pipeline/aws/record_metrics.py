@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class WorkCounts:
-    """What is counted of one replay or capture.
+    """What is counted during one replay or capture.
 
     Attributes:
-        idle: whether there was nothing to do. Then the work is added to the metrics only if it failed.
+        idle: True: there was nothing to do. Then nothing is added to the metrics, unless the work failed.
         failed: whether the work failed.
         attempts: number of attempts, by target id.
         sent: number of attempts, by run id and the minute in which they were opened.
@@ -40,11 +40,11 @@ class WorkCounts:
 
 @contextmanager
 def measured_work(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[WorkCounts]:
-    """Measure the `with` block, and store its duration and failures.
+    """Measure the `with` block, and add its duration and failure to the stored metrics.
 
-    The duration (s) is added to the metric `lasting`; if the block fails, 1 is added to the metric `failing`. `place`:
-    the id of the DLQ; 0: none. The block is not counted if its process is killed. If PostgreSQL cannot store the
-    counts, an error is logged.
+    The duration (s) is added to the metric `lasting`. If the block fails, 1 is added to the metric `failing`. `place`:
+    the id of the DLQ; 0: none. If the process is killed, the block is not counted. If PostgreSQL cannot store the
+    counts, a warning is logged.
     """
     counted, began = WorkCounts(), time.monotonic()
     try:

@@ -1,1 +1,1 @@
-"""Receive messages from a DLQ, recognise messages that returned, store the others as letters, and delete copies."""
+"""Receive messages from a DLQ; recognise sent letters that came back; store the others as new letters."""

@@ -1,4 +1,4 @@
-"""Receive from a DLQ until it has run dry, and store the messages: as new letters, as returns, or as known copies."""
+"""Receive from a DLQ until it has run dry; store its messages as new letters, or as returns of sent letters."""
 
 from __future__ import annotations
 
@@ -70,11 +70,10 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
 ) -> Captured:  # fmt: skip
     """Capture a DLQ until it has run dry, or for `seconds`; return the counts. The DLQ must not be in mode observe.
 
-    A copy is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
-    messages of the DLQ. `alone` is called at the beginning, and when the DLQ has run dry. Only if both calls return
-    True, a message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called
-    after each poll, with the counts so far. `receivers`: number of threads that receive. `dice`:
-    returns random numbers for backoffs.
+    A message is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
+    messages of the DLQ; called at the beginning, and when the DLQ has run dry. Only if both calls return True, a sent
+    message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called after
+    each poll, with the counts so far. `receivers`: number of threads. `dice`: returns random numbers for backoffs.
 
     Raises:
         PayloadKeyUnavailable: new messages cannot be encrypted. Nothing was received.
@@ -138,7 +137,7 @@ class _Capture:
     def give_back(self) -> None:
         """End the lease after PostgreSQL failed.
 
-        Until the copies that this capture received are visible again, no capture proves that a message is absent.
+        The received messages stay hidden for a while. Until then, no capture proves that a message is absent.
         """
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
@@ -166,7 +165,7 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Store the copies received last, then delete copies that may be deleted. Return False if the lease is lost."""
+        """Store the received messages; delete from the DLQ what may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
         # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.
@@ -188,7 +187,7 @@ class _Capture:
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record new receipt handles of known copies, and remove these from `copies`; return deletable copies."""
+        """Store new receipt handles of known messages, and remove these from `copies`; return those to delete."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -203,7 +202,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns of sent letters, and remove their copies from `copies`; return copies that may be deleted."""
+        """Record that sent letters came back; remove their messages from `copies`. Return the messages to delete."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -225,9 +224,9 @@ class _Capture:
         return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns from attempts that PostgreSQL lost in a restore.
+        """Record letters that came back from attempts that are missing in PostgreSQL: it was restored from a backup.
 
-        Remove their copies from `copies`, and return these copies, which may be deleted.
+        Remove their messages from `copies`, and return these messages, which may be deleted from the DLQ.
         """
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
@@ -266,9 +265,10 @@ class _Capture:
         return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Store new letters; return the copies that may be deleted.
+        """Store new letters; return the messages that may be deleted from the DLQ.
 
-        All copies of new letters may be deleted if this DLQ keeps none, or would keep more than `held_copies_limit`.
+        All may be deleted if messages do not stay in this DLQ after a capture, or more than `held_copies_limit` would
+        stay.
         """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())
@@ -293,7 +293,7 @@ class _Capture:
         return known + self._remove(copies, list(copies))
 
     def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
-        """Return the new letters, without messages that AWS moved after their capture and that came back to the DLQ."""
+        """Return the new letters, except those captured before: AWS moved their messages, which came back now."""
         back = moved_by_aws.continue_moved(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)

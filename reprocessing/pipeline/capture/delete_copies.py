@@ -1,4 +1,4 @@
-"""Delete copies (the letters' messages in a DLQ) from SQS, after the letters' states are committed."""
+"""Delete copies from SQS, after the letters' states are committed. A copy is a letter's message in the DLQ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
     """Delete copies from one DLQ, ten in a request; return how many were deleted.
 
-    The next sweep (`recover.py`) deletes copies that are left. `by`: the function that sends the requests.
+    If a copy cannot be deleted, the next sweep (`recover.py`) tries again. `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
@@ -29,9 +29,9 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 def delete_from_dlqs(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
-    """Delete copies from their DLQs. The next sweep (`recover.py`) deletes copies that are left.
+    """Delete copies from their DLQs. If a copy cannot be deleted, the next sweep (`recover.py`) tries again.
 
-    `by`: the function that sends the requests. `known`: DLQs that are loaded already, by id.
+    `by`: the function that sends the requests. `known`: DLQs that the caller has loaded already, by id.
     """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:

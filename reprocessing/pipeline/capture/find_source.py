@@ -18,9 +18,9 @@ _DIED_IN = "DeadLetterQueueSourceArn"
 
 
 class Sources:
-    """The registered sources of a DLQ.
+    """The registered sources of a DLQ. Finds the source of each letter.
 
-    A letter that names no source gets the DLQ's only source, or its default source.
+    If a letter does not name its source, the source is the DLQ's only source, or else its default source.
     """
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
@@ -30,9 +30,10 @@ class Sources:
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Source | None:
-        """Return the source of a message; None: the message does not show its source, or the source is not registered.
+        """Return the registered source of a message.
 
-        `system`: the SQS system attributes of the message.
+        None: the message names a source that is not registered, or names none, and the DLQ has no source for such
+        messages. `system`: the SQS system attributes of the message.
         """
         if died_in := system.get(_DIED_IN):
             return self._by_arn.get(died_in)
@@ -53,15 +54,15 @@ class Sources:
 
 
 def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return the ARN of the source that a message names; empty: it names no source."""
+    """Return the ARN of the source that a message names; empty: the message names no source."""
     found = failed_delivery.recognise(body, attributes, system)
     return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def describe_source(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return what a message shows of its unknown source, as a phrase for the person who registers sources.
+    """Return a phrase that says what a message tells of its unknown source; empty: it tells nothing.
 
-    Empty: the message shows nothing of its source.
+    The phrase helps the person who registers sources.
     """
     if named := system.get(_DIED_IN):
         return f"it failed in {named}"

@@ -24,9 +24,9 @@ _POSSIBLE_RETURN = StoredPlace(ParkedReason.POSSIBLE_RETURN)
 
 
 def check_keys(dlq: DeadLetterQueue, day: date) -> None:
-    """Check that new letters of a DLQ can be encrypted on this day, if payloads are encrypted; make missing data keys.
+    """If payloads are encrypted, check that new letters of a DLQ can be encrypted on this day, and create missing keys.
 
-    A capture that failed at its keys after it received messages would leave these messages invisible in the DLQ.
+    This check comes before a capture, because a capture that fails later leaves its messages invisible in the DLQ.
 
     Raises:
         PayloadKeyUnavailable: a key is missing or does not fit, AWS KMS does not answer, or this process has no key.
@@ -38,7 +38,7 @@ def check_keys(dlq: DeadLetterQueue, day: date) -> None:
 class NewLetters:
     """Makes the letters of one capture, with the settings that the DLQ had when the capture began.
 
-    Settings for searches are read again when they change.
+    Only the settings for searches are read again when they change.
     """
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
@@ -50,8 +50,9 @@ class NewLetters:
     ) -> NewLetter:
         """Return the letter for a received message, with its place in a lane, or a reason to park it.
 
-        `facts`: the message, with its body parsed once. `digest`: the stored digest of the body. `doubtful`: digests of
-        the bodies of letters that may have come back; a letter with one of these bodies is parked.
+        `facts`: the message, with its body parsed once. `digest`: the stored digest of the body. `doubtful`: body
+        digests of sent letters. A message with one of these bodies may be such a letter that came back, so it is
+        parked.
         """
         source = self._sources.of(copy.body, copy.attributes, copy.system)
         size = len(copy.body) + attributes_size(copy.attributes)
@@ -71,8 +72,8 @@ class NewLetters:
     ) -> set[str]:
         """Store new letters, with the values of search fields in `facts`; return the ids of the messages that were new.
 
-        If the DLQ's settings for searches changed since they were read, read the settings again, and retry. `day`: the
-        day whose data key is used. Call it outside a transaction.
+        If the DLQ's settings for searches have changed, read them again, and retry. `day`: the day whose data key is
+        used. Call this function outside a transaction.
         """
         found, search = self._entries(facts), self._search
         written = received_copies.admit(

@@ -46,7 +46,10 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The received messages. `kept`: how many of them stay hidden until their visibility timeout ends."""
+    """The received messages.
+
+    `kept`: how many of them could not be made visible again; they stay hidden until their visibility timeout ends.
+    """
 
     messages: list[PeekedMessage]
     kept: int
@@ -55,7 +58,7 @@ class Peeked:
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     """Return up to `limit` visible messages of a DLQ. In the DLQ, only their receive counts change.
 
-    The DLQ is leased meanwhile, so that no capture counts the hidden messages as absent.
+    The messages are hidden for a moment. So the DLQ is leased meanwhile: a capture would take them for absent.
 
     Raises:
         DlqNotReadable: the DLQ is being captured, is in mode observe, or has a redrive policy of its own.

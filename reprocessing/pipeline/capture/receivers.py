@@ -34,9 +34,9 @@ class Poll:
 class ReceiverPool:
     """Receiver threads, for a `with` block. Iteration yields polls until the queue has run dry or the time is over.
 
-    Few messages in a poll do not show that the queue is nearly empty: SQS may return a few of many. A FIFO queue hides
-    later messages of a group until the received message is deleted. So an empty poll shows an empty queue only after
-    `note_written`.
+    A poll with few messages does not show that the queue is nearly empty, because SQS may return only some of many. An
+    empty poll does not always show that the queue is empty: a FIFO queue hides the later messages of a group until the
+    received message is deleted. So an empty poll counts only after `note_written`.
 
     If messages keep arriving in small polls, SQS is asked how many messages are visible. If none is visible, all
     messages that the queue held at the beginning have been received.
@@ -84,7 +84,7 @@ class ReceiverPool:
         self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def note_written(self) -> None:
-        """Note that the messages of all polls that were yielded are stored, and deleted from the queue if necessary."""
+        """Tell the threads that the messages of all yielded polls are stored, and deleted from the queue if needed."""
         self._settled = self._handed_over
 
     def _take(self, timeout: float) -> Poll:
@@ -118,9 +118,9 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether this thread polls again.
+        """Return whether this thread must poll again; False: the queue has run dry, or the time is over.
 
-        If the polls so far show that the queue has run dry, first wait for running polls, which may bring messages.
+        If the last polls were empty, first wait for polls that other threads have begun: they may bring messages.
         """
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
@@ -140,9 +140,9 @@ class ReceiverPool:
             self._short, self._since_full = [0] * len(self._short), time.monotonic()
 
     def _leaves_nothing(self) -> bool:
-        """Return whether SQS has counted no visible message in the queue.
+        """Return whether SQS has counted no visible message in the queue, at the last question or before.
 
-        While polls bring many messages, return False without a request to SQS.
+        SQS is asked only if polls bring few messages for some time.
         """
         if self._left_nothing or not self._is_trickling():
             return self._left_nothing

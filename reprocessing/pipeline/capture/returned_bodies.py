@@ -1,4 +1,4 @@
-"""Restore deleted bodies of letters: take the bodies from the letters' copies that came back to the DLQ."""
+"""Restore deleted bodies of letters from the messages that came back to the DLQ."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from reprocessing.store.search.search_settings import SearchSettings
 def returned_bodies(
     returned: Sequence[ReturnedCopy | UnknownReturn], copies: Mapping[str, ReceivedMessage], *, day: date
 ) -> list[ReturnedBody]:
-    """Return the bodies for returned letters whose stored bodies were deleted; encrypted, if payloads are encrypted.
+    """Return the bodies of returned letters whose stored bodies were deleted. They are encrypted, if payloads are.
 
-    `copies`: the received copies, by message id. `day`: the day whose data key is used. Call it outside a
-    transaction, because AWS KMS may have to unwrap a key.
+    `copies`: the received messages, by message id. `day`: the day whose data key is used. Call this function outside a
+    transaction, because AWS KMS may have to decrypt the data key.
     """
     found = [(letter.letter_id, copies[letter.message_id]) for letter in returned if letter.lacks_body]
     letters = restored_bodies.letters_without_body([letter_id for letter_id, _ in found])

@@ -53,14 +53,14 @@ class _Apply:
 
     @property
     def covered(self) -> dict[str, Any]:
-        """Return the keyword arguments (by, reason, approval) for functions whose changes may need a second person."""
+        """Return the arguments by, reason and approval for functions that may require a second person."""
         return {**self.signed, "approval": self.parts}
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
     """Write the changes of a plan. Return False, and write nothing, if stored settings changed since the plan was made.
 
-    `source`: the file's version, such as a commit (may be empty). A second apply waits until the first has ended.
+    `source`: the file's version, such as a commit; may be empty. If another apply is running, wait until it ends.
 
     Raises:
         ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody has just added an object
@@ -103,7 +103,7 @@ def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: in
 
 
 def _write(work: _Apply, source: str) -> bool:
-    """Write the plan, and record the managed objects.
+    """Write the changes of the plan, and record which objects the file manages.
 
     Return False if stored settings changed since the plan was made.
     """
@@ -121,7 +121,7 @@ def _write(work: _Apply, source: str) -> bool:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise ConfigurationRefused, with a text for people, if PostgreSQL refuses a change in the `with` block."""
+    """Turn PostgreSQL's refusal of a change in the `with` block into ConfigurationRefused, with a text for people."""
     try:
         yield
     except ProtectedError as error:
@@ -136,7 +136,10 @@ def _refusals() -> Iterator[None]:
 
 
 def _lock(plan: Plan) -> None:
-    """Lock the rules, and the DLQs and targets that change, in the order in which all other transactions lock them."""
+    """Lock the rules, and the DLQs and targets that change.
+
+    All other transactions lock them in the same order; another order would lead to deadlocks.
+    """
     names = {kind: [change.name for change in plan.changes if change.kind is kind] for kind in Kind}
     rules.lock()
     list(DeadLetterQueue.objects.select_for_update(of=("self",)).filter(name__in=names[Kind.DLQ]).order_by("pk"))
@@ -186,7 +189,7 @@ def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
 
 
 def _checks(work: _Apply, arn: str, settings: Settings) -> None:
-    """Write the health checks that the file has for a target, and remove the target's other health checks."""
+    """Store the health checks that the file has for a target. Remove the target's other health checks."""
     wanted = settings.get("health_checks")
     before = work.plan.now[Kind.TARGET].get(arn, {}).get("health_checks", [])
     if wanted is None or wanted == before:

@@ -1,4 +1,4 @@
-"""Examine the DLQs and targets that a configuration adds or changes, with the checks of add_dlq and add_target."""
+"""Examine the DLQs and targets that a configuration file adds or changes, as add_dlq and add_target do."""
 
 from __future__ import annotations
 
@@ -34,8 +34,12 @@ _NOT_EXAMINED: Final = frozenset({"health_checks"})
 class Examined:
     """The results of all examinations.
 
-    `dlqs`, `targets`: results by name or ARN. `findings`: warnings by object. `rule_targets`: queues that only rules
-    name, by ARN. `problems`: what must be corrected in the file.
+    Attributes:
+        dlqs: the results about DLQs, by name.
+        targets: the results about targets, by ARN.
+        rule_targets: queues that are targets of rules only, by ARN.
+        findings: warnings about an object, by its kind and name.
+        problems: what must be corrected in the file.
     """
 
     dlqs: dict[str, Examination] = field(default_factory=dict)
@@ -47,7 +51,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The settings in the file (`given`), the stored settings (`now`), and the settings after the apply (`desired`)."""
+    """Settings of all objects: in the file (`given`), stored (`now`), and after the apply (`desired`)."""
 
     given: State
     now: State
@@ -87,9 +91,9 @@ class _Examiner:
         self._targets = {arn: self._changed_fields(arn) for arn in self.given.get(Kind.TARGET, {})}
 
     def is_new_queue(self, arn: str) -> bool:
-        """Return whether the target is a queue that is not stored yet.
+        """Return whether a target is a queue that is not stored yet.
 
-        Such a target may be examined together with its DLQ.
+        If it belongs to a DLQ, such a target is examined and stored together with the DLQ.
         """
         named = read(arn)
         return arn not in self._rows and named is not None and named.named is ResourceKind.QUEUE
@@ -99,7 +103,7 @@ class _Examiner:
         return {arn for found in self.found.dlqs.values() for arn in found.proposal.targets}
 
     def target(self, arn: str) -> None:
-        """Examine one target, and add the result and the problems to `found`."""
+        """Examine one target, and add the result and its problems to `found`."""
         try:
             case = examine.target(arn, self._changed_fields(arn), self.conf)
         except RedriveError as error:
@@ -138,7 +142,7 @@ class _Examiner:
         return before is None or any(before[field] != settings[field] for field in QUEUE_FIELDS)
 
     def dlq(self, name: str) -> None:
-        """Examine one DLQ, and add the result and the problems to `found`."""
+        """Examine one DLQ, and add the result and its problems to `found`."""
         path = (Kind.DLQ, name)
         try:
             found = examine.dlq(self._wanted(name), self.conf)
@@ -182,7 +186,7 @@ class _Examiner:
         return examine.queue_target(to)
 
     def rule(self, name: str) -> None:
-        """Ask SQS about a target queue that only a rule names. If that queue is a watched DLQ, add a problem."""
+        """Ask SQS about a queue that only a rule has as target. Add a problem if the queue is a watched DLQ."""
         arn = self.desired[Kind.RULE][name]["target"]
         if not arn:
             return

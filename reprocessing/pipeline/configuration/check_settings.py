@@ -25,7 +25,7 @@ _OF_QUEUES = ("max_depth", "max_age")
 
 
 def problems(changes: Sequence[ObjectChange], given: State, now: State, desired: State) -> Iterator[Problem]:
-    """Yield the problems of changed objects that can be found without asking AWS.
+    """Yield problems of the changed objects that can be found without asking AWS.
 
     `given`: the settings in the file. `now`: the stored settings. `desired`: the settings after the apply.
     """

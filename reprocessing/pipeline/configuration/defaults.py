@@ -21,8 +21,8 @@ _RULE: Settings = {
 def default_settings(kind: Kind, now: Settings) -> Settings:
     """Return the default settings of an object of this kind.
 
-    `now`: the object's stored settings. The fields in `KEPT` have no default: if the file has no key for such a field,
-    the stored value stays.
+    `now`: the object's stored settings. The fields in `KEPT` have no default. If the file leaves out such a field, its
+    stored value stays.
     """
     match kind:
         case Kind.POLICY | Kind.APPROVAL:

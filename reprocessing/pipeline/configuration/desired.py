@@ -23,9 +23,9 @@ class Desired:
     """The settings of all objects after an apply.
 
     Attributes:
-        missing: stored objects that are not in the file, although the file has a section for their kind; `--prune`
-            removes them.
-        problems: references in the file to objects that do not exist.
+        missing: stored objects that are not in the file, although the file has a section for their kind. With
+            `--prune`, they are removed.
+        problems: names in the file of objects that do not exist.
     """
 
     state: State
@@ -86,7 +86,11 @@ def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tell
 
 
 def _target_of(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of a source's target; `ITSELF`: AWS must be asked for it, such as for a new subscription."""
+    """Return the ARN of the target of a source. `to`: the target in the file; `before`: the stored target; None: none.
+
+    `ITSELF` means that messages go back to their source. It is returned if only AWS knows the ARN, such as the endpoint
+    of a new subscription.
+    """
     if to != ITSELF:
         return to
     arn = read(source)
@@ -95,7 +99,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give the settings of the file's policies to stored DLQs that have these policies and are not in the file."""
+    """Update stored DLQs that are not in the file, but have a policy that the file changes."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):
@@ -114,7 +118,7 @@ def _missing(given: State, now: State, state: State) -> Iterator[tuple[Kind, str
 
 
 def _is_used(target: str, state: State, given: State) -> bool:
-    """Return whether any DLQ or rule sends to this target. DLQs and rules that are being removed do not count."""
+    """Return whether a DLQ or rule sends to this target. DLQs and rules that the apply removes do not count."""
     dlqs = given.get(Kind.DLQ, state[Kind.DLQ])
     rules = given.get(Kind.RULE, state[Kind.RULE])
     return any(target in state[Kind.DLQ][name].get("sources", {}).values() for name in dlqs) or any(

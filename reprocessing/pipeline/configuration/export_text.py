@@ -27,7 +27,7 @@ def export_text(state: State) -> str:
 
 
 def export_part(state: State) -> str:
-    """Return the settings in `state` as sections of a configuration file, without the header of the file."""
+    """Return only the sections of a configuration file that have these settings, without the file's header."""
     return "\n".join(_section(kind, state[kind]) for kind in Kind if state.get(kind))
 
 
@@ -46,7 +46,7 @@ def _settings(kind: Kind, settings: Settings) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
-    """Yield the fields to write: fields that differ from their defaults, and fields that `_ALWAYS` lists."""
+    """Yield the names of the fields to write: those that differ from the default, and those in `_ALWAYS`."""
     match kind:
         case Kind.POLICY:
             yield from settings
@@ -65,7 +65,7 @@ def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
 
 
 def _unless_computed(kind: Kind, field: str, settings: Settings) -> Iterator[str]:
-    """Yield the field, but not the region of a target that has an ARN, because the ARN has the region."""
+    """Yield the field's name, unless it is the region of a target with an ARN: the ARN has the region already."""
     if not (kind is Kind.TARGET and field == "region" and settings["kind"] != TargetKind.HTTP):
         yield field
 
@@ -101,7 +101,7 @@ def _scalar(key: str, value: Any) -> Any:  # noqa: ANN401  a JSON value
 
 
 def shown(key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
-    """Return the value of a setting as the file writes it, on one line. The plan of apply_config shows this text."""
+    """Return the value of a setting as it is written in the file and in the plan of apply_config, on one line."""
     written = _value(key, value)
     if isinstance(written, str):
         return written

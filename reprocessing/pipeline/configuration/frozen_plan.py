@@ -30,7 +30,7 @@ def deed_of(plan: Plan, source: str) -> Deed:
 
 
 def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Plan a configuration file again, by the current settings and queues. `deed`: the action that applies the file."""
+    """Return a new plan of the configuration file that an action (`deed`) applies, by current settings and queues."""
     given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
     return make_plan(given, conf, prune=deed.arguments["prune"])
 
@@ -41,7 +41,7 @@ def source_of(deed: Deed) -> str:
 
 
 def preview(deed: Deed) -> Iterator[tuple[str, str]]:
-    """Yield pairs (label, text) for the approver: each changed object, with its settings before and after."""
+    """Yield a label and a text for each changed object, with its settings before and after, for the approver."""
     if source := source_of(deed):
         yield "Source", source
     yield from ((label, words) for label, words in deed.arguments["changes"])
@@ -64,7 +64,10 @@ def _setting(action: Action, setting: FieldChange) -> str:
 
 
 def _digest(plan: Plan) -> str:
-    """Return a digest of the values that were read from the queues, and that an apply of the plan would write."""
+    """Return a digest of the values that the plan read from the queues and that an apply would store.
+
+    If the digest differs after planning again, the approved plan must not be applied.
+    """
     found: dict[str, Any] = {
         name: [one.proposal.dlq, one.proposal.ways, one.proposal.targets, one.proposal.default_source]
         for name, one in plan.examined.dlqs.items()

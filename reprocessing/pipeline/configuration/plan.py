@@ -26,13 +26,15 @@ class Plan:
     """The changes that an apply makes.
 
     Attributes:
-        given: the settings in the file; `now`: the stored settings; `desired`: the settings after the apply.
+        given: the settings in the file.
+        now: the stored settings.
+        desired: the settings after the apply.
         changes: the changed objects, in the order of `Kind`, then as in the file; removals come last.
         missing: stored objects that are not in the file, and that the apply does not remove.
         problems: what must be corrected in the file before it can be applied.
         examined: the results of the examinations of queues and targets.
-        marked: whether these objects and settings are recorded as managed by the file already.
-        prune: whether objects that are missing in a section of the file are removed.
+        marked: whether it is already recorded that the file manages these objects and settings.
+        prune: whether objects are removed that are missing in a section of the file.
     """
 
     given: State
@@ -47,13 +49,13 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether an apply would write nothing."""
+        """Return whether there is nothing to change."""
         return not self.changes and self.marked
 
     def still_sending(self) -> list[str]:
-        """Return, after the apply, sentences about DLQs whose mode is now manual while their standing run still sends.
+        """Return sentences about DLQs that the apply took out of mode automatic, but whose automatic run still sends.
 
-        Each sentence has the command that pauses the run.
+        Each sentence has the command that pauses the run. Call this function after the apply.
         """
         changed = (one for one in self.changes if one.kind is Kind.DLQ and one.action is Action.CHANGE)
         names = [one.name for one in changed if any(field.key == "mode" for field in one.fields)]
@@ -68,8 +70,8 @@ def make_plan(
     """Compare the file with the stored settings, and examine the queues and targets that change; return the plan.
 
     `given`: the settings in the file, by field name. `prune`: remove objects that are not in the file. `refused`:
-    sections and names of objects that already have problems, so AWS is not asked about them. `progress`: called
-    with the number of DLQs examined so far, and the number of all DLQs to examine.
+    sections and names of objects in which problems were found already, so that AWS need not be asked about them.
+    `progress`: called with the number of DLQs examined so far, and the number of all DLQs to examine.
     """
     now = state.read_state()
     wanted = desired_state(given, now, prune=prune)
@@ -98,7 +100,7 @@ def is_current(plan: Plan) -> bool:
 
 
 def objects_in_file(given: State, settings: State) -> State:
-    """Return `settings` without the objects that are not in the file. `given`: the settings in the file."""
+    """Return, of these settings, those of objects that are in the file. `given`: the settings in the file."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -112,7 +114,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the change that adds an object, without settings that neither the file nor the DLQ's policy sets."""
+    """Return the change that adds an object, with only the settings that the file or the DLQ's policy has."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(

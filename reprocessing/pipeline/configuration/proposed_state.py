@@ -1,4 +1,4 @@
-"""Show the values that are proposed for a DLQ and its targets in the form of a configuration file."""
+"""Show the values that would be stored for a DLQ and its targets in the form of a configuration file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_DLQ: Final = frozenset({*KEYS[Kind.DLQ].values(), "own_settings"})
 
 
 def proposed_state(found: Examination) -> State:
-    """Return the settings that an examined DLQ and its targets have after the proposed values are stored."""
+    """Return the settings that a DLQ and its targets will have when the proposals of its examination are stored."""
     stored = state.stored_targets(found.proposal.targets)
     return {
         Kind.TARGET: {arn: _target(stored.get(arn), values) for arn, values in sorted(found.proposal.targets.items())},

@@ -22,14 +22,14 @@ from reprocessing.store.proposed_changes import Difference
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A discovered DLQ that is to be added, and what was found about it.
+    """A discovered DLQ that a person wants to add, and the result of its examination.
 
     Attributes:
         queue: the discovered DLQ.
         name: the name that the DLQ would get; empty: it cannot be added, for the reason in `trouble`.
         examination: the result of the examination; None: the queue could not be examined.
         changes: the values that would be stored.
-        trouble: why the DLQ cannot be added, and what to do; empty: it can.
+        trouble: why the DLQ cannot be added, and what to do; empty: it can be added.
     """
 
     queue: DiscoveredDlq
@@ -43,7 +43,8 @@ class Adoption:
 class AdoptionSettings:
     """The settings that a person gives for all DLQs that are added together.
 
-    `policy`: name of their policy; empty: none. `teams`: names of the groups whose members see them.
+    `policy`: name of the policy of these DLQs; empty: they get none. `teams`: names of the groups whose members see
+    these DLQs.
     """
 
     policy: str = ""
@@ -68,10 +69,11 @@ def examine_adoptions(
 
 
 def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
-    """Register a DLQ that was examined without trouble, if the values to store are still those that a person saw.
+    """Register an examined DLQ, if the values to store are still those that a person saw.
 
     Raises:
         DlqAlreadyRegistered: another person added the queue, or a DLQ with this name, meanwhile.
+        ValueError: the DLQ cannot be added, for the reason in `trouble`.
     """
     if adoption.examination is None or adoption.trouble:
         raise ValueError(f"{adoption.queue.arn} cannot be added: {adoption.trouble}")

@@ -42,7 +42,10 @@ class ScanResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a scan: its stage. In the stage `queues`: how many queues SQS listed, and how many are `done`."""
+    """The progress of a scan, for people: what it reads now (`stage`).
+
+    In the stage `queues` it also says how many queues SQS listed, and how many of these were read (`done`).
+    """
 
     stage: DiscoveryStage
     done: int = 0
@@ -50,7 +53,7 @@ class Progress:
 
 
 class _LeaseLost(Exception):
-    """The scan must end: another process has leased its scope (account and region), or the scope was deleted."""
+    """Raised to end a scan: another process has leased its scope, or the scope was deleted."""
 
 
 def scan_scope(
@@ -85,7 +88,10 @@ def scan_scope(
 
 
 def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
-    """Scan the due scopes for about `seconds`. Return False if a scan was stopped, because the time was over."""
+    """Scan the scopes whose next scan is due, for about `seconds`. A scope is an account and region.
+
+    Return False if a scan was stopped because the time was over.
+    """
     until = time.monotonic() + seconds
     for scope_id in discovery_scopes.due_scopes():
         if scan_scope(scope_id, conf, dice=dice, stop=lambda: time.monotonic() >= until) is ScanResult.STOPPED:
@@ -171,7 +177,10 @@ class _Scan:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the kind of sources that AWS refused to list; None: AWS refused nothing."""
+        """Store a page, and where the next page begins (`stage`, `marker`).
+
+        `kind`: the kind of sources that AWS refused to list; None: AWS refused nothing.
+        """
         sources = [source for source in page.sources if source.source_arn not in self._own]
         if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}

@@ -47,9 +47,10 @@ _READERS: Final[Mapping[SourceKind, ReadPage]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """What was read about some queues: attributes, and sources (resources whose failed messages go to a queue).
+    """What was read about some queues: their attributes, and their sources.
 
-    `unread`: a sentence for everything that could not be read.
+    A source is a resource whose failed messages go to a queue. `unread`: one sentence for each thing that could not be
+    read.
     """
 
     queues: list[QueueReading] = field(default_factory=list)
@@ -100,7 +101,7 @@ class ScopeReader:
         return _joined(self._parallel(self._read_named, arns))
 
     def destinations(self, kind: SourceKind, marker: str) -> DestinationPage:
-        """Return one page of the failure destinations of functions, subscriptions or rules.
+        """Return one page of functions, subscriptions or rules, each with the queue for its failed messages.
 
         `marker`: where the page begins.
 
@@ -114,10 +115,10 @@ class ScopeReader:
         return found
 
     def oldest_ages(self, queues: Mapping[str, str], now: datetime) -> dict[str, float]:
-        """Return the age (s) of each queue's oldest message, by the queue's ARN, from CloudWatch.
+        """Return the age (s) of the oldest message of each queue, by the queue's ARN. CloudWatch knows these ages.
 
-        `queues`: URLs by ARN. Queues without an age in CloudWatch are left out. If a queue is not in AWS, the result is
-        empty.
+        `queues`: URLs by ARN. Queues without an age in CloudWatch are left out. If a queue is not in AWS, as in tests,
+        the result is empty.
 
         Raises:
             CloudWatchUnreachable: CloudWatch refused or did not answer.

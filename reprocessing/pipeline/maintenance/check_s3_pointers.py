@@ -1,4 +1,4 @@
-"""Find letters whose body is a pointer to an S3 object that does not exist any more: their consumers would fail."""
+"""Find letters whose body is a pointer to an S3 object that does not exist any more: the consumer could not read it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ POINTERS_ASKED: Final = 500  #: most pointers that S3 is asked about
 
 @dataclass(frozen=True, slots=True)
 class CheckedPointers:
-    """The result of a check. `asked`: how many S3 objects were checked.
+    """The result of a check of bodies in S3.
 
-    `missing`: ids of messages whose object is gone.
+    `asked`: how many S3 objects were checked. `missing`: ids of messages whose S3 object does not exist.
     """
 
     asked: int

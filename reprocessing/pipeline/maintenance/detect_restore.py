@@ -1,7 +1,7 @@
 """Detect that PostgreSQL was restored from a backup, and begin the hold: all sends stop until a person has decided.
 
-PostgreSQL counts beat's ticks (one every 2 s), and Redis keeps the highest committed count. If the count in PostgreSQL
-is lower, PostgreSQL was restored.
+A tick is the task that beat sends every 2 s. PostgreSQL counts the ticks, and Redis keeps the highest committed count.
+If the count in PostgreSQL is lower, PostgreSQL was restored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def is_database_current(marks: TickWatermark) -> bool:
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis shows a restore of PostgreSQL for which sends are not stopped yet. Change nothing."""
+    """Return whether Redis shows that PostgreSQL was restored, and sends are not stopped yet. Change nothing."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -58,8 +58,8 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
     """Begin the hold (stop all sends) for a person, and raise PostgreSQL's tick count to the count in Redis.
 
     Both are written in one transaction. Without the raised count, the same restore would be detected again.
-    `restored_to`: the time of the backup. `anew`: the database was restored again, so begin a new hold, and delete
-    earlier decisions.
+    `restored_to`: the time of the backup. `anew`: True: the database was restored once more. Then a new hold begins,
+    and the decisions of the earlier hold are deleted.
     """
     known = _known(marks)
 
@@ -72,7 +72,10 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
 
 
 def _is_current(known: int | None, ticks: int) -> bool:
-    """Return whether PostgreSQL's count of ticks is not below the count in Redis. If it is below, begin the hold."""
+    """Return whether PostgreSQL has counted at least as many ticks as Redis. If not, it was restored: begin the hold.
+
+    `known`: the count in Redis; None: not known. `ticks`: the count in PostgreSQL.
+    """
     if known is None or known <= ticks:
         return True
     now = restore_detection.read_ticks()
@@ -80,9 +83,9 @@ def _is_current(known: int | None, ticks: int) -> bool:
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold (stop all sends), unless another worker began it before; return whether another worker did.
+    """Begin the hold (stop all sends) and return False. If another worker has begun it already, return True.
 
-    `alone`: no other worker can begin the hold now.
+    `alone`: True: no other worker can begin the hold now, so do not check.
     """
     last = TaskHints.objects.values_list("swept_at", flat=True).first()  # the last sweep before the backup
     why = _WHY.format(known=known, ticks=ticks)

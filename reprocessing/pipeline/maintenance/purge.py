@@ -20,8 +20,9 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 def purge_expired(*, conf: Conf) -> int:
     """Delete letters that finished longer ago than `conf.history`, and other old rows; return how many letters.
 
-    A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver
-    the copy again. The body of a letter is deleted earlier if its DLQ has a retention for bodies (`keep_bodies`).
+    A letter is kept at least until the DLQ's retention and one more day have passed since its message was deleted from
+    the DLQ: until then, SQS could deliver the message again, and it would count as new. The body of a letter is deleted
+    earlier if its DLQ has a retention for bodies (`keep_bodies`).
     """
     history, purged = conf.history.total_seconds(), 0
     for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
@@ -44,7 +45,7 @@ def purge_expired(*, conf: Conf) -> int:
 
 
 def _repeated(delete: Callable[[], int]) -> int:
-    """Call `delete` again while it deletes a whole group of 1,000 rows; return how many rows were deleted in all."""
+    """Call `delete` until it deletes fewer than the 1,000 rows of a full batch; return the number of all rows."""
     deleted = found = _GROUP
     while found >= _GROUP:
         found = delete()

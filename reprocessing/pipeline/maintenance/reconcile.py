@@ -24,7 +24,7 @@ ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield letters in doubt (perhaps sent before a restore) about which nobody has decided, in lists of up to 500.
+    """Yield the letters in doubt about which nobody has decided yet, in lists of up to 500.
 
     `dlq`: the id of their DLQ; None: all DLQs.
     """
@@ -42,10 +42,14 @@ def decide(
     reason: str,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Apply a person's decisions to the letters in doubt of a DLQ (None: of all DLQs); return how many letters.
+    """Apply a person's decisions to the letters in doubt; return the number of letters.
 
-    `words`: the decision for each class of letters (finished, unfinished, unknown). `on_progress`: called after each
-    transaction (500 letters), with the number of letters so far.
+    Args:
+        words: the decision for each class of letters: finished, unfinished, unknown.
+        dlq: the id of the letters' DLQ; None: all DLQs.
+        by: who decides.
+        reason: why.
+        on_progress: called after each group of 500 letters, with the number of letters so far.
 
     Raises:
         RestoreUnresolved: no restore of PostgreSQL was detected, so no letter is in doubt.

@@ -1,4 +1,4 @@
-"""The sweep, which runs every 10 s: finish the work of dead workers, and repeat calls to AWS that failed."""
+"""The sweep, which runs every 10 s: finish the work of killed workers, and repeat calls to AWS that failed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this m
 
 
 def sweep_all(*, conf: Conf) -> None:
-    """Do all parts of a sweep: of the service, then of every DLQ that is not in mode observe.
+    """Do the sweep: first for the service as a whole, then for each DLQ that is not in mode observe.
 
     An error at one DLQ is logged, and the sweep continues with the next DLQ.
 
@@ -64,9 +64,9 @@ def sweep_all(*, conf: Conf) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Do the parts of a sweep that are not about one DLQ: breakers, waves, runs, rules and plans.
+    """Do the part of a sweep that is not about one DLQ: update breakers, waves, runs, rules and plans.
 
-    Return the current rules. Pass the rules to the next call (`book`), so that unchanged rules are not applied again.
+    Return the current rules. If the next call gets them (`book`), it does not apply unchanged rules again.
     """
     circuit_breakers.move_all_breakers()
     waves.judge_all_waves()
@@ -79,9 +79,11 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 
 
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete copies of finished or expiring letters of a DLQ, and hide the other copies longer.
+    """Do the part of a sweep that is about one DLQ.
 
-    Also let lanes continue that nothing holds any more, and send notices about parked letters to the parking queue.
+    A copy is a letter's message in the DLQ. Delete copies of letters that are finished, or whose copy SQS will soon
+    delete. Keep other copies hidden. Let key queues continue that no parked message holds up any more. Send notices
+    about parked letters to the parking queue.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
@@ -95,7 +97,10 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide copies of unfinished letters again after 2/3 of their visibility timeout, for as long as SQS allows."""
+    """Extend the visibility timeout of the messages of unfinished letters in the DLQ before it ends.
+
+    Each extension is nearly as long as SQS allows (12 hours).
+    """
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):
@@ -110,8 +115,9 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
 def _send_notices(dlq: DeadLetterQueue) -> bool:
     """Send one batch of notices to the parking queue: which letters were parked, and which left the parking lot.
 
-    Return whether notices may be left. Nothing is sent if sends are stopped. A worker that freezes for 10 s after
-    reading the notices sends none: another worker may have sent them meanwhile.
+    Return True if another batch may follow. Return False if there is nothing to send, if the parking queue refused a
+    notice, or if sends are stopped. A worker that freezes for 10 s after it read the notices sends none, since another
+    worker may have sent them meanwhile.
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR

@@ -47,7 +47,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """Forget the thread in a forked child process: of the parent's threads, only the one that forked is copied."""
+    """Forget the thread after a fork: the child process has the variable, but the thread runs only in its parent."""
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
 

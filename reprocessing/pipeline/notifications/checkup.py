@@ -25,8 +25,9 @@ DLQS: Final = 5
 def checkup(of: CheckContext) -> None:
     """Check the service and the next five DLQs. Open an incident for each check that finds an error.
 
-    An incident ends when its check finds no error, or when its subject no longer exists, such as the former name of a
-    DLQ. An incident stays as it is if its check could not be made. This function commits by itself.
+    People are notified of incidents. An incident ends when its check finds no error, or when its subject no longer
+    exists, such as the former name of a DLQ. If a check could not be made, its incident stays as it is. This function
+    commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []
@@ -60,9 +61,9 @@ def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
 
 
 def _event(look: CheckResult, dlq: int | None) -> Event:
-    """Return the event for a check with an error: the title of the check, and its numbers of errors and warnings.
+    """Return the event for a check with an error: the title of the check, and how many errors and warnings it found.
 
-    The texts of its findings are left out, because they may quote AWS.
+    The texts of the findings are left out, because they may quote AWS.
     """
     facts: dict[str, str | int | float] = {
         "errors": sum(finding.severity is FindingSeverity.ERROR for finding in look.findings),

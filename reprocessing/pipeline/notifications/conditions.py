@@ -49,10 +49,11 @@ _STEP: Final = 600
 
 
 def check_conditions(conf: Conf) -> None:
-    """Open an incident for each condition that is true, such as too many parked messages; end the other incidents.
+    """Open an incident for each condition that is true, such as too many parked messages; end incidents that are over.
 
-    If it is not known whether a condition is true, its incident stays as it is. The cost does not depend on the number
-    of messages. Call this function outside transactions: it commits by itself.
+    An incident is an open problem of which people are notified. If it is not known whether a condition is true, its
+    incident stays as it is. The cost does not depend on the number of messages. Call this function outside
+    transactions: it commits by itself.
     """
     back_for = heartbeats.record_check(gap=GAP)
     is_open = open_incidents(_POLLED)
@@ -71,7 +72,7 @@ def check_conditions(conf: Conf) -> None:
 
 
 def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
-    """Return the events for which to open incidents, and the incidents to end, as pairs (kind, subject)."""
+    """Return the events for which to open incidents, and the incidents to end, as pairs of kind and subject."""
     found: list[Event] = []
     over: list[Place] = []
     for observation in observations:
@@ -105,7 +106,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield that the condition of each event is true (`Holds`), and that other conditions of `kinds` are false."""
+    """Yield `Holds` for each found event, and `HoldsNot` for the other open incidents of these kinds."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)
@@ -116,9 +117,10 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
-    """Return how many messages of each DLQ are not captured, by the DLQ's id. DLQs without a known number are left out.
+    """Return how many messages of each DLQ are not captured, by the DLQ's id.
 
-    In mode automatic, the number is 0, except while captures fail. In other modes, it is not known during a capture.
+    In mode automatic, the number is 0, unless captures fail. In other modes, the number is not known during a capture;
+    then the DLQ is left out.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
@@ -176,7 +178,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one observation for each stalled run: that outcomes are missing, or else that nothing is sent."""
+    """Yield one observation for each stalled run: either outcomes are missing, or the run sends nothing."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox, and send each destination one text with all its pending notifications."""
+"""Write notifications of incidents to the outbox, a table. Send each destination one text with its notifications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class _Job:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether an incident (an open problem) has no notification yet, or a notification can be sent now."""
+    """Return whether `deliver` has something to do.
+
+    That is so if an incident (an open problem) has no notification yet, or if a notification can be sent now.
+    """
     return sending.is_due(conf.destinations)
 
 
@@ -97,7 +100,7 @@ def _send(conf: Conf, job: _Job, now: datetime, seconds: float, done: queue.Simp
 def _record(jobs: Sequence[_Job], done: queue.SimpleQueue[tuple[_Job, Delivery]], *, within: float) -> int:
     """Record the result of each text when it arrives; return how many texts were sent.
 
-    A text without a result after `within` seconds counts as failed; its thread continues.
+    If a text has no result after `within` seconds, it counts as failed, although its thread continues.
     """
     left = {job.claimed.route_id: job for job in jobs}
     until = time.monotonic() + within

@@ -35,8 +35,8 @@ _LONGEST_SUBJECT: Final = 99
 class Letterhead:
     """The values that are sent together with a text.
 
-    `place`: the name of this installation. `name`: the name of the destination. `message_id`: the same if the same text
-    is sent again.
+    `place`: the name of this installation. `name`: the name of the destination. `message_id`: stays the same if the
+    same text is sent again, so that receivers can recognise the repetition.
     """
 
     place: str

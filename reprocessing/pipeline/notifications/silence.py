@@ -1,4 +1,4 @@
-"""Open an incident (notify people) when beat sends no ticks, or when workers take no tasks; end it afterwards."""
+"""Open an incident (notify people) if beat sends no tasks, or workers take no tasks; end it when they do again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Open an incident for beat if it sends no ticks, and for the workers if they take no tasks; else end the incident.
+    """Open an incident for beat if it sends no ticks, and for workers if they take no tasks; else end these incidents.
 
-    If their state is not known (None), nothing changes. Even if several processes watch, there is only one incident for
-    beat, and one for the workers. This function commits by itself.
+    A tick is the task that beat sends every 2 s. If the state of beat or of the workers is not known, its incident
+    stays as it is. Even if several processes watch, there is only one incident for beat, and one for the workers. This
+    function commits by itself.
 
     Args:
-        silence: whether beat, and the workers, are silent, as this process has found.
-        control: the name of the queue to which beat sends its tick.
+        silence: whether beat and the workers are silent, as this process has found; None: not known.
+        control: the name of the queue to which beat sends its ticks.
         silent_for: seconds after which beat or workers count as silent.
     """
     seen = (

@@ -29,7 +29,11 @@ _UNKNOWN = "no attempt has this redrive id"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How many reports were new (`accepted`) or `repeated`; and why others were `refused`, by index in the request."""
+    """What became of the reports of one request.
+
+    `accepted`: how many were new. `repeated`: how many were known already. `refused`: why others were refused, by their
+    position in the request (from 0).
+    """
 
     accepted: int = 0
     repeated: int = 0
@@ -39,8 +43,9 @@ class Recorded:
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
     """Record reports, given as parsed JSON values; return how many were recorded. A repeated report changes nothing.
 
-    `reporter`: id of the reporter, which may report only on letters sent to its own targets. None: a consumer with
-    access to this database may report on any letter. `dice`: returns random numbers for backoffs.
+    `reporter`: the id of the reporter (token) that sent them, which may report only on letters sent to its own targets.
+    None: a consumer with access to this database, which may report on any letter. `dice`: returns random numbers for
+    backoffs.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}
@@ -59,8 +64,8 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
     """Record reports in one transaction, and apply them; return how many were recorded.
 
-    The next sweep (`recover.py`) deletes copies of letters that are then finished. `reporter`: id of the reporter;
-    None: a consumer with access to this database. `dice`: returns random numbers for backoffs.
+    The next sweep (`recover.py`) deletes copies of letters that are then finished. `reporter`: the id of the reporter
+    (token) that sent them; None: a consumer with access to this database. `dice`: returns random numbers for backoffs.
     """
     if not some:
         return Recorded()
@@ -89,7 +94,8 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 def apply_late(*, dice: Dice) -> int:
     """Apply reports that arrived before their attempts were recorded; return the number of these attempts.
 
-    `dice`: returns random numbers for backoffs.
+    A fast consumer may report before this service has recorded that its target accepted the message. `dice`: returns
+    random numbers for backoffs.
     """
     ids = reports.unmatched_attempts()
     for first in range(0, len(ids), _GROUP):

@@ -1,6 +1,6 @@
 """Resolve the outcomes of sent letters: by consumer reports, by absence from the DLQ, or by a timeout.
 
-A letter is presumed delivered on two conditions: its target was empty at two checks after the send, and the letter did
+A letter is presumed delivered on two conditions: after the send, its target was empty at two checks; and the letter did
 not come back to the DLQ (docs/adr/0016, 0029).
 """
 
@@ -38,14 +38,15 @@ _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the tar
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
-    """Resolve the outcomes of sent letters of all DLQs; return how many letters are delivered, as is known or presumed.
+    """Resolve the outcomes of sent letters of all DLQs; return how many letters became delivered or presumed delivered.
 
-    Steps: (1) Apply reports that arrived before their attempts were recorded. (2) Check whether targets are empty. (3)
-    Close letters as delivered whose target accepted them, if its outcome has been changed to `accepted`. (4) Presume
-    letters delivered. (5) Park letters whose consumer did not report in time. (6) Free lanes whose parked letter can no
-    longer come back. During the hold after a restore, no letter is presumed delivered, since PostgreSQL
-    may not know which letters came back. `dice`: returns random numbers, for backoffs and for the order in which
-    targets are checked.
+    (1) Apply reports that arrived before their attempts were recorded. (2) Check whether targets are empty. (3) If a
+    target's outcome was changed to `accepted`, close letters that it accepted as delivered. (4) Presume letters
+    delivered. (5) Park letters whose consumer did not report in time. (6) Free lanes whose parked letter can no longer
+    come back.
+
+    After a restore, only steps 1 and 2 are done until a person has decided, since PostgreSQL may not know which letters
+    came back. `dice`: returns random numbers for backoffs, and for the order in which targets are checked.
     """
     record_reports.apply_late(dice=dice)
     _look_if_due(dice)
@@ -84,10 +85,10 @@ def _look_if_due(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[WatchedTarget]) -> None:
-    """Ask SQS whether each target is empty; record each answer when it arrives, with the time of the request.
+    """Ask SQS whether each target is empty. Record each answer when it arrives, with the time of the request.
 
-    The threads that ask SQS have no connection to PostgreSQL. So PostgreSQL is asked for its time once, at the
-    beginning, and the time that has passed since is added.
+    The threads that ask SQS have no connection to PostgreSQL. So PostgreSQL is asked for its time only at the
+    beginning; the time that has passed since is added.
     """
     clock = suspend_aware_clock()
     before, began, since = clock(), lanes.database_now(), clock()
@@ -109,7 +110,7 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 
 
 def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Close attempts by calling `close`, with their lanes locked, and delete the copies that it returns.
+    """Close attempts by calling `close`, while their lanes are locked. Then delete the copies that `close` returns.
 
     Attempts that were closed meanwhile are not changed.
     """

@@ -35,7 +35,10 @@ _DEEDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """Ids of the letters that were changed (`done`); and why others were not changed, by letter id (`refused`)."""
+    """The result of a change of letters.
+
+    `done`: ids of the changed letters. `refused`: why other letters were not changed, by letter id.
+    """
 
     done: tuple[int, ...]
     refused: dict[int, str]
@@ -77,8 +80,9 @@ def discard(
 ) -> Reviewed:
     """Discard parked letters, so that they are not sent any more; return the result. `restore` undoes this.
 
-    Other letters with the same idempotency key are parked when they are due. `operation`: id of the bulk action;
-    `approval`: id of the approval that is being executed; None: there is none.
+    Other letters with the same idempotency key are parked when they are due. `operation`: id of the bulk action that
+    discards them; None: no bulk action. `approval`: id of the approval that is being executed; None: the person acts
+    alone.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -94,8 +98,8 @@ def restore(
 ) -> Reviewed:
     """Park discarded letters again, for their former reason; return the result.
 
-    Letters that a rule discarded are parked as `quarantined`. `operation`: id of the bulk action; `approval`: id of the
-    approval that is being executed; None: there is none.
+    Letters that a rule discarded are parked as `quarantined`. `operation`: id of the bulk action that restores them;
+    None: no bulk action. `approval`: id of the approval that is being executed; None: the person acts alone.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -107,7 +111,10 @@ def restore(
 
 
 def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: Any) -> None:  # noqa: ANN401  JSON values
-    """Check that a person may change all these letters alone. Call it before several transactions change them.
+    """Check that one person may change all these letters without a second person.
+
+    Call this function before the letters are changed in several transactions, since each transaction alone may change
+    fewer letters than the limit for one person.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -157,9 +164,9 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
     operation: int | None, approval: int | None, target: int | None = None, options: Mapping[str, Any] | None = None,
     is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
-    """Lock, check and change letters in one transaction.
+    """Lock and check letters, change them, and write the audit log, in one transaction.
 
-    `do`: changes the letters, and returns the ids of their lanes.
+    `do`: changes the letters with these ids, and returns the ids of their lanes.
     """
     _insist(by, reason)
     releases = act is AuditAct.RELEASED
@@ -194,9 +201,9 @@ def _mark(
     letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
     look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
 ) -> Reviewed:  # fmt: skip
-    """Lock parked letters, and write a note or an assignee for them; they stay parked.
+    """Lock parked letters, and write a note or an assignee for them. The letters stay parked.
 
-    `write`: writes the note or assignee. `look`: returns, by letter id, why a letter is refused.
+    `write`: writes the note or assignee. `look`: returns why a letter must not be changed, by letter id.
     """
     _insist(by, reason)
 
@@ -223,9 +230,9 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 
 def _set_sources(letters: Collection[int]) -> set[int]:
-    """Set the source of letters without a source, if the source was registered after their capture.
+    """Set the source of letters without a source, if their source was registered after their capture.
 
-    Return the ids of the letters that could be decrypted for this.
+    This needs the letters' content. Return the ids of the letters that could be decrypted.
     """
     readable = set[int]()
     for some in placement.letters_without_source(letters):
@@ -237,9 +244,9 @@ def _set_sources(letters: Collection[int]) -> set[int]:
 
 
 def _place(letters: Collection[int]) -> set[int]:
-    """Give a place in a lane to letters that were parked without one, if the DLQ's current settings find their keys.
+    """Give letters that were parked without a place a place in a lane, if the DLQ's current settings find their keys.
 
-    Return the ids of the letters that could be decrypted for this.
+    This needs the letters' content. Return the ids of the letters that could be decrypted.
     """
     policies, readable = dict[int, KeyPolicy](), set[int]()
     for some in placement.unplaced_parked_letters(letters):

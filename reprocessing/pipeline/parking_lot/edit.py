@@ -62,9 +62,9 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The edit was saved as revision `no`.
+    """The edit was saved. `no`: the number of the revision.
 
-    `still_parked_because`: why the letter was not released; empty: it was released, or no release was wanted.
+    `still_parked_because`: why the letter was not released; empty: it was released, or the person did not want that.
     """
 
     no: int
@@ -73,7 +73,7 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class ChangedMeanwhile:
-    """Nothing was done: the letter has changed since the person saw it. `why`: what has changed, in words."""
+    """Nothing was done, because the letter has changed since the person saw it. `why`: what changed, as text."""
 
     why: str
 
@@ -86,17 +86,17 @@ class Unsendable:
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return the selectors that say where keys, message type and tenant are in the DLQ's letters."""
+    """Return the selectors of a DLQ, by purpose: where in a letter the keys, the message type and the tenant are."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
 
 
 def problems(stand: EditableLetter, to: Alteration, names: MarkNames, *, typed: bool = True) -> list[str]:
-    """Return why this edit is not possible, in sentences without message data; empty: it is possible.
+    """Return why an edit is not possible, as sentences without message data; empty: it is possible.
 
-    `stand`: the letter. `to`: the edit. `names`: the names of the redrive attributes, which cannot be edited. `typed`:
-    whether the body came from the text field of a web page, which cannot show all bodies.
+    `stand`: the letter as it is now. `to`: the edit. `names`: the names of the redrive attributes, which cannot be
+    edited. `typed`: whether the body comes from the text field of a web page, which cannot show all bodies.
     """
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
@@ -118,16 +118,19 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames, *, typed: 
 
 
 def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
-    """Return a sentence for people about each key, type or tenant that the edit changes.
+    """Return a sentence for people for each key, and for the message type or tenant, that the edit changes.
 
-    `goes_by`: the selectors that say where these values are in the letter.
+    `stand`: the letter as it is now. `goes_by`: the selectors that say where these values are in the letter.
     """
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
     return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
 
 def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
-    """Return a sentence for people about the order in which the letter is sent after the edit."""
+    """Return a sentence for people that says how the letter is ordered after the edit.
+
+    For example, it keeps its place in its key queue.
+    """
     if not stand.led:
         return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
@@ -168,8 +171,9 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
 ) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
     """Save an edit of a parked letter, if the letter is as the person saw it (`seen`). `replay`: release it, too.
 
-    All is one transaction. The captured bytes and the place in the lane are kept. Each revision is recognised if it
-    comes back. `names`: names of the redrive attributes. `approval`: id of the approval that is being executed.
+    All is one transaction. The captured bytes and the place in the lane are kept. An edited letter that fails again is
+    recognised when it comes back to the DLQ. `names`: names of the redrive attributes. `approval`: id of the approval
+    that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -233,7 +237,7 @@ def _is(stand: EditableLetter, seen: SeenLetter) -> bool:
 
 
 def record_of(stand: EditableLetter, to: Alteration, made: NewRevision) -> EditRecord:
-    """Return what the audit log says of an edit, without any content of the message."""
+    """Return the record of an edit for the audit log. It contains nothing of the message's content."""
     own = unpack_attributes(bytes(stand.attributes))
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     after = {

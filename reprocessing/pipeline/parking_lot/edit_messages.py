@@ -1,8 +1,7 @@
 """Edit many parked letters with one patch. Each letter gets a revision, and its captured bytes are kept.
 
-A batch is prepared first, outside a transaction: keys are decrypted, and bodies are patched and encrypted. The
-transaction then edits the letters that are unchanged since. So each letter is edited once, also if the worker is
-killed.
+A batch is first prepared outside a transaction: its letters are decrypted, patched and encrypted. A transaction then
+stores the edits of the letters that are still unchanged. So each letter is edited once, even if the worker is killed.
 """
 
 from __future__ import annotations
@@ -43,7 +42,11 @@ _CHANGED: Final = "somebody edited or parked it again meanwhile"
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A letter (`stand`), and its edit by the patch (`to`). `touched`: a sentence for each key that changes."""
+    """The edit of one letter by the patch.
+
+    `stand`: the letter before the edit. `to`: the letter after the edit. `touched`: a sentence for each key that
+    changes.
+    """
 
     stand: EditableLetter = field(repr=False)
     to: Alteration = field(repr=False)
@@ -59,7 +62,7 @@ class PreparedBatch:
         refused: why a letter is not edited, by letter id.
         patched: the edits before encryption, by letter id.
         written: the edits as they are stored (encrypted, if payloads are), by letter id.
-        sealers: what encrypted the edits, by DLQ id.
+        sealers: the objects that encrypted the edits, by DLQ id.
     """
 
     letters: tuple[int, ...]
@@ -70,14 +73,16 @@ class PreparedBatch:
 
 
 class Patcher:
-    """Patches letters, and says why a letter cannot be patched. `names`: the names of the redrive attributes."""
+    """Applies a patch to letters. `names`: the names of the redrive attributes, which cannot be edited."""
 
     def __init__(self, wanted: BulkEdit, names: MarkNames) -> None:
         self._wanted, self._names = wanted, names
         self._keys = lru_cache(lambda dlq: edit.keys_of(DeadLetterQueue.objects.get(pk=dlq)))
 
     def patched(self, letters: Sequence[int], *, seconds: float) -> Iterator[tuple[int, Patched | Unfit]]:
-        """Yield each letter with its edit, or why it cannot be edited; stop after `seconds`, but not before the first.
+        """Yield, for each letter, its id and its edit, or why it cannot be edited.
+
+        Stop when `seconds` have passed, but not before the first letter.
 
         Raises:
             PayloadUnreadable: a key is not available now.
@@ -109,9 +114,9 @@ class Patcher:
 
 
 def prepare(letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, operation: int) -> PreparedBatch:
-    """Patch and seal (encrypt) the first of these letters: at least one, and as many as memory and time allow.
+    """Patch and encrypt the first of these letters: at least one, and as many as memory and time allow.
 
-    Call it outside a transaction, because AWS KMS may be called.
+    Call this function outside a transaction, because AWS KMS may be called.
     """
     refused, patched = dict[int, str](), dict[int, Patched]()
     chunk = next(sealed_search.chunks(letters), [])
@@ -138,10 +143,11 @@ def prepare(letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, opera
 def apply(  # noqa: PLR0913  # arguments are passed by name
     batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, operation: int, seen_at: datetime
 ) -> Reviewed:  # fmt: skip
-    """Edit the letters of a prepared batch that are unchanged, in the caller's transaction. Return what was done.
+    """Store the edits of a prepared batch, for letters that are still unchanged, in the caller's transaction.
 
-    A letter that is edited, but cannot be released, is in `refused`. `seen_at`: when the person saw the letters. A
-    letter that another edit changed after this time is not edited.
+    Return the edited letters, and why others were refused. A letter that was edited, but cannot be released, is among
+    the refused. `seen_at`: when the person saw the letters. A letter that another edit changed after this time is not
+    edited.
     """
     locked = decisions.lock_letters(batch.letters, need_lane=False)
     now = message_edits.read_versions(batch.letters)

@@ -1,7 +1,7 @@
-"""Assign letters to failure groups by the cause of their failure. No other stage depends on failure groups.
+"""Assign letters to failure groups by the cause of their failure. No other module needs the groups, so it may be late.
 
-A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, and when
-a consumer reports its failure.
+A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, and when a
+consumer reports its failure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def assign_groups(*, batches: int) -> int:
 
 
 def cause_of(letter: UngroupedLetter) -> FailureCause:
-    """Return why a letter failed, as far as known: by consumer reports, answers of targets, and the letter itself."""
+    """Return why a letter failed, as far as consumer reports, answers of targets and the letter itself tell it."""
     facts = LetterFacts(
         letter.message_id,
         bytes(letter.body or b""),

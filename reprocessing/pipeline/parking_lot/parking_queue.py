@@ -18,13 +18,13 @@ _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, 
 
 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
-    """Send notices (a letter was parked or left the parking lot), in order, to a DLQ's parking queue.
+    """Send notices to a DLQ's parking queue, in order: that a letter was parked, or that it left the parking lot.
 
     Return the ids of notices that need not be sent again: SQS accepted them, or can never accept them.
 
-    When a letter is parked, its bytes are sent. When the letter leaves the parking lot, a short message with its id is
-    sent, since a message inside an SQS queue cannot be found and deleted. `may_start`: called before every request, by
-    several threads; if it returns False, the request is not sent.
+    When a letter is parked, a copy of the letter is sent. When the letter leaves the parking lot, a short message with
+    its id is sent, because the copy in the parking queue cannot be found and deleted. `may_start`: several threads call
+    it before every request; if it returns False, the request is not sent.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_notice_message(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

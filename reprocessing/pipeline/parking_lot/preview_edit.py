@@ -21,10 +21,11 @@ class EditPreview:
     """What an edit would do to the messages that were checked.
 
     Attributes:
-        checked: how many were checked; `fits`: how many of them the patch fits.
-        unfit: for each reason why the patch does not fit, the number of messages and one letter id.
-        touched: for each sentence about a key that the edit changes, the number of messages.
-        samples: the first edits.
+        checked: number of checked messages.
+        fits: how many of the checked messages the patch can change.
+        unfit: reasons why the patch cannot change other messages, each with their number and the letter id of one.
+        touched: sentences about keys that the edit changes, each with the number of messages.
+        samples: the first edits, as examples.
     """
 
     checked: int
@@ -38,9 +39,10 @@ def preview(  # noqa: PLR0913  # arguments are passed by name
     letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, seconds: float, samples: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> EditPreview:  # fmt: skip
-    """Check the first of these letters, for `seconds` at most. `progress` is called with the number of checked letters.
+    """Check which of these letters the patch can change, in their order, for `seconds` at most.
 
-    `names`: the names of the redrive attributes. Call it outside a transaction, because AWS KMS may be called.
+    `samples`: how many edits to return as examples. `progress`: called with the number of checked letters. `names`: the
+    names of the redrive attributes. Call this function outside a transaction, because AWS KMS may be called.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.

@@ -21,7 +21,7 @@ _NOT_IN_S3: Final = "The body of this message is not in S3."
 
 @dataclass(frozen=True, slots=True)
 class BodyInS3:
-    """A body from S3 for a person. `is_masked`: values of masked fields are masked."""
+    """A body that was read from S3. `is_masked`: whether the values of masked fields are hidden in it."""
 
     body: bytes = field(repr=False)
     is_masked: bool = False

@@ -10,9 +10,10 @@ from reprocessing.store.rights.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 def find_target(name: str, *, seen: VisibleDlqs = EVERY_DLQ, cure: str) -> Target:
-    """Return the target with this name, ARN or URL. `seen`: only targets of DLQs that the person sees.
+    """Return the target with this name, ARN or URL.
 
-    `cure`: the sentence of the error's text that says what to do if there is no such target.
+    `seen`: the DLQs that the person may see; only their targets are found. `cure`: a sentence for the error's text that
+    says what to do if there is no such target.
 
     Raises:
         InvalidTarget: there is no such target, several targets have this name, or the target is a registered DLQ.

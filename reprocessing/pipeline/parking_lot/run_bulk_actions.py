@@ -28,7 +28,7 @@ _SERVICE: Final = "the service"
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for about `seconds`; return whether letters are left, for another call."""
+    """Continue a bulk action for about `seconds`. Return True if letters are left, so that a new call is needed."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
@@ -42,7 +42,7 @@ def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Edits:
-    """The next batch of a bulk edit. `last`: whether no letters are left after it."""
+    """The next batch of a bulk edit. `last`: True: no letters are left after this batch."""
 
     wanted: BulkEdit
     batch: PreparedBatch
@@ -50,9 +50,10 @@ class _Edits:
 
 
 def _prepared(held: LeasedAction) -> _Edits | None:
-    """Return the next batch of a bulk edit, prepared outside a transaction; None: it is no edit, or was aborted.
+    """Return the next batch of a bulk edit, prepared outside a transaction.
 
-    If an erasure replaced a value in the patch, the patch may be invalid. Then the action is aborted.
+    None: the action is another one than an edit, or it was aborted here: an erasure replaced a value in the patch,
+    which made the patch invalid.
     """
     if held.act != BulkActionKind.EDIT:
         return None
@@ -67,9 +68,9 @@ def _prepared(held: LeasedAction) -> _Edits | None:
 
 
 def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
-    """Execute one batch of a bulk action; return the lease for the next batch.
+    """Execute one batch of a bulk action, and return the lease for the next batch.
 
-    None: the bulk action has ended, or another worker took over.
+    None: the bulk action has ended, or another worker continues it.
     """
     mine = bulk_actions.renew_lease(held)
     if mine is None:

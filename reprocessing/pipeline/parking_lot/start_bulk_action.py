@@ -1,4 +1,4 @@
-"""Check the filter of a bulk action before it starts, and say why the action was refused.
+"""Check the filter of a bulk action before the action starts, and explain why an action was refused.
 
 A bulk action is one action on all messages that a filter matches.
 """
@@ -20,10 +20,10 @@ STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionK
 
 
 def require_decidable(kind: BulkActionKind, criteria: MessageFilter) -> None:
-    """Refuse a filter that may match messages on which the action is not possible.
+    """Check that a bulk action is possible on all messages that match a filter, and that a search finds all of them.
 
     Raises:
-        InvalidFilter: the filter selects messages of another state, or cannot find all messages that it describes.
+        InvalidFilter: the filter selects messages of another state, or its text search would leave out older messages.
     """
     if criteria.states != (STATES[kind].value,):
         state = STATES[kind].value
@@ -34,9 +34,10 @@ def require_decidable(kind: BulkActionKind, criteria: MessageFilter) -> None:
 def why_changed(
     kind: BulkActionKind, criteria: MessageFilter, *, previewed: int, matching: int, since: datetime
 ) -> str:
-    """Say that fewer or more messages match a bulk action than were previewed (`previewed`: how many), and why.
+    """Return a text that says that fewer or more messages match a bulk action than its preview showed, and why.
 
-    If fewer match, this names the people who changed the others since the preview (`since`), if they are known.
+    If fewer match, the text names the people who changed the others since the preview, if they are known. `previewed`:
+    how many matched in the preview. `matching`: how many match now. `since`: the time of the preview.
     """
     state = STATES[kind].value
     first = f"{filtered_letters.counted(previewed)} {'was' if previewed == 1 else 'were'} previewed, "

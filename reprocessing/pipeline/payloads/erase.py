@@ -36,9 +36,10 @@ _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {wh
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an erasure would erase. `letters`: number of messages. `busy`: how many are in progress, and would be left.
+    """What an erasure would erase.
 
-    `history`: by table, how many rows have the value in a stored text.
+    `letters`: number of messages. `busy`: how many of these are in progress, and would not be erased. `history`: for
+    each table, how many rows have the value in a stored text.
     """
 
     letters: int
@@ -83,15 +84,19 @@ def value_of(criteria: MessageFilter) -> str:
 
 
 def is_short(value: str) -> bool:
-    """Return whether a value is too short to be replaced inside of texts: reasons, notes and the like stay."""
+    """Return whether a value has fewer than 4 characters. It is then not replaced in texts, such as reasons and notes.
+
+    Other words may contain a short value by chance.
+    """
     return len(value) < SHORTEST
 
 
 def _places(criteria: MessageFilter) -> WholeValues | None:
-    """Return the only places where a short value is replaced; None: the value is long, and is replaced in all texts.
+    """Return where a short value is replaced; None: the value is not short, and is replaced in all texts.
 
-    Other data may have the same short value. So the erasure of a key changes keys, and texts that people searched for;
-    the erasure of a search field's value changes only conditions on fields with this name.
+    A short value may also occur in other data by chance. So it is replaced only where it is certainly meant. An
+    ordering key is replaced in keys and in texts that people searched for. The value of a search field is replaced in
+    filter conditions on this field.
     """
     if not is_short(value_of(criteria)):
         return None
@@ -119,9 +124,9 @@ def count_erasable(criteria: MessageFilter) -> Found:
 def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
     """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
-    A short value is replaced only where it is known to be a whole key, or a value of the search field (`_places`).
-    `on_progress` is called after each batch, with the number of messages erased so far.
-    Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
+    A short value is replaced only where the whole key or field has this value (`_places`). `on_progress` is called
+    after each batch, with the number of messages erased so far. Messages in progress are left. The erasure then stays
+    open, and a second call with the same filter continues it.
 
     Raises:
         InvalidFilter: the filter is not about one value, or is a search for a short value.
@@ -148,7 +153,7 @@ def erase(criteria: MessageFilter, *, by: str, reason: str, on_progress: Callabl
 
 
 def _by_dlq(criteria: MessageFilter) -> dict[int, int | None]:
-    """Return, by the DLQ's id, how many messages would be discarded or lose their content."""
+    """Return how many messages of each DLQ would be discarded or lose their content, by the DLQ's id."""
     counts: Counter[int] = Counter()
     for ids in _letters(criteria):
         counts.update(dict(Letter.objects.filter(pk__in=ids).values_list("dlq_id").annotate(n=Count("pk"))))

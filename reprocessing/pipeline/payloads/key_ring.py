@@ -1,4 +1,4 @@
-"""Make this process's wrapping keys, which encrypt data keys, from the setting REDRIVE_PAYLOAD_KEYS."""
+"""Read the wrapping keys, which encrypt the data keys of payloads, from the setting REDRIVE_PAYLOAD_KEYS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.store.payloads import payload_keys
 
 
 def install() -> None:
-    """Give the wrapping keys of the settings to the store, which encrypts and decrypts data keys with these keys."""
+    """Give the wrapping keys of the settings to the store, which uses them to encrypt and decrypt data keys."""
     payload_keys.use_ring(_current)
 
 

@@ -1,4 +1,4 @@
-"""Change the key that encrypts the data keys of payloads, and encrypt payloads that were stored readable.
+"""Change the wrapping key, which encrypts the data keys of payloads. Encrypt payloads that are stored unencrypted.
 
 If the process is killed, a second call continues.
 """
@@ -21,7 +21,7 @@ _REINDEX_FOR = 5.0
 
 @dataclass(slots=True)
 class Rotated:
-    """How many data keys were encrypted with the new key, and how many payloads, edits and texts were encrypted."""
+    """How many data keys were encrypted with the new wrapping key, and how many payloads, edits and texts."""
 
     keys: int = 0
     payloads: int = 0
@@ -32,8 +32,8 @@ class Rotated:
 def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
     """Encrypt each data key with the first wrapping key of the settings; return the counts.
 
-    The data keys stay the same, so payloads need not be encrypted again, and messages can be captured and sent
-    meanwhile. Each batch is committed by itself. `on_progress` is called after each batch, with the counts so far.
+    The data keys themselves stay the same. So payloads need not be encrypted again, and messages can be captured and
+    sent meanwhile. Each batch is committed by itself. `on_progress` is called after each batch, with the counts so far.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
@@ -43,9 +43,10 @@ def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Encrypt what is stored readable: payloads, edits, reports, filters, error texts of targets; return the counts.
+    """Encrypt what is stored unencrypted: payloads, edits, reports, filters, error texts of targets; return the counts.
 
-    `day`: the day whose data keys are used. If the process is killed, a second call continues.
+    `day`: the day whose data keys are used. `on_progress`: called after each batch, with the counts so far. If the
+    process is killed, a second call continues.
     """
     done = Rotated()
 

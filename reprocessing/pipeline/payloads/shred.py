@@ -32,17 +32,17 @@ _LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
 
 @dataclass(frozen=True, slots=True)
 class Shredded:
-    """The result: number of destroyed data keys, and number of messages whose payload was deleted."""
+    """The result of `shred_dlq`: number of destroyed data keys, and of messages whose payload was deleted."""
 
     keys: int
     letters: int
 
 
 def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
-    """Delete the payloads of these letters, and discard those in state captured or parked; return what was removed.
+    """Delete the payloads of these letters, and discard letters in state captured or parked; return what was removed.
 
     Raises:
-        ApprovalRefused: there are more letters than one person may discard alone, and nobody can approve a shred.
+        ApprovalRefused: there are more letters than one person may discard alone, and a shred cannot be approved.
     """
 
     def shred() -> Removed:
@@ -54,7 +54,7 @@ def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
 
 
 def why_not_shred(dlq: DeadLetterQueue) -> str:
-    """Return why the payloads of a DLQ cannot be shredded now, for people; empty: they can."""
+    """Return, as text for people, why the payloads of a DLQ cannot be shredded now; empty: they can be shredded."""
     if busy := removal.count_in_progress(dlq.pk):
         return (
             f"{busy:,} messages of {dlq.name} are queued, or are being sent, or await their outcome. Wait until the "
@@ -75,7 +75,7 @@ def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, on_progress: Callab
 
     Raises:
         ErasureRefused: messages of the DLQ are in progress, or the DLQ is being captured.
-        ApprovalRefused: the DLQ has an approval limit, and nobody can approve a shred.
+        ApprovalRefused: the DLQ has an approval limit, and a shred cannot be approved.
     """
     keys = rows.in_transaction(partial(_destroy, dlq, by, reason))
     payload_keys.forget_unwrapped()

@@ -1,1 +1,1 @@
-"""Send letters: lease lanes, decide about their heads (gate), send, and record the outcomes."""
+"""Send letters: lease lanes, decide whether the first letter of each lane may be sent, send, record the outcomes."""

@@ -1,4 +1,4 @@
-"""Update circuit breakers, waves and rate ramps after the outcomes of attempts were committed."""
+"""Update circuit breakers, waves and ramp-ups after the outcomes of attempts were committed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprocessing.store.safety import circuit_breakers, rate_ramps, waves
 
 
 class _Closed(Protocol):
-    """A closed attempt, with its circuit breaker and run."""
+    """A closed attempt. `breaker_id`: its target's circuit breaker. `run_id`: its run. None: it has none."""
 
     @property
     def breaker_id(self) -> int | None: ...
@@ -25,9 +25,9 @@ def update_after_attempts(closed: Collection[_Closed]) -> None:
 
 
 def update_breakers_and_waves(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Update circuit breakers, and the waves of runs, after outcomes of attempts were recorded.
+    """Update these circuit breakers, and the waves of these runs, after outcomes of their attempts were recorded.
 
-    `of_breakers`, `of_runs`: the ids of the breakers and runs of these attempts; None is ignored.
+    `of_breakers`: ids of breakers. `of_runs`: ids of runs. None among the ids is ignored.
     """
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
         circuit_breakers.move_breakers(breakers)
@@ -36,6 +36,6 @@ def update_breakers_and_waves(*, of_breakers: Iterable[int | None], of_runs: Ite
 
 
 def raise_ramp_rates(some: Collection[int]) -> None:
-    """Raise the rates that ramp up, of the circuit breakers with these ids, by one step if it is due."""
+    """Raise the rates of the circuit breakers with these ids by one step of ramp-up, if it is time for a step."""
     if some:
         rate_ramps.step_due_ramps(some)

@@ -31,7 +31,7 @@ TraceFields = Mapping[int, Mapping[str, str]]
 
 @dataclass(slots=True)
 class AttemptSpans:
-    """The spans of all attempts of one slice.
+    """The spans of all attempts of one slice (the 5 s for which a worker sends).
 
     If tracing fails, the error is logged, and the rest of the slice is not traced. An error of tracing neither delays a
     letter nor lets it fail.
@@ -47,10 +47,10 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages are sent with trace fields, start the spans, and return these fields.
+        """Note when attempts began. If messages carry trace fields, start the spans; return the fields by attempt id.
 
-        The result is empty if messages are sent without trace fields. `began`: monotonic time. `dlqs`: names of the
-        DLQs, by id.
+        If messages carry no trace fields, return an empty mapping. `began`: monotonic time. `dlqs`: names of the DLQs,
+        by id.
         """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:
@@ -117,9 +117,9 @@ class AttemptSpans:
 
 
 def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
-    """Return the object that traces the attempts of one slice; None: traces are off.
+    """Return the object that traces the attempts of one slice (5 s of sending); None: tracing is off.
 
-    `targets`: by id; the caller may add targets later.
+    `targets`: the targets, by id; the caller may add targets later.
     """
     if not conf.traces:
         return None
@@ -129,7 +129,7 @@ def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
 
 
 def flush(conf: Conf, seconds: float) -> None:
-    """Export the ended spans of this process, if traces are on; wait at most `seconds` for this."""
+    """If tracing is on, export the ended spans of this process, and wait up to `seconds` for that."""
     if conf.traces:
         from reprocessing.gateways.tracing.tracer import flush as flush_spans  # noqa: PLC0415  an optional dependency
 

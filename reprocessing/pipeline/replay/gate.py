@@ -1,6 +1,6 @@
-"""Decide whether a lane's head (its first letter) is sent, waits, is parked or is closed as a duplicate.
+"""The gate: decide whether a lane's head is sent, waits, is parked or is closed as a duplicate.
 
-The rate limit is checked later (`take_tokens.py`).
+A lane's head is its first unfinished letter. The rate limit is checked later (`take_tokens.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), ti
 
 @dataclass(slots=True)
 class Judged:
-    """Heads of lanes, grouped by the decision (verdict) of the gate."""
+    """Lanes' heads (first unfinished letters), grouped by the gate's decision."""
 
     going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
@@ -57,13 +57,13 @@ def judge_heads(
     room: Counter[int],
     failures: Mapping[int, LastFailures],
 ) -> Judged:
-    """Decide about the heads of many lanes.
+    """Decide about the heads (first unfinished letters) of many lanes.
 
     Args:
         some: the lanes, with their heads.
-        send_limits: send limits of targets and breakers, by breaker id.
-        room: how many more letters without an outcome each target may have, by target id.
-        failures: last failures of heads without attempts left, by letter id.
+        send_limits: what circuit breakers and health checks permit now, by breaker id.
+        room: how many more letters each target may get whose outcome is not known yet, by target id.
+        failures: the last failures of heads that have no attempts left, by letter id.
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
@@ -99,11 +99,14 @@ def judge_head(
     lane: LaneState, limit: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
-    """Return the decision (verdict) about the head of one lane.
+    """Decide about the head (first unfinished letter) of one lane.
 
-    `room`: how many more letters without an outcome the target may have. `canary_out`: another head is the breaker's
-    canary already. `failures`: the last failures of a head that has no attempts left. This function does not check
-    whether the run is running and sends are not stopped: the lease checks it before, and the intent afterwards.
+    `limit`: what the circuit breaker and the health checks permit now; None: not known. `room`: how many more letters
+    the target may get whose outcome is not known yet. `canary_out`: True: another letter is the breaker's canary
+    already. `failures`: the last failures of a head that has no attempts left.
+
+    This function does not check whether the run is running, and whether sends are stopped. That is checked when lanes
+    are leased, and again when the attempt is committed.
     """
     early = _moved(lane) or _held_back(limit, canary_out=canary_out) or _twin(lane)
     if early is not None:
@@ -121,17 +124,20 @@ def judge_head(
 
 
 def is_spent(lane: LaneState) -> bool:
-    """Return whether a lane's head has no attempts left."""
+    """Return whether a lane's head (first unfinished letter) has no attempts left."""
     return (lane.attempts or 0) >= (lane.max_attempts or 1)
 
 
 def is_sent_for_spared_attempts(lane: LaneState) -> bool:
-    """Return whether a lane's head has an attempt left only because attempts during an outage do not count (spared)."""
+    """Return whether a lane's head would have no attempts left if its spared attempts counted.
+
+    Spared attempts are failed attempts during an outage of the target. They do not count.
+    """
     return not is_spent(lane) and (lane.tries or 0) >= (lane.max_attempts or 1)
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Return the decision (verdict) about a head that has no attempts left; None: the head is sent as a canary."""
+    """Return the decision about a head that has no attempts left; None: it may be sent as a canary."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
@@ -160,7 +166,10 @@ def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
 
 
 def _copy_of_twin(lane: LaneState) -> Wait | None:
-    """Return how long a lane waits if its target may have a message with the same idempotency key; else None."""
+    """Return how long a lane waits, because its target may have another message with the same idempotency key.
+
+    None: the lane need not wait for this.
+    """
     if not lane.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=lane.claim_rests)))

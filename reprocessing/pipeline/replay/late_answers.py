@@ -1,4 +1,4 @@
-"""Wait for answers of slow targets after the task that sent the requests has ended: one thread for each such task."""
+"""Wait for answers of slow targets after the task that sent the requests has ended. Each such task gets a thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _AnswerThread(threading.Thread):
         return self._stream.open_requests(target_id)
 
     def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Record outcomes. If the database fails, try once more with a new connection: a repetition changes nothing."""
+        """Record outcomes. If the database fails, repeat this once with a new connection. Repeating does no harm."""
         for _ in range(2):
             try:
                 self._finish(ended)
@@ -65,9 +65,9 @@ _open_threads: set[_AnswerThread] = set()
 
 
 def follow_stream(stream: Stream, finish: RecordOutcomes, *, lease: float) -> None:
-    """Start a thread that waits for the answers to a slice's open requests (`stream`), records them, and renews leases.
+    """Start a thread that waits for the answers to open requests, records them, and renews the lanes' leases meanwhile.
 
-    `finish`: records outcomes. `lease`: length of the leases (s).
+    `stream`: the open requests. `finish`: records outcomes. `lease`: length of the leases in seconds.
     """
     thread = _AnswerThread(stream, finish, lease)
     _open_threads.add(thread)
@@ -75,12 +75,12 @@ def follow_stream(stream: Stream, finish: RecordOutcomes, *, lease: float) -> No
 
 
 def open_requests(target_id: int) -> int:
-    """Return how many requests to a target are still open although their tasks (of this process) have ended."""
+    """Return how many requests to a target this process still has open from tasks that have ended."""
     return sum(thread.open_at(target_id) for thread in list(_open_threads))
 
 
 def wait_for_all(seconds: float) -> bool:
-    """Wait up to `seconds` for the answers to all open requests. Return whether all have ended."""
+    """Wait up to `seconds` for the answers to the open requests of ended tasks. Return whether all have arrived."""
     until = time.monotonic() + seconds
     for thread in list(_open_threads):
         thread.join(max(0.0, until - time.monotonic()))

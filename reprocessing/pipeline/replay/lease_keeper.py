@@ -25,7 +25,10 @@ _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeaseKeeper:
-    """Renews the leases of lanes whose letters are being sent. `beside`: called after each renewal."""
+    """Renews the leases of lanes while their letters are being sent.
+
+    `beside`: a function that is called after each renewal.
+    """
 
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
@@ -40,7 +43,7 @@ class LeaseKeeper:
         self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN
 
     def send(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
-        """Call `deliver` in another thread, and return the outcomes that it returns. Renew the leases meanwhile."""
+        """Call `deliver` in another thread, renew the leases until it ends, and return the outcomes that it returns."""
         return run_while_renewing(deliver, self._renew, every=self._lease / 3)
 
     def renew_if_due(self) -> None:
@@ -73,9 +76,10 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
 
 
 def suspend_aware_clock() -> Callable[[], float]:
-    """Return a clock: a function that returns the time in seconds, beginning at the present monotonic time.
+    """Return a clock: a function that returns the time in seconds. It begins at the present monotonic time.
 
-    Unlike the monotonic clock of Linux, this clock goes on while the machine is suspended, as the time of leases does.
+    The monotonic clock of Linux stands still while the machine is suspended. This clock goes on, as the leases in
+    PostgreSQL do.
     """
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -1,4 +1,4 @@
-"""Lease due lanes, and close the attempts that dead workers left open."""
+"""Lease due lanes, and close the attempts that killed workers left open."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
 ) -> list[LaneState]:  # fmt: skip
     """Lease up to `room` due lanes; return the lanes with their heads (first unfinished letters).
 
-    One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers
-    left open.
+    A lane is due if it does not wait any more, such as for the end of a backoff. One transaction leases the lanes and
+    finds their heads. Another transaction closes attempts that killed workers left open.
 
     Args:
         owner: name of the slice that leases.
         room: highest number of lanes.
-        lease: length of the leases (a timedelta).
-        only: ids of lanes; other lanes are leased only if none of these lanes is due.
+        lease: length of the leases.
+        only: ids of lanes that are leased first; other lanes are leased only if none of these is due. None: any lanes.
         runs: only lanes of these runs (ids); None: lanes of all runs.
         but: ids of circuit breakers; a lane whose head has one of these breakers is leased only if it is in `only`.
         strictly: lease no lanes outside `only`.
@@ -52,8 +52,9 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
     """Return lanes that the caller has leased, with their heads. Lanes with a due head stay leased; others are freed.
 
-    Two statements are needed: the first locks the lanes. A single statement would not see a letter that another
-    transaction added while the statement waited for the lock, and the lane would stay idle.
+    A lane's head is its first unfinished letter. It is due if it does not wait any more, such as for the end of a
+    backoff. Two statements are needed, of which the first locks the lanes. A single statement would not see a letter
+    that another transaction added while the statement waited for the lock, and the lane would stay idle.
     """
     ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 

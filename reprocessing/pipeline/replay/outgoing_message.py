@@ -1,4 +1,4 @@
-"""Make the message or request to a target: the letter's body and attributes, and attributes that the service adds."""
+"""Make the message or request to a target: the letter's body and attributes, and the service's own attributes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class _Content:
 def queue_message(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> OutgoingMessage | Refused:
-    """Return the message for a queue; or Refused, if the letter cannot be sent there.
+    """Return the message for a queue; `Refused` if the letter cannot be sent to the queue.
 
-    As many redrive attributes as fit are added, then the trace fields. `dlq`: the DLQ's name.
+    The service adds as many redrive attributes as fit, then the trace fields (`trace`). `dlq`: the DLQ's name.
     """
     content = _content(letter, target)
     if isinstance(content, Refused):
@@ -58,9 +58,10 @@ def queue_message(
 def topic_message(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> Publication | Refused:
-    """Return the message for a topic; or Refused, if the letter cannot be published.
+    """Return the message for a topic; `Refused` if the letter cannot be published to the topic.
 
-    If the letter is an SNS notification, the message inside it is published. `dlq`: the DLQ's name.
+    If the letter is a notification that SNS delivered, the message inside the notification is published. `dlq`: the
+    DLQ's name.
     """
     found = queue_message(letter, target, conf, dlq, trace)
     if isinstance(found, Refused):
@@ -80,9 +81,9 @@ def topic_message(
 
 
 def bus_event(letter: IntendedSend) -> Event | Refused:
-    """Return the event for a bus; or Refused, if the letter is no event.
+    """Return the event for an event bus; `Refused` if the letter is not an event.
 
-    An event has no place for redrive attributes, so none are added.
+    No redrive attributes are added, because an event has no place for them.
     """
     read = eventbridge_event.read(
         bytes(letter.body), attempt=letter.attempt_id, trace_header=letter.system.get("AWSTraceHeader")
@@ -95,8 +96,8 @@ def slow_request(
 ) -> HttpCall | LambdaCall | NotSent | Refused:
     """Return the request to an HTTP endpoint (with the trace fields as headers) or to a Lambda function.
 
-    Return `Refused` if the letter cannot be sent there, and `NotSent` if the secret that signs the request is missing.
-    `dlq`: the DLQ's name.
+    If the letter cannot be sent there, return `Refused`. If the secret that signs the request is missing in this
+    process, return `NotSent`. `dlq`: the DLQ's name.
     """
     content = _content(letter, target)
     if isinstance(content, Refused):

@@ -1,4 +1,4 @@
-"""Replay due lanes for 5 s (a slice): lease them, then apply rules, check the gate, send and settle their heads."""
+"""Replay lanes for 5 s (a slice): lease them, apply rules, check the gate, send first letters, record outcomes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while not
 
 @dataclass(slots=True)
 class Report:
-    """What one slice did: numbers of letters, and the ids of lanes that were still due at its end (`left`)."""
+    """What one slice did: how many letters it sent, parked and so on. `left`: ids of lanes that it could not finish."""
 
     taken: int = 0
     failed: int = 0
@@ -58,7 +58,7 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """A slice: one worker leases due lanes and replays them, for 5 s by default."""
+    """A slice: for 5 s by default, one worker leases lanes and sends their letters in order."""
 
     owner: str  # unique name of the slice, written to the lanes that it leases
     conf: Conf
@@ -139,7 +139,7 @@ class Slice:
                 self._lane_states.pop(lane.lane_id, None)
 
     def _round(self) -> float | None:
-        """Apply rules and gate to the heads, and send heads that pass; return the seconds to pause (None: no pause)."""
+        """Apply rules and gate to lanes' first letters; send letters that pass. Return seconds to pause, or None."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -169,7 +169,7 @@ class Slice:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Return the seconds to wait for tokens; or give the lanes back, and return None.
+        """Return the seconds to wait for tokens of the rate limit; None: the lanes were given back instead.
 
         Lanes are given back if the wait is longer than 0.25 s, and another slice waits for the target already.
         """
@@ -183,7 +183,7 @@ class Slice:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to heads about which they have not decided yet; return the heads with a decision."""
+        """Apply the rules to first letters (heads) that need a decision; return heads that have a current decision."""
         self._load_send_limits()
         self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
         if asked := [head for head in self._lane_states.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -197,7 +197,7 @@ class Slice:
         return [head for head in self._lane_states.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether rules changed after the last decision about this head; False if there never were rules."""
+        """Return whether this head (a lane's first letter) needs a decision, since the rules have changed."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
@@ -214,9 +214,9 @@ class Slice:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Return the heads with their numbers of attempts, after spared attempts were checked again.
+        """Return the heads (lanes' first letters) with their numbers of attempts, after spared ones were checked again.
 
-        A spared attempt (not counted, because the target was down) counts again if other letters succeeded meanwhile.
+        A failed attempt is spared (not counted) if the target was down; it counts if other letters succeeded meanwhile.
         """
         counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
         return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
@@ -237,16 +237,16 @@ class Slice:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.send_limits.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the send limits of these targets, and of the breakers of all heads, are loaded.
+        """Return whether the send limits of these targets, and of the breakers of all lanes' first letters, are loaded.
 
-        By a rule, a head may get another target or rate class, and so another breaker.
+        A rule may give a letter another target or rate class, whose breaker was not loaded yet.
         """
         limits = self._wire.send_limits
         breakers = {head.breaker_id for head in self._lane_states.values() if head.breaker_id}
         return breakers <= limits.keys() and targets <= {limit.target_id for limit in limits.values()}
 
     def _is_quiet(self, limit: SendLimit) -> bool:
-        """Return whether a breaker lets all letters pass, and will do so until an attempt fails."""
+        """Return whether only a failed attempt can change these limits, so that they need not be loaded again soon."""
         accepted = self._wire.targets[limit.target_id].proof == Proof.ACCEPTED
         return accepted and not limit.on_trial and limit.why_unhealthy is None and not limit.step_due
 
@@ -275,7 +275,7 @@ class Slice:
             self._forget({head.lane_id for head, _ in waiting})
 
     def _keep(self, going: Sequence[LaneState]) -> None:
-        """Renew the leases of lanes that wait for a token; forget lanes whose lease is lost."""
+        """Renew the leases of lanes that wait for tokens. Forget lanes whose lease was lost."""
         mine = lanes.renew(
             [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()
         )

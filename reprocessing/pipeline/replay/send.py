@@ -44,7 +44,7 @@ DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one slice (`replay_slice.Slice`), and records the outcomes."""
+    """Sends the letters of one slice (`replay_slice.Slice`: 5 s of sending), and records the outcomes."""
 
     conf: Conf
     dice: Callable[[], float]  # random numbers for backoffs
@@ -79,12 +79,12 @@ class Sender:
         return self.conf.lease.total_seconds()
 
     def room(self, target_id: int) -> int | None:
-        """Return how many more requests to a slow target this process may open; None: any number (a fast target)."""
+        """Return how many more requests to a slow target this process may open; None: no limit, the target is fast."""
         is_slow = self.targets[target_id].is_synchronous
         return self._stream.room_for(target_id) - late_answers.open_requests(target_id) if is_slow else None
 
     def load_targets(self, targets: Collection[int]) -> None:
-        """Load the targets with these ids into `targets`, if they are not there."""
+        """Load the targets with these ids into the attribute `targets`, if they are missing there."""
         if missing := set(targets) - self.targets.keys():
             self.targets |= Target.objects.in_bulk(missing)
 
@@ -94,10 +94,11 @@ class Sender:
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
-        """Send letters; return the lanes whose letters have an outcome, with the next heads of these lanes.
+        """Send letters. Return the lanes whose letters have an outcome, each with its next head.
 
-        Lanes of slow targets are returned later, by `record_answers`. `until`: by target id, the monotonic time at
-        which the target's tokens expire. `began`: the monotonic time before the attempts were committed as open.
+        A lane's head is its first unfinished letter. Lanes of slow targets are returned later, by `record_answers`.
+        `until`: by target id, the monotonic time at which the target's tokens of the rate limit expire. `began`: the
+        monotonic time before the attempts were committed as open.
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
@@ -130,7 +131,7 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait up to `within` seconds for answers of slow targets, and record them; return lanes with next heads."""
+        """Wait up to `within` s for answers of slow targets; record them. Return their lanes with the next letters."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             lane_states = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
@@ -143,7 +144,8 @@ class Sender:
     def await_fast_answers(self) -> list[LaneState]:
         """Wait up to 1 s for open requests of endpoints and functions, and record the answers that arrive.
 
-        Return the lanes of the answered requests, each with its next letter. The next slice uses their connections.
+        Return the lanes of the answered requests, each with its next letter. The next slice reuses the free
+        connections.
         """
         until, lane_states = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
@@ -151,7 +153,7 @@ class Sender:
         return lane_states
 
     def end(self) -> None:
-        """End the sends of a slice. If requests are open, another thread waits for their answers, and records them."""
+        """End the sends of a slice. If requests are open, start a thread that waits for their answers."""
         self._is_over = True
         if self.open:
             late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
@@ -159,7 +161,10 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are `least` or more."""
+        """Delete copies of finished letters, and the copies `some`, from their DLQs, if there are `least` or more.
+
+        A copy is a letter's message in the DLQ.
+        """
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(
@@ -202,9 +207,10 @@ class Sender:
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _update_safety(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
-        """Update the breakers of failed letters and canaries, the waves of runs, and ramp-ups whose next step is due.
+        """Update circuit breakers, waves and ramp-ups after these outcomes.
 
-        Successes of a run's last wave need no update, because no wave follows. Only failures can end the last wave.
+        Breakers are updated if an attempt failed or was a canary. Successes in a run's last wave change nothing,
+        because no wave follows; only failures can end the last wave.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}

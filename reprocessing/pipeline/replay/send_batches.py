@@ -26,7 +26,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool], fields: TraceFields = NO_FIELDS,
 ) -> dict[int, Outcome]:  # fmt: skip
-    """Send letters; return the outcomes by attempt id. Errors of AWS are outcomes, too, and are not raised.
+    """Send letters; return the outcomes by attempt id. An error of AWS is an outcome, and is not raised.
 
     `targets`: by id. `dlqs`: names by id. `may_start`: called with the target's id before every request; if it returns
     False, the letters of the request are not sent. `fields`: the trace fields to send, by attempt id.
@@ -81,9 +81,10 @@ def slow_requests(
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     fields: TraceFields = NO_FIELDS,
 ) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:  # fmt: skip
-    """Return the requests to slow targets (HTTP, Lambda); and, by attempt id, outcomes of letters that cannot be sent.
+    """Make the requests to slow targets (HTTP, Lambda). Return them, and outcomes of letters that cannot be sent.
 
-    `targets`: by id. `dlqs`: names by id. `fields`: the trace fields to send, by attempt id.
+    The outcomes are by attempt id. `targets`: by id. `dlqs`: names by id. `fields`: the trace fields to send, by
+    attempt id.
     """
     requests: list[tuple[IntendedSend, HttpCall | LambdaCall]] = []
     outcomes: dict[int, Outcome] = {}

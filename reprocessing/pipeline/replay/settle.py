@@ -1,4 +1,4 @@
-"""Settle attempts: record their outcomes, give their letters the next state, and find the next head of each lane."""
+"""Settle attempts: record their outcomes, give their letters the next state, and find the next letter of each lane."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ UNSENT_CAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The result: lanes with their next heads, copies that may be deleted, and letters that were closed unsent."""
+    """The result of settling.
+
+    `lane_states`: lanes with their next heads (first unfinished letters). `deletable`: copies that may be deleted from
+    DLQs. `closed`: letters that were finished or parked without being sent.
+    """
 
     lane_states: list[LaneState]
     deletable: list[Deletable]
@@ -52,10 +56,11 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip
-    """Settle attempts with these outcomes (by attempt id); return the lanes with their next heads.
+    """Record the outcomes of attempts; return the lanes with their next heads (first unfinished letters).
 
-    If the caller has lost a lane's lease, only the message id that the target gave is recorded. An attempt without an
-    outcome counts as unknown. `keep`: lanes with a due head stay leased, for `lease` seconds.
+    `outcomes`: by attempt id. An attempt without an outcome counts as unknown. If the caller has lost a lane's lease,
+    only the message id from the target is recorded. `keep`: True: lanes with a due head stay leased, for `lease`
+    seconds.
     """
     unknown = Unknown("no outcome was recorded")
     outcomes = _with_sealed_texts(intended, outcomes)
@@ -84,7 +89,7 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
 def _with_sealed_texts(
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]
 ) -> Mapping[int, Outcome]:  # fmt: skip
-    """Return the outcomes with texts of targets sealed (encrypted), because such a text may quote a payload."""
+    """Return the outcomes with encrypted texts of targets, because such a text may quote a payload."""
     quoting = [
         (attempt, outcome)
         for attempt in intended
@@ -120,9 +125,10 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the settlements, changed for attempts that SQS dropped as a repetition.
+    """Return the settlements of these attempts, after a check for resends that SQS dropped as repetitions.
 
-    If SQS dropped a resend as a repetition of a message that has come back since, both attempts have failed.
+    A FIFO queue drops a message with a deduplication id that it knows. If the message that it knows has come back to
+    the DLQ meanwhile, the consumer gets neither message, so both attempts have failed.
     """
     taken = {
         attempt.attempt_id: outcome.message_id
@@ -142,10 +148,10 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
-    """Close heads of leased lanes without sending them, and find the next heads. `closings`: by (lane id, fence).
+    """Park or close the heads (first unfinished letters) of leased lanes without sending them; find the next heads.
 
-    If a head was sent before and may still come back, the head and its lane wait until the head can no longer
-    come back. Then the gate decides again.
+    If a head was sent before and may still come back, the head and its lane wait until it cannot come back any more.
+    Then the gate decides again. `closings`: the decision, by (lane id, fencing token of the lane's lease).
     """
 
     def record() -> Settled:
@@ -217,7 +223,7 @@ def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Set
 def _failed(
     attempt: IntendedSend, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
 ) -> Settlement:
-    """Return the settlement of a failed attempt: the letter is sent again after a backoff, or parked if it cannot be.
+    """Return what follows from a failed attempt: the letter is sent again after a backoff, or parked.
 
     If the outcome is unknown, the target may have the letter. If such a letter is parked, no other letter with its
     idempotency key is sent while the letter may still come back. With the target's setting `--advance settled`, the

@@ -38,7 +38,7 @@ Call = HttpCall | LambdaCall
 
 @dataclass(slots=True)
 class Stream:
-    """The open requests of one slice (`replay_slice.Slice`) to slow targets. Only one thread may use this object.
+    """The open requests of one slice (5 s of sending) to slow targets. Only one thread may use this object.
 
     `allowed`: the hosts to which requests are allowed. `limit`: the highest number of open requests.
     """
@@ -59,7 +59,7 @@ class Stream:
         return len(self._open) + len(self._ended)
 
     def room_for(self, target_id: int) -> int:
-        """Return how many more requests to a target may be opened; a target that hangs must not use the whole limit."""
+        """Return how many more requests to a target may be opened. A target that hangs gets only a part of `limit`."""
         return max(1, math.floor(self.limit * TARGET_SHARE)) - self.open_requests(target_id)
 
     def open_requests(self, target_id: int) -> int:
@@ -67,7 +67,7 @@ class Stream:
         return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[IntendedSend, Call]], *, may_start: Callable[[int], bool]) -> None:
-        """Begin requests.
+        """Begin these requests.
 
         `may_start`: called with each request's target id; if it returns False, the outcome is `NotSent`.
         """
@@ -87,7 +87,10 @@ class Stream:
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
-        """Return the known outcomes as soon as there are 100, or one is 0.1 s old; empty if `within` s pass before."""
+        """Return attempts that have an outcome. Wait for this up to `within` seconds; then return an empty list.
+
+        To record many outcomes together, wait until there are 100, or until one is 0.1 s old.
+        """
         until = time.monotonic() + within
         while True:
             now = time.monotonic()
@@ -99,11 +102,14 @@ class Stream:
                 return []
 
     def take_back(self, group: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Put back outcomes that could not be recorded, so that `take_ended` returns them again."""
+        """Take outcomes that could not be recorded. `take_ended` will return them again."""
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
-        """Renew the lease of each lane with an open request, if a third of its last lease is over. `lease`: seconds."""
+        """Renew the lease of each lane with an open request, if a third of the lease is over.
+
+        `lease`: length of the new lease in seconds.
+        """
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()
@@ -175,7 +181,7 @@ def borrow_stream(allowed: AllowList, limit: int) -> Stream:
 
 
 def give_back_stream(stream: Stream) -> None:
-    """Keep a stream without open requests, and its connections, for later use. If two are kept already, close it."""
+    """Keep a stream and its connections for the next `borrow_stream`. If two streams are kept already, close it."""
     stream.note_end = None
     with _lock:
         if len(_idle) < IDLE_STREAMS:
@@ -185,7 +191,7 @@ def give_back_stream(stream: Stream) -> None:
 
 
 def forget_streams() -> None:
-    """Forget all streams. A child process calls this after a fork, because its parent uses their connections."""
+    """Forget all streams. A forked child process calls this, because its parent uses their connections."""
     global _lock  # noqa: PLW0603  # the parent's lock may be held
     _lock = threading.Lock()
     _idle.clear()

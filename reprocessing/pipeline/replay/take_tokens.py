@@ -1,4 +1,4 @@
-"""Take tokens of the rate limit for heads that passed the gate."""
+"""Take tokens of the rate limit (a token bucket in Redis) for letters that may be sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REDIS_RETRY = 1.0  # seconds until lanes ask for tokens again if Redis does not 
 
 @dataclass(slots=True)
 class MeteredHeads:
-    """Heads that got tokens of the rate limit, and how long heads without a token must wait."""
+    """The letters (heads of lanes) that got tokens of the rate limit, and how long the others must wait."""
 
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # when tokens expire (monotonic), by target, if limited
@@ -30,11 +30,11 @@ class MeteredHeads:
 def take_for_heads(
     going: Sequence[LaneState], *, targets: Mapping[int, Target], send_limits: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
-    """Take tokens for as many heads as possible: each needs a token of its target, if the target has a rate limit.
+    """Take tokens for as many heads (lanes' first unfinished letters) as possible. Each token allows one send.
 
-    A head that a rule put into a rate class also needs a token of the class, if the class has a rate limit. A head
-    whose run has a rate of its own also needs a token of the run. These tokens are taken only for heads that can get a
-    token of the target. `send_limits`: by breaker id. `targets`: by id.
+    A head needs a token of its target; also one of its rate class, if a rule gave it a rate class; and also one of its
+    run, if the run has a rate of its own. No token is needed where no rate limit is set. Tokens of classes and runs are
+    taken only for heads that can get a token of the target. `send_limits`: by breaker id. `targets`: by id.
     """
     metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -75,14 +75,17 @@ class _Meter:
         return self.send_limits[head.breaker_id or 0]
 
     def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
-        """Return a target's rate limit, multiplied by its lowest ramp-up share; None: no limit."""
+        """Return a target's rate limit during ramp-up; None: the target has no rate limit.
+
+        If heads have different ramp-up shares, the lowest share counts.
+        """
         if target.rate is None:
             return None
         ramp = min(self.send_limit(head).ramp for head in some)
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
-        """Return how many tokens of a limit are available; take none."""
+        """Return how many tokens of a limit are available. No token is taken."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
         except RateLimitUnavailable as error:
@@ -95,8 +98,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got a token or need none, and the monotonic time at which the first token expires (None:
-        no token was taken). Heads without a rate class, or with a class without a rate, need no token.
+        Return the heads that may go on: those that got a token, and those without a rate class or whose class has no
+        rate limit. Also return the monotonic time at which the first token expires; None: no token was taken.
         """
         left: list[LaneState] = []
         until: float | None = None
@@ -114,7 +117,7 @@ class _Meter:
     def take_of_runs(
         self, some: Sequence[LaneState], until: float | None, target: Target
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take tokens for the heads of runs that send more slowly to this target than its own rate permits.
+        """Take tokens for heads of runs whose own rate is lower than the target's rate.
 
         A run's rate is multiplied by the ramp-up share. Return the heads that got a token or need none, and the
         monotonic time at which the first token expires.
@@ -134,9 +137,9 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take the available tokens of a limit; return the heads that got a token, and when their first token expires.
+        """Take tokens of a limit for these heads. Return heads that got a token, and when their first token expires.
 
-        Times are monotonic. `until`: when tokens of another limit expire that the heads already have; None: they have
+        Times are monotonic. `until`: when tokens of another limit expire that these heads have already; None: they have
         none.
         """
         try:

@@ -33,7 +33,7 @@ _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The compiled rules of one DLQ, and the selectors of its letters' message type and tenant."""
+    """The compiled rules of one DLQ, and where in its letters the message type and the tenant are (selectors)."""
 
     name: str
     type: Selector | None
@@ -48,9 +48,9 @@ class _Dlq:
 
 
 class RuleBook:
-    """All rules, compiled for letters of any DLQ, with counts of their errors.
+    """All rules, compiled for letters of any DLQ, and counts of the errors of each rule.
 
-    Every change of a rule makes a new version of the rules. This object has one version.
+    Every change of a rule makes a new version of the rules. This object has the rules of one version.
     """
 
     def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:
@@ -66,10 +66,10 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current rules: `known`, if these rules are current; else load them.
+        """Return the current rules: `known` itself, if it is current; else the loaded rules.
 
-        `version`: the current version, if the caller knows it. All threads of a process share the compiled rules and
-        their error counts.
+        `version`: the number of the current version, if the caller knows it. All threads of a process share the
+        compiled rules and their error counts.
         """
         if known is not None and known.version == (rules.version() if version is None else version):
             return known
@@ -86,7 +86,7 @@ class RuleBook:
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the rules' decision about a letter, or that its content cannot be read. No error is raised.
+        """Return the rules' decision about a letter, or why a rule cannot be evaluated for the letter. Raise no error.
 
         The text of the result contains no message data.
         """
@@ -107,8 +107,7 @@ class RuleBook:
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
         """Return the rules that fail on at least 1 % of the letters that they check; each rule at most once a minute.
 
-        The tuples have the rule, the number of letters on which it failed, and the number of letters on which it was
-        evaluated.
+        Each tuple has the rule, on how many letters it failed, and how many letters it checked.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []

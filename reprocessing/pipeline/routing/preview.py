@@ -20,7 +20,7 @@ IDS_SHOWN = 10  # most message ids that are shown for each rule
 
 @dataclass(slots=True)
 class RulePreview:
-    """How many letters one rule matches: those that it would act on, and others, by the reason why it would not."""
+    """How many letters one rule matches: letters on which it would act, and others, by the reason why it would not."""
 
     name: str
     action: str
@@ -42,7 +42,7 @@ class RulePreview:
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to the previewed letters (`letters`: how many), for each rule, in the order of the rules."""
+    """What rules would do to `letters` letters. `shares`: what each rule would do, in the order of the rules."""
 
     shares: list[RulePreview]
     letters: int = 0
@@ -56,12 +56,18 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     on_progress: Callable[[int], None] = lambda _: None, most: int | None = None,
     stop: Callable[[], bool] = lambda: False, among: Collection[int] | None = None,
 ) -> Preview:  # fmt: skip
-    """Preview these rules on letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
+    """Preview what these rules would do to letters that were captured after `since`. The newest letters come first.
 
-    `focus`: id of the only rule to report, also on letters that it matches but that an earlier rule decides about;
-    None: all rules. `on_progress`: called after each chunk, with the number of letters so far. The preview ends after
-    about `most` letters (None: no limit), or when `stop` returns True. `among`: preview only the letters with these
-    ids, and do not count older ones; None: all.
+    Args:
+        rules: the rules.
+        since: the time.
+        dlq: id of the letters' DLQ; None: all DLQs.
+        focus: id of the only rule to report. It is also tried on letters about which an earlier rule decides. None: all
+            rules are reported.
+        on_progress: called after each chunk of letters, with the number of letters so far.
+        most: the preview ends after about this number of letters; None: no limit.
+        stop: the preview ends when this function returns True.
+        among: ids of letters; only these are previewed, and older letters are not counted. None: all letters.
     """
     book = RuleBook(0, rules)
     alone = RuleBook(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None

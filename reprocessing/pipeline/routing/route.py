@@ -1,4 +1,7 @@
-"""Route the heads (first letters) of lanes: evaluate the rules, write their decisions, and find the next heads."""
+"""Route the heads of lanes: evaluate the rules, store their decisions, and find the next heads.
+
+A lane's head is its first unfinished letter.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ _LONGEST_WHY = 500  #: most characters of a stored reason
 
 @dataclass(frozen=True, slots=True)
 class RoutedLanes:
-    """The lanes, with their heads, after the rules were applied; and copies that may be deleted.
+    """The lanes with their heads after the rules were applied, and copies that may be deleted from DLQs.
 
-    Lanes whose lease is lost are left out.
+    Lanes whose lease was lost are left out.
     """
 
     lane_states: list[LaneState]
@@ -55,7 +58,10 @@ class RoutedLanes:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters, with their lanes and the fences of the lanes' leases. Fence None: the caller has not leased the lane."""
+    """Letters that are routed together, with their lanes.
+
+    `fences`: the fencing tokens of the lanes' leases; None: the caller has not leased the lane.
+    """
 
     lanes: list[int]
     fences: list[int | None]
@@ -69,14 +75,14 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A decision about one letter.
+    """What follows from the rules for one letter.
 
     Attributes:
-        decided: the decision to be written.
+        decided: the decision to be stored.
         closing: how the letter is parked or discarded; None: it is neither.
-        why: why the letter's lane waits; empty: it does not.
-        trouble: why the rule could not be evaluated; empty: it could be.
-        leaves: the letter gets another target.
+        why: why the letter's lane waits; empty: it does not wait.
+        trouble: the error of a rule that could not be evaluated; empty: there was none.
+        leaves: whether the letter gets another target.
     """
 
     decided: RoutingDecision
@@ -87,20 +93,20 @@ class _Answer:
 
     @property
     def is_final(self) -> bool:
-        """Return whether the decision closes the letter, or changes its target.
+        """Return whether the letter is parked, discarded or given another target.
 
-        Such a decision waits until no message of the letter can be at the old target any more.
+        Such a decision must wait until no message of the letter can be at the old target any more.
         """
         return self.closing is not None or self.leaves
 
 
 def route_heads(lane_states: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
-    """Apply the rules to the heads (first letters) of lanes that the caller has leased; return the lanes.
+    """Apply the rules to the heads (first unfinished letters) of lanes that the caller has leased; return the lanes.
 
-    Lanes whose head may be sent are leased for `lease` seconds more. Lanes are freed if their head is held or delayed,
-    or if a rule fails on it. After a quarantined or discarded head, the lane's next head must be routed. A head that
-    would be closed, or get another target, waits while it may still come back from a former send; then it is routed
-    again. If `book` is outdated, no decision is written, and the heads must be routed again.
+    Lanes whose head may be sent stay leased for `lease` seconds. Lanes are freed if their head is held or delayed, or
+    if a rule fails on it. If a head is quarantined or discarded, the lane's next head must be routed. If a head was
+    sent before and may still come back, it is not closed and keeps its target for now; it is routed again later. If
+    `book` is outdated, no decision is stored, and the heads must be routed again.
 
     Raises:
         django.db.Error: PostgreSQL failed; nothing is done.
@@ -117,10 +123,9 @@ def route_heads(lane_states: Sequence[LaneState], book: RuleBook, *, lease: floa
 
 
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
-    """Route these letters again if the rules changed while they were routed.
+    """If the rules changed while these letters were routed, route them again.
 
-    A change of the rules routes again only letters that a rule holds or delays at that moment. The decision about
-    these letters may not have been written then.
+    A change of the rules routes held and delayed letters again. It misses letters whose decision was not stored yet.
     """
     while rules.version() != book.version:
         book = RuleBook.load()
@@ -128,11 +133,11 @@ def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
 
 
 def wake_stopped(book: RuleBook) -> int:
-    """Route letters again that an earlier version of the rules holds or delays; return the number of letters.
+    """Route letters again that rules of an earlier version hold or delay; return the number of letters.
 
-    Lanes that no rule holds or delays any more are due at once. Heads of lanes with an open breaker or an unhealthy
-    target are routed once, since a rule may quarantine them or give them another target. Repeated or parallel calls are
-    harmless.
+    Lanes that no rule holds or delays any more can be sent at once. Heads that wait for an open circuit breaker or an
+    unhealthy target are routed once, too, since a rule may quarantine them or give them another target. Repeated or
+    parallel calls are harmless.
     """
     routing_decisions.wake_for_new_rules(book.version, rules=bool(book.rules))
     done, above = 0, 0
@@ -149,7 +154,7 @@ def wake_stopped(book: RuleBook) -> int:
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
     """Return the current rules. If a rule has started, expired or changed, first route held and delayed letters again.
 
-    `known`: the rules as the caller last got them; None: it has none.
+    `known`: the rules that the caller has; None: it has none.
     """
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
@@ -193,7 +198,7 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
 
 
 def _answers(lot: _Lot, book: RuleBook) -> tuple[dict[int, _Answer], dict[int, str]]:
-    """Return the rules' decisions by letter id; and, also by letter id, why other letters cannot be decrypted."""
+    """Return the rules' decisions, by letter id. Also return why other letters cannot be decrypted, by letter id."""
     answers, unreadable = dict[int, _Answer](), dict[int, str]()
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)

@@ -53,9 +53,9 @@ IDLE = 0.25  #: seconds until due lanes are searched again if there were none
 
 @dataclass(frozen=True, slots=True)
 class DrainContext:
-    """The settings and connections of a drain. `stop`: returns whether to stop. `owner`: name of this process.
+    """The settings and connections of a drain.
 
-    `dice`: returns random numbers for backoffs.
+    `stop`: returns whether to stop. `owner`: name of this process. `dice`: returns random numbers for backoffs.
     """
 
     conf: Conf
@@ -182,9 +182,8 @@ def replay_run(
 
     The replay also ends when `context.stop()` returns True. It does not wait for letters behind a parked letter of
     their lane, or behind a letter of a run that has ended or is paused. The other running runs of the DLQ are replayed,
-    too, since their letters may be first in the lanes.
-    `along`: ids of runs that are also replayed until they are finished. `on_progress`: called every few seconds, with
-    the run's letter counts.
+    too, since this run's letters may wait for their letters in the lanes. `along`: ids of other runs that must also be
+    finished before the replay ends. `on_progress`: called every few seconds, with the run's letter counts.
     """
     threads: list[_RepeatedWork] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
@@ -216,7 +215,7 @@ def replay_run(
 
 
 class _RepeatedWork(threading.Thread):
-    """A thread that repeats the work of a subclass (`_Checks`, `_Watch`) until the replay ends."""
+    """A thread that repeats some work until the replay ends: that of its subclass (`_Checks` or `_Watch`)."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
@@ -252,7 +251,7 @@ class _RepeatedWork(threading.Thread):
 
 
 class _Checks(_RepeatedWork):
-    """Repeats the fast work beside a replay: checks health, rules, breakers and waves, and enlists letters."""
+    """Repeats quick work beside a replay: health checks, rules, breakers, waves, and putting letters onto lanes."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(run, context)
@@ -268,7 +267,7 @@ class _Checks(_RepeatedWork):
 
 
 class _Watch(_RepeatedWork):
-    """Repeats the slow work beside a replay: captures DLQs to see which letters came back, and resolves outcomes."""
+    """Repeats slow work beside a replay: captures DLQs to see which letters came back, and resolves outcomes."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(run, context)
@@ -280,7 +279,7 @@ class _Watch(_RepeatedWork):
         resolve_outcomes.resolve_letters(conf=self._context.conf, dice=self._context.dice)
 
     def _watched(self) -> set[int]:
-        """Return the ids of DLQs to which the run's letters may return: its own DLQ, and the DLQs of other targets."""
+        """Return the ids of the DLQs to which letters may come back: the run's own DLQ, and those of other targets."""
         under_way = Attempt.objects.filter(AWAITS_OUTCOME, run__dlq=self._dlq).values("target")
         found = Target.objects.filter(Q(sources__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}

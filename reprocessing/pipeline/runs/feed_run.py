@@ -1,4 +1,4 @@
-"""Poll a DLQ: capture it, place its letters in lanes, and enlist them in a run when the DLQ has run dry."""
+"""Poll a DLQ: capture it, place its letters in lanes, and give them to a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ _ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 
 @dataclass(slots=True)
 class PollResult:
-    """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing needed a capture.
+    """The result of one poll of a DLQ.
 
-    `enlisted`: how many letters were enlisted in the standing run; None: nothing was to be enlisted.
+    `skipped`: True: there was no capture, since the DLQ was empty and nothing else needed a capture. `enlisted`: how
+    many letters the automatic run took; None: there was nothing to take.
     """
 
     captured: Captured = field(default_factory=Captured)
@@ -57,8 +58,9 @@ def poll_dlq(
 ) -> PollResult:  # fmt: skip
     """Poll a DLQ once. If the DLQ is empty and nothing needs a capture, this costs only one SQS call.
 
-    The capture takes at most `seconds`. Enlisting letters gets the rest of this time, but at least 10 s; the next poll
-    enlists letters that are left. `dice`: returns random numbers for backoffs. `stop`: returns whether to end early.
+    The capture takes at most `seconds`. Then letters are enlisted (put onto lanes for a run), in the rest of this time,
+    but for at least 10 s; the next poll enlists letters that are left. `dice`: returns random numbers for backoffs.
+    `stop`: returns whether to end early.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
@@ -110,7 +112,7 @@ def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[],
 def is_wanted(dlq: DeadLetterQueue) -> bool:
     """Return whether beat may receive from this DLQ: it is in mode automatic, or something needs a capture.
 
-    A stopped DLQ is captured only after a restore, for a plan, or after AWS's own redrive.
+    If the DLQ is stopped, only three things need a capture: a restore of PostgreSQL, a plan, and AWS's own redrive.
     """
     if dlq.mode == Mode.OBSERVE:
         return False
@@ -141,10 +143,10 @@ def receiver_count(visible: int, conf: Conf) -> int:
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no other reader hides messages of the DLQ. A hidden message may be a letter that came back.
+    """Return whether no other reader hides messages of the DLQ: a hidden message may be a sent letter that came back.
 
-    The caller must have the DLQ's capture lease, so that no other capture of this service hides copies. Return
-    False if SQS does not answer.
+    Return False if SQS does not answer. The caller must have the DLQ's capture lease, so that no other capture of this
+    service hides messages.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
@@ -167,10 +169,10 @@ def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> boo
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Extend the visibility timeout of copies that may be hidden; return whether SQS has extended any.
+    """Extend the visibility timeout of copies (letters' messages in the DLQ); return whether SQS has extended any.
 
-    SQS extends only copies that are hidden. PostgreSQL did not know that these copies are hidden: a killed worker may
-    have received them. The new timeout is recorded.
+    SQS extends only copies that are hidden. PostgreSQL did not know that these copies are hidden, because a killed
+    worker received them. Their new timeout is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
@@ -182,9 +184,9 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:
-    """Return the DLQ's standing run; create it if there is none.
+    """Return the DLQ's automatic run (also called standing run), which takes all new messages and does not end.
 
-    Whether a new standing run has waves depends on the DLQ's settings.
+    If there is none, create it. Whether it has waves depends on the DLQ's settings.
     """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
@@ -201,7 +203,10 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Return whether a capture is needed: for the outcomes of sent letters, or before captured letters are enlisted."""
+    """Return whether something needs a capture.
+
+    A capture is needed for the outcomes of sent letters, and before captured letters are enlisted (given to a run).
+    """
     if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
@@ -213,7 +218,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether the DLQ is captured even if stopped: after a restore, for a plan, or after AWS's own redrive."""
+    """Return whether even a stopped DLQ needs a capture: after a restore, for a plan, or after AWS's own redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

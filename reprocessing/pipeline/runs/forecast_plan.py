@@ -39,20 +39,20 @@ class PlanForecast:
     """What a planned run of a DLQ would do.
 
     Attributes:
-        prospect: figures (letters, lanes, expiry) of the selected letters.
+        prospect: number of selected letters, of their lanes, and when they expire.
         objections: how many selected letters cannot be sent, by reason.
-        shares: the figures of the selected letters for each target, with the run's own limits.
-        configured: the figures of the selected letters for each target, without the run's own limits.
+        shares: such figures for each target, with the limits that the run itself has.
+        configured: such figures for each target, without the limits that the run itself has.
         expiring: when SQS deletes the copies of the selected letters.
         as_of: when the letters were counted; None: now.
-        under_way: how many letters the DLQ's running runs still have to send, by run name; these are sent besides.
+        under_way: how many letters other running runs of the DLQ still have to send, by run name.
         parked, captured: number of the DLQ's letters in this state, also of letters in other plans.
         run: the planned run.
         behind: ids of requested messages (at most 10) that are left out, since earlier messages of their key were not
             requested.
-        verified: the result of the check in S3: which bodies are missing.
-        paused: paused runs with waiting letters.
-        plans: other plans that have selected letters.
+        verified: which bodies are missing in S3.
+        paused: paused runs of the DLQ with waiting letters.
+        plans: other plans of the DLQ that have selected letters.
         prices: the prices of SQS requests.
         obstacles: sentences about what keeps messages from being sent now.
     """
@@ -77,13 +77,13 @@ class PlanForecast:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the run would have no letters."""
+        """Return whether there is nothing to send."""
         ahead = self.prospect
         return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
 
     @property
     def seconds(self) -> float:
-        """Return the shortest duration of the run in seconds, which assumes that nothing fails."""
+        """Return how many seconds the run takes if nothing fails; in fact it may take longer."""
         return max((self.forecast(share).seconds for share in self.shares), default=0.0)
 
     @property
@@ -93,12 +93,12 @@ class PlanForecast:
 
     @property
     def wave_wait(self) -> float:
-        """Return the shortest time from one wave to the next, in seconds."""
+        """Return how many seconds pass, at least, between the beginnings of two waves."""
         return plan_choice.wave_wait(self._loads(self.shares))
 
     @property
     def waves_wait_for(self) -> str:
-        """Return, as text for people, what each wave waits for, and how long; empty: waves do not wait."""
+        """Return a text that says what each wave waits for, and for how long; empty: waves do not wait."""
         if not (self.waves and self.wave_wait):
             return ""
         seen = " and ".join(f"a capture of {name}, one every {every:g} s" for name, every in self._captures)
@@ -108,21 +108,21 @@ class PlanForecast:
 
     @property
     def _captures(self) -> list[tuple[str, float]]:
-        """Return the DLQs whose captures prove absence, each with the seconds between two captures."""
+        """Return the DLQs whose captures show which messages came back, each with the seconds between two captures."""
         return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
     def forecast(self, share: TargetFigures) -> Forecast:
-        """Return the forecast for one target, if the rate rises by one step of the ramp-up with each wave."""
+        """Return the forecast for one target. It assumes that each wave raises the rate by one step of ramp-up."""
         return plan_choice.forecast_of(self._load(share), self._loads(self.shares), waves=self.run.waves)
 
     @property
     def choice(self) -> Choice:
-        """Return with which rate, order and waves the plan is to be run."""
+        """Return the choice that is stored in the plan: rate, order and waves."""
         return choice_of(self.run)
 
     @property
     def may_overtake(self) -> bool:
-        """Return whether the DLQ lets later messages of a key be sent before a message of the key that fails again."""
+        """Return whether the DLQ allows to send a key's later messages while an earlier message failed and waits."""
         return self.dlq.when_parked != ParkedHead.HOLD
 
     def offers(self, asked: Choice | None = None) -> list[Offer]:
@@ -176,7 +176,7 @@ class PlanForecast:
         return told
 
     def faster_options(self, share: TargetFigures) -> list[str]:
-        """Return, for people, options that shorten the run; empty: the longest lane does not limit its duration."""
+        """Return texts about options that shorten the run; empty: the longest key queue is not what takes the time."""
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []
@@ -195,7 +195,7 @@ class PlanForecast:
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:
-        """Return, for people, how a key's order may be lost, and which options keep it; empty: the order is kept."""
+        """Return a text that says how a key's order may be lost, and how to keep it; empty: the order is kept."""
         if not share.overtakes:
             return ""
         several = "s" if share.overtakes > 1 else ""
@@ -210,7 +210,7 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each copy's timeout.
+        """Return what SQS charges if nothing fails: for sends, deletes, and one extension of each message's timeout.
 
         The requests that find out outcomes, about one per second, are not included.
         """
@@ -224,7 +224,7 @@ class PlanForecast:
 
     @property
     def _deletes(self) -> Cost:
-        """Return what SQS charges for deleting the messages from the DLQ, and for one extension of their timeout."""
+        """Return what SQS charges for deleting the messages from the DLQ, and for extending their timeout once."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return Cost()
         each, letters = self.prices.of(fifo=self.dlq.fifo), self.prospect.letters
@@ -232,7 +232,7 @@ class PlanForecast:
 
     @property
     def late_targets(self) -> list[TargetFigures]:
-        """Return the targets for which some letters are sent only after SQS has deleted their copies (retention)."""
+        """Return the targets to which some letters are sent only after SQS has deleted their messages from the DLQ."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return []  # no copies are left in SQS
         return [share for share in self.shares if share.late]
@@ -245,7 +245,7 @@ def forecast_run(
 
     Args:
         run: the plan.
-        count_lag: seconds by which SQS's counts may be late.
+        count_lag: seconds after which SQS's message counts show a change, at most.
         by_beat: True: beat captures DLQs by their schedules; False: a drain captures the DLQs all the time.
         asks_s3: whether to check that bodies in S3 still exist.
         prices: the prices of SQS requests.
@@ -266,12 +266,12 @@ def forecast_run(
 
 
 def choice_of(run: Run) -> Choice:
-    """Return how a run is sent: its own rate, order and waves."""
+    """Return the choice that is stored in a run: its own rate, order and waves."""
     return Choice(rate=run.rate, waits_for_outcomes=run.waits_for_outcomes, waves=run.waves)
 
 
 def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
-    """Return ids of requested messages behind others that were not requested; empty if more than `MAX_EXACT` wait."""
+    """Return ids of requested messages that wait behind others; empty if more than `MAX_EXACT` are captured."""
     if not run.behind or _count(kinds, LetterState.CAPTURED) > MAX_EXACT:
         return []
     return selection.letters_behind(run.dlq_id, run.pk, Selection.read(run.selection), most=NAMED)
@@ -282,14 +282,14 @@ def _count(kinds: Sequence[CountByState], state: LetterState) -> int:
 
 
 def _limited(share: TargetFigures, run: Run) -> TargetFigures:
-    """Return a target's figures with the limits that the run sets itself."""
+    """Return a target's figures, changed by the limits that the run itself has."""
     rate = share.rate if run.rate is None else min(run.rate, share.rate or run.rate)
     early: Any = {} if run.waits_for_outcomes else {"advance": Advance.ACCEPTED, "round_trip": 0.0, "late": 0}
     return replace(share, rate=rate, **early)
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Return the targets' figures with `every` set: seconds between captures that show whether letters came back."""
+    """Return the targets' figures with the seconds between captures (`every`), which show what came back."""
     watching = [share.watched_by_id for share in shares if share.watched_by_id]
     cadences = schedule.poll_intervals(watching) if by_beat else {}
     every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]

@@ -19,7 +19,7 @@ _LOOKED_UP: Final = 10_000
 def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
     """Return the DLQ's running runs that have letters in progress, except the runs `but`.
 
-    If the DLQ is in mode automatic, its standing run is left out, too.
+    In mode automatic, the DLQ's automatic run is left out, too.
     """
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
@@ -30,7 +30,7 @@ def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
 def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
     """Return the DLQ's paused runs that have waiting letters.
 
-    Letters of other runs may have to wait for these letters.
+    Other runs may have to wait for these runs, because letters of the same key are sent in order.
     """
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [run for run in found if quick_tally(run).waiting]
@@ -43,17 +43,20 @@ def other_plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
 
 
 def describe_holder(plan: Run) -> str:
-    """Return a phrase for people about a plan that has a message: the plan's name, and who made the plan."""
+    """Return a phrase for people about the plan that selected a message: its name, and who made it."""
     return f"in the plan {plan.name}, which {plan.asked_by} made and nobody has started"
 
 
 def quick_tally(run: Run) -> RunCounts:
-    """Return a run's letter counts; above 10,000 letters they are estimates, since not all letters are counted."""
+    """Return a run's letter counts. Above 10,000 letters, they are estimates, because counting would take long."""
     return progress.estimate_counts(run.pk, selected=run.selected)
 
 
 def describe_blocking(run: Run) -> list[str]:
-    """Return a text for each run that sends nothing and for which letters of this run wait: what to do about it."""
+    """Return texts about other runs that send nothing, although letters of this run wait behind their letters.
+
+    There is one text for each such run; it says what a person can do.
+    """
     return [_describe_blocking(run, one) for one in blocking_runs.blocking_runs(run.pk, most=_LOOKED_UP)]
 
 

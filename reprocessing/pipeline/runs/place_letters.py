@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return which parts of a letter hold its keys and sequence, by the DLQ's current settings."""
+    """Return where in a letter its ordering key, sequence and idempotency key are, by the DLQ's current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -31,7 +31,7 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether the ordering key, sequence or idempotency key is read from the body of a letter."""
+    """Return whether the body of a letter is needed for its ordering key, sequence or idempotency key."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
@@ -43,7 +43,10 @@ def is_ordered(policy: KeyPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
-    """Which letters a target accepts: by size, kind and expiry. All fields are None if a letter has no target."""
+    """What limits the letters that a target accepts. All fields are None if the letter has no target.
+
+    `size_limit`: bytes. `kind`: the kind of target. `strips_expires`: whether expired Celery tasks can be sent.
+    """
 
     size_limit: int | None
     kind: str | None
@@ -51,12 +54,15 @@ class TargetLimits:
 
 
 def limits_of(target: Target) -> TargetLimits:
-    """Return which letters a target accepts: its size limit, its kind, and whether expired Celery tasks can be sent."""
+    """Return what limits the letters that this target accepts."""
     return TargetLimits(target.size_limit, target.kind, target.strips_expires)
 
 
 def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
-    """Return the place of a letter, or why the letter cannot be sent, or both."""
+    """Return the place of a letter, and why the letter cannot be sent. One of the two may be missing.
+
+    The place is the letter's ordering key, sequence and idempotency key.
+    """
     facts = LetterFacts(
         unplaced.message_id, bytes(unplaced.body), unpack_attributes(bytes(unplaced.attributes)), unplaced.system
     )  # fmt: skip
@@ -68,10 +74,10 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
 
 
 def place(policy: KeyPolicy, facts: LetterFacts, limits: TargetLimits, *, size: int, now: datetime) -> StoredPlace:
-    """Return the place of a letter whose source is known, or why the letter cannot be sent, or both.
+    """Return the place of a letter whose source is known, and why it cannot be sent. One of the two may be missing.
 
-    `limits`: what the target accepts. `size`: bytes of the letter, with attributes. `now`: decides whether a Celery
-    task has expired.
+    The place is its ordering key, sequence and idempotency key. `limits`: what the target accepts. `size`: bytes of the
+    letter, with attributes. `now`: decides whether a Celery task has expired.
     """
     found = choose_place(policy, facts)
     match found:

@@ -1,4 +1,4 @@
-"""Place captured letters in lanes, and enlist whole lanes in a run when the DLQ has run dry."""
+"""Place captured letters in lanes, and enlist whole lanes: give them to a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """How many letters were enlisted, on how many lanes, and how many letters were parked.
+    """How many letters a run took, on how many lanes, and how many letters were parked instead.
 
-    A lane that gets letters in two batches counts twice. `left`: whether letters are left, which the next poll enlists.
+    A lane that got letters in two batches counts twice. `left`: whether letters are left, which the next poll enlists.
     """
 
     letters: int = 0
@@ -40,18 +40,21 @@ class EnlistResult(Enlisted):
 
 @dataclass(frozen=True, slots=True)
 class PlaceResult:
-    """How many letters got a place, or a reason to park them. `trouble`: why others were left out; empty: none was."""
+    """How many captured letters got a place in a lane, or a reason to park them (`placed`).
+
+    `trouble`: why other letters got none, as text for people; empty: all got one.
+    """
 
     placed: int = 0
     trouble: str = ""
 
 
 def place_captured(dlq: DeadLetterQueue, *, stop: Callable[[], bool] = lambda: False) -> PlaceResult:
-    """Determine the places of captured letters without a place; return the counts.
+    """Determine the places of captured letters that have none; return the counts.
 
-    The letters stay captured: a letter that cannot be sent is parked only when a run takes it. That includes a letter
-    whose payload can never be decrypted. A letter whose key is not available now keeps no place (docs/adr/0059). Such
-    letters are tried until `stop` returns True.
+    All letters stay captured. A letter that cannot be sent, for example because its payload can never be decrypted, is
+    parked only when a run takes it. If the key of a letter's payload is not available now, the letter gets no place yet
+    (docs/adr/0059). This function tries such letters until `stop` returns True.
 
     Raises:
         PayloadKeyUnavailable: the DLQ has ordering keys, and the key of an encrypted letter is not available now.
@@ -67,9 +70,9 @@ def _place_some(
     dlq: DeadLetterQueue, policy: KeyPolicy, failed: dict[int, PayloadUnreadable], stop: Callable[[], bool], *,
     tried: bool,
 ) -> int:  # fmt: skip
-    """Place letters that could not be decrypted when it was tried before (`tried`), or the others; return how many.
+    """Place letters; return how many. `tried`: True: those that could not be decrypted before; False: the others.
 
-    End after a set of letters of which none can be decrypted: the next poll goes on with letters that were not tried.
+    End after a set of letters of which none can be decrypted; the next poll continues with letters that were not tried.
     """
     bodies = place_letters.reads_bodies(policy)
     done = above = 0
@@ -90,7 +93,10 @@ def _place_some(
 
 
 def _unknown_keys(dlq: DeadLetterQueue) -> PayloadKeyUnavailable:
-    """Return the error for letters with unknown ordering keys: later letters of their keys must not be sent first."""
+    """Return the error for letters whose ordering key cannot be decrypted now.
+
+    Nothing of the DLQ may be sent then, since a later letter of the same key could be sent first.
+    """
     return PayloadKeyUnavailable(
         f"{plan_obstacles.undecryptable_messages(dlq)} Until then, no message of {dlq.name} is enlisted: a later "
         "message of the same ordering key would be sent first. If the key is lost for good, list its messages "
@@ -100,14 +106,14 @@ def _unknown_keys(dlq: DeadLetterQueue) -> PayloadKeyUnavailable:
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
-    """Set the source of letters whose source was registered after their capture; return how many letters."""
+    """Set the sources of letters whose source was registered after their capture; return the number of letters."""
     return placement.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
-    """Select the letters of the DLQ's plans that waited for a capture; return for how many plans.
+    """Select the letters of plans that waited for a capture of the DLQ; return the number of plans.
 
-    `through`: only letters with ids up to this one.
+    `through`: only letters with ids up to this one are selected.
     """
     done = [
         plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The DLQ has run dry.", through=through)
@@ -117,9 +123,9 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 
 
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
-    """Enlist letters of started plans that are not on lanes yet, until `stop` returns True; return how many letters.
+    """Put letters of started plans onto lanes, if they are not there yet, until `stop` returns True; return how many.
 
-    `only`: id of the only run; None: all.
+    `only`: id of the only run; None: all runs.
     """
     done = 0
     for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
@@ -135,12 +141,14 @@ def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -
 def enlist(
     dlq: DeadLetterQueue, run: Run, *, through: int | None = None, stop: Callable[[], bool] = lambda: False
 ) -> EnlistResult:
-    """Enlist in this run (put onto lanes) the DLQ's letters that have a place and are in no run; return the counts.
+    """Enlist letters of the DLQ in this run, that is, put them onto lanes of the run; return the counts.
 
-    `through`: only letters with ids up to this one. Later letters must wait, since earlier messages of their keys may
-    still be in the DLQ. All is one transaction, except that a standing run enlists many letters in batches: at least
-    one batch, then more until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If
-    the standing run has no letters in progress, its first wave begins again.
+    Letters are enlisted that have a place and are in no run. `through`: only letters with ids up to this one. Later
+    letters must wait, since earlier messages of their keys may still be in the DLQ.
+
+    All is one transaction. Only an automatic (standing) run enlists many letters in batches: one batch, then more until
+    `stop` returns True. It must be running, and its DLQ must be in mode automatic. If it has no letters in progress,
+    its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.
@@ -158,7 +166,7 @@ def enlist(
 
 
 def _begin_anew(dlq: int, run: int) -> bool:
-    """Restart the waves of a run without letters in progress. Return False if the run takes no more letters."""
+    """If a run has no letters in progress, begin its waves again. Return False if the run takes no more letters."""
     aws_redrives.lock_out_aws(dlq)
     if not enlistment_batches.takes_letters(run):
         return False

@@ -1,4 +1,4 @@
-"""Find what would keep a plan's messages from being sent if the plan were started now: stops, AWS, breakers, checks."""
+"""Find what would keep a plan's messages from being sent now: stops, AWS's redrive, breakers, health checks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNDECRYPTABLE: Final = "cannot be decrypted now, and cannot be sent."
 def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime) -> list[str]:
     """Return sentences about what keeps messages of the DLQ from being sent to these targets now; empty: nothing.
 
-    Circuit breakers of rate classes are left out, because the plan may have no message of the rate class.
-    `targets`: ids of targets; empty, for a plan without messages: the targets of the DLQ's source queues.
+    Circuit breakers of rate classes are left out, because the plan may have no message of the rate class. `targets`:
+    ids of the targets. If the plan has no messages, it is empty; then the targets of the DLQ's source queues count.
     """
     targets = targets or set(dlq.sources.values_list("target_id", flat=True))
     stop, moved = stops.describe_stop(dlq), aws_redrives.current(dlq.pk)
@@ -61,9 +61,9 @@ def _of_breaker(breaker: BreakerStatus, now: datetime) -> str:
 
 
 def _failed_checks(targets: Collection[int]) -> Iterator[str]:
-    """Yield a sentence for each health check that did not pass when it last ran.
+    """Yield a sentence for each health check that failed when it last ran.
 
-    Checks run only while messages wait, so a check that never ran or whose result is old is no obstacle.
+    Health checks run only while messages wait. So a check that never ran, or whose result is old, is no obstacle.
     """
     checks = [check for check in health_checks.checks_of(sorted(targets)) if _failed(check)]
     names = {target.pk: resource_name(target.arn) for target in Target.objects.filter(pk__in=targets)} if checks else {}

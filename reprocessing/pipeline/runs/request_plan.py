@@ -40,7 +40,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence for people if AWS's own redrive moves the DLQ's messages; empty: it does not, or is unknown."""
+    """Return a sentence for people if AWS's own redrive moves the DLQ's messages; empty: no, or not known."""
     with suppress(QueueUnreachable):
         follow_redrives.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -48,9 +48,9 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
-    """Return a sentence for people if a DLQ has no source with this name or ARN; empty: it has this source.
+    """If a DLQ has no source with this name or ARN, return a sentence for people that names its sources.
 
-    The sentence names the sources that the DLQ has.
+    Empty: the DLQ has this source.
     """
     known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
     if any(source in {arn, resource_name(arn)} for arn in known):
@@ -60,12 +60,14 @@ def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: VisibleDlqs) -> Run:
-    """Plan a run, and return it. `seen`: the DLQs that the caller may see.
+    """Plan a run, and return it.
 
-    `captures`: the run's messages are selected after the next capture of the DLQ; else they are selected now.
+    `captures`: True: the run's messages are selected after the next capture of the DLQ; False: they are selected now.
+    `seen`: the DLQs that the caller may see.
 
     Raises:
-        RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs outside of `seen`.
+        RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs that the caller may not
+            see.
     """
     if Run.objects.filter(name=asked.name).exists() and not seen.rows(Run.objects.filter(name=asked.name)).exists():
         raise RunIdInUse(f"The run id {asked.name} is taken. Choose another id.")

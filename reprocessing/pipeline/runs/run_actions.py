@@ -32,7 +32,10 @@ _HOLDS_KEYS: Final = (
 
 
 def why_it_must_wait(dlq: DeadLetterQueue) -> str:
-    """Return, for people, why each run of this DLQ must wait for outcomes; empty: a run may send without waiting."""
+    """Return why a key's next message must wait for the outcome of the message before; empty: it need not wait.
+
+    The text is for people.
+    """
     return _HOLDS_KEYS.format(dlq.name) if dlq.when_parked == ParkedHead.HOLD else ""
 
 
@@ -42,11 +45,11 @@ class RunAction:
 
     Attributes:
         name: start, pause, resume or abort.
-        out_of: the states of a run in which the action is possible.
+        out_of: the states of a run from which the action is possible.
         did: the past participle for texts, such as paused.
         does: returns sentences that say what the action will do.
-        act: executes the action, with the arguments run, given values (reason, stop_dlq), and who acts; returns None if
-            the run did not change.
+        act: the function that executes the action. Its arguments: the run, the values that a person gave (reason,
+            stop_dlq), and who acts. It returns None if the run did not change.
     """
 
     name: str
@@ -89,7 +92,7 @@ def _starts(run: Run) -> tuple[str, ...]:
 
 
 def own_limits(run: Run) -> str:
-    """Return a text with the limits that were set for this run alone; empty: none were set."""
+    """Return a text with the limits that only this run has, such as its rate; empty: it has none."""
     rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
     early = " A key's next message is sent without waiting for the outcome of the message before."
     return f"{rate}{'' if run.waits_for_outcomes else early}"
@@ -168,8 +171,8 @@ def state_text(run: Run) -> str:
 def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
     """Execute an action, if the run has not changed since the caller saw it; return whether it was executed.
 
-    `key`: the run's id. `seen`: the run's `page_stamp`, which changes with the run. `given`: the reason and, for an
-    abort, `stop_dlq`.
+    `key`: the run's id. `seen`: the `page_stamp` of the run that the caller saw; it changes with the run. `given`: the
+    reason and, for an abort, `stop_dlq`.
     """
     found = Run.objects.select_related("dlq").get(pk=key)
     if run_transitions.page_stamp(found) == seen:
@@ -180,7 +183,8 @@ def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: st
 def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
     """Store the rate, order and waves of a plan; return, for people, why nothing was stored; empty: it was stored.
 
-    `key`: the run's id. `seen`: the run's `page_stamp`; if the run has changed since, nothing is stored.
+    `key`: the run's id. `seen`: the `page_stamp` of the run that the caller saw. If the run has changed since, nothing
+    is stored.
     """
     found = Run.objects.select_related("dlq").get(pk=key)
     if not choice.waits_for_outcomes and (why := why_it_must_wait(found.dlq)):
@@ -194,9 +198,9 @@ def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
 
 
 def _prepare(run: Run, action: RunAction) -> None:
-    """Before a start or resume, ask AWS whether its own redrive moved messages of the DLQ.
+    """Before a run is started or resumed, ask AWS whether its own redrive moved messages of the DLQ.
 
-    A run that is started also takes over the unfinished letters of the DLQ's ended runs.
+    Before a run is started, also give it the unfinished letters of the DLQ's ended runs.
     """
     if action.name == "start":
         with suppress(QueueUnreachable):
@@ -211,7 +215,7 @@ def _do(action: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool 
 
 
 def still_waits_for(run: Run, action: RunAction) -> str:
-    """Return, for people, what still keeps a resumed run from sending, such as a stop; empty: nothing does."""
+    """Return, after a resume, a text that says what still keeps the run from sending; empty: nothing does."""
     if action.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

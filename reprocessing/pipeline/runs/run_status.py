@@ -28,14 +28,14 @@ class RunStatus:
         run: the run.
         tally: letter counts of the run.
         waves: the run's last waves, oldest first.
-        left: unfinished messages, by target.
-        awaited: sent messages whose outcome is not known, by target.
+        left: number of unfinished messages, by target.
+        awaited: number of sent messages whose outcome is not known, by target.
         in_other_runs: how many messages this run sent that another run has now; these are not counted in `tally`.
         cost: cost of sending and deleting the run's messages, without the cost of captures.
-        arrived: how many messages were captured since the run began; None: the run is a standing run, which also sends
-            messages that are captured later.
+        arrived: how many messages were captured since the run began; None: the run is the DLQ's automatic run, which
+            takes these messages.
         failing: the most frequent answer of the run's recent failed attempts; None: there is none.
-        blocking: texts about runs that send nothing, whose messages come first in key queues of this run.
+        blocking: texts about other runs that send nothing, although messages of this run wait behind their messages.
     """
 
     run: Run
@@ -51,7 +51,10 @@ class RunStatus:
 
     @classmethod
     def read(cls, run: Run, *, count_lag: float, prices: Prices) -> RunStatus:
-        """Read the state of a run from PostgreSQL. `count_lag`: seconds by which SQS's counts may be late."""
+        """Read the state of a run from PostgreSQL.
+
+        `count_lag`: seconds after which SQS's message counts show a change, at most.
+        """
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.seconds_until_known(awaited)
         tally = progress.count_letters(run.pk)
@@ -75,10 +78,10 @@ class RunStatus:
 
     @property
     def seconds(self) -> float | None:
-        """The shortest time (s) until the run ends.
+        """How many seconds the run still takes if nothing fails.
 
-        None: the run is neither running nor planned, a circuit breaker is not closed, or the outcome of some messages
-        will never be known.
+        None: this is not known, since the run is neither running nor planned, a circuit breaker is not closed, or the
+        outcome of some messages will never be known.
         """
         cannot_end = any(
             remainder.known_in is None or (remainder.letters and remainder.breaker != BreakerState.CLOSED)

@@ -1,4 +1,4 @@
-"""Find what a run waits for: stops, AWS, approvals, processes, circuit breakers, health checks, waves, keys."""
+"""Find what a run waits for, such as a stop, an approval, a circuit breaker, a health check or a wave."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Observed:
         tally: letter counts of the run.
         lanes: counts of the run's lanes, by state and reason.
         breakers: the circuit breakers of its targets.
-        wave: the size of the open wave, in messages; None: no wave with a size is open.
+        wave: max messages of the open wave; None: no wave is open, or the last wave is open, which has no max.
         awaited: a text about the outcomes that are not known yet.
         measured: the measured rate, in messages a second.
         allowed: the allowed rate, in messages a second; None: no limit.
@@ -49,7 +49,7 @@ class Observed:
 def why_waits(run: Run, now: datetime, *, state_text: str, observed: Observed | None) -> Waiting:
     """Return what a run waits for.
 
-    `state_text`: a sentence about the run's state. `observed`: what is known of the run; None: the run was not started.
+    `state_text`: a sentence about the run's state. `observed`: what the caller has read; None: the run was not started.
     """
     moved = aws_redrives.current(run.dlq_id)
     moves = run.state in {RunState.PLANNED, RunState.RUNNING}
@@ -63,7 +63,7 @@ def why_waits(run: Run, now: datetime, *, state_text: str, observed: Observed | 
 
 
 def targets_of(run: Run, more: Collection[int] = ()) -> set[int]:
-    """Return the ids of the targets of a run's DLQ, and `more`."""
+    """Return the ids of the targets to which the sources of a run's DLQ lead, and the ids `more`."""
     return {*run.dlq.sources.values_list("target_id", flat=True), *more}
 
 

@@ -1,4 +1,4 @@
-"""Run the health checks that are due, in parallel, and record their results."""
+"""Run health checks in parallel when it is time for them, and record their results."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _THREADS: Final = 32
 def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
     """Run the due health checks of targets that letters wait for; return how many checks were run.
 
-    `dlq`: only targets of this DLQ's letters; None: of all DLQs. `only`: ids of targets; all checks of these targets
-    are run, due or not, and no other checks. `conf`: has the allowed hosts.
+    `dlq`: only targets of this DLQ's letters; None: of all DLQs. `only`: ids of targets. Then all checks of these
+    targets are run, even if they are not due, and no other checks. `conf`: has the allowed hosts.
     """
     if only is not None:
         return _round(health_checks.claim_all(only), conf)
@@ -60,7 +60,10 @@ def _round(claimed: Sequence[ClaimedCheck], conf: Conf) -> int:
 
 
 def _jobs(claimed: Sequence[ClaimedCheck], conf: Conf) -> Iterator[_Job]:
-    """Yield groups of checks that need one request: all alarms, or all ages, of a region; or a single other check."""
+    """Yield groups of checks that need only one request.
+
+    Such a group has all alarm checks or all queue age checks of a region, or a single other check.
+    """
     for (kind, _), some in groupby(sorted(claimed, key=_kind_and_region), key=_kind_and_region):
         match CheckKind(kind):
             case CheckKind.ALARM:
@@ -120,7 +123,10 @@ def _depth(some: list[ClaimedCheck]) -> list[HealthResult]:
 
 
 def _policy(some: list[ClaimedCheck]) -> list[HealthResult]:
-    """Return `Unhealthy` for queues without a redrive policy: Celery workers (kombu 5.7) delete what they reject."""
+    """Return `Unhealthy` for queues of Celery workers without a redrive policy.
+
+    Celery workers (kombu 5.7) delete the messages that they reject, so failed messages would be lost.
+    """
     lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it one")
     return [Healthy("a redrive policy") if describe(_queue(check)).redrive else lost for check in some]
 

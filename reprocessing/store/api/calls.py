@@ -2,9 +2,9 @@
 
 If a client repeats a request with the same key, it gets the stored response, and nothing is done again. A request
 leases its key before it acts, and stores its response afterwards. While the lease lasts, a repeated request gets an
-error that asks the client to wait. If the process is killed, no response is stored: when the lease has ended, a
-repeated request leases the key and acts again. It changes nothing twice: each change is compare-and-set, or has an id
-made from the key, or is committed together with its response (decisions about messages, such as a note).
+error that asks the client to wait. If the process is killed, no response is stored. When the lease has ended, a
+repeated request leases the key and acts again, but no change is made twice. Some changes are compare-and-set, and some
+have an id made from the key. Decisions about messages are committed together with the response.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEPT_SECONDS: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """The request has leased its key. The caller executes the request, then calls `store_answer` or `release_key`."""
+    """The caller has leased the key. It must execute the request, then call `store_answer` or `release_key`."""
 
     id: int
     leased_until: datetime
@@ -31,7 +31,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An equal request got a response before: the HTTP status `status`, and the response body `answer`."""
+    """An equal request was answered before, with the HTTP status `status` and the body `answer`. Send these again."""
 
     status: int
     answer: bytes = field(repr=False)
@@ -52,7 +52,10 @@ Claim = Leased | Answered | InProgress | OtherRequest
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The stored request with this key. `same`: it equals the new request. `status` None: it has no response yet."""
+    """The stored request that has the same key as a new request. `same`: the two requests are equal.
+
+    `status` and `answer` are its response; they are None if it has no response yet.
+    """
 
     same: bool
     status: int | None
@@ -117,7 +120,7 @@ def store_answer(held: Leased, status: int, answer: bytes) -> bool:
 
 
 def release_key(held: Leased) -> None:
-    """Release a leased key, and store no response: the request changed nothing, so the client may send it again."""
+    """Release a leased key without a response. Call it if the request changed nothing, so that it may be repeated."""
     rows.execute(_RELEASE, {"id": held.id, "held": held.leased_until})
 
 

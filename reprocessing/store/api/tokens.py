@@ -58,8 +58,8 @@ def check_request(asked: TokenRequest) -> None:
     """Check that an API token can be made with these parameters.
 
     Raises:
-        InvalidApiToken: a token has this name, both a user and teams are given, or neither, a team is the group of a
-            role, teams cannot use a scope, or `expires_at` is past.
+        InvalidApiToken: the name is in use; both a user and teams are given, or neither; a team is the group of a role;
+            a scope is only for tokens of users, and teams are given; or `expires_at` is past.
     """
     if ApiToken.objects.filter(name=asked.name).exists():
         raise InvalidApiToken(
@@ -166,8 +166,8 @@ def state_of(row: ApiToken, now: datetime) -> str:
 def confirmed_until(row: ApiToken) -> datetime | None:
     """Return the time from which a token is refused unless the OpenID provider confirms its owner again.
 
-    None: there is no such time, because the token belongs to teams or to a user who does not sign in by a provider, or
-    TOKEN_RECHECK is 0.
+    None: the owner need not be confirmed. The token belongs to teams or to a user who does not sign in by a provider,
+    or the setting TOKEN_RECHECK is 0.
     """
     identity = _identity(row.user) if row.user else None
     longest = conf.current().token_recheck if identity else None

@@ -1,1 +1,1 @@
-"""Decide which deeds (actions of a person) need a second person, and store the requests for that person's approval."""
+"""Decide which actions of people need the approval of a second person, and store the requests for approval."""

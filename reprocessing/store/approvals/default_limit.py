@@ -1,6 +1,6 @@
 """Set the default approval limit, for DLQs without a limit of their own.
 
-A deed (an action of a person) about more messages than the limit needs a second person.
+A deed (an action of a person, such as a release) about more messages than the limit needs a second person's approval.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ _TITLE: Final = "Need a second person less often, for all DLQs"
 def set_default(above: int | None, *, by: str, reason: str, approval: Cover = None) -> bool:
     """Set the approval limit of DLQs without a limit of their own; return whether it changed. Write an audit log entry.
 
-    `above`: the limit, a number of messages; None: no limit. `approval`: id of the approval that is being executed;
-    None: the person `by` acts alone.
+    `above`: the limit, a number of messages; None: no limit. `approval`: as in `guard.check`.
 
     Raises:
-        ApprovalNeeded: the change lets one person do more, so it needs a second person.
+        ApprovalNeeded: the change lets one person do more, so it needs a second person's approval.
     """
     return rows.in_transaction(partial(_set, above, by, reason, approval))
 

@@ -1,7 +1,7 @@
-"""Find what a deed (an action of a person) would act on: the number of messages, and a digest of their values.
+"""Compute a digest of what a deed (an action of a person) would act on, to detect changes before its approval.
 
-The digest is computed when the approval is requested, and again when a second person approves. If the two digests
-differ, a message, run, rule or setting of the deed has changed, and the request is void.
+A deed acts on messages, a run, rules or settings. The digest is computed when approval is requested, and again when a
+second person approves. If the two digests differ, something has changed, and the request is void.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Frozen:
 
     Attributes:
         digest: a digest of the values that a person decides by. Equal digests: none of these values changed.
-        messages: how many messages of each DLQ, by the DLQ's id; empty for deeds about rules or settings.
+        messages: the number of messages in each DLQ, by the DLQ's id; empty for deeds about rules or settings.
         dlqs: ids of the DLQs that the deed concerns; empty: all DLQs.
     """
 
@@ -60,7 +60,7 @@ class _Counted:
 
 
 def freeze(deed: Deed) -> Frozen:
-    """Return what a deed would act on now: its messages, rules or settings.
+    """Return what a deed (an action of a person) would act on now: messages, rules or settings.
 
     Raises:
         Vanished: the deed is about a run, and the run has been deleted.
@@ -79,12 +79,12 @@ def freeze(deed: Deed) -> Frozen:
 
 
 def count_by_dlq(criteria: MessageFilter) -> dict[int, int]:
-    """Return how many messages of each DLQ a filter matches, by the DLQ's id."""
+    """Return how many messages a filter matches in each DLQ, by the DLQ's id."""
     return {counted.dlq_id: counted.messages for counted in _counts_of_matching(criteria)}
 
 
 def settings_now(deed: Deed) -> dict[str, Any]:
-    """Return the present values of the settings that a deed changes."""
+    """Return the present values of the settings that a deed (an action of a person) would change."""
     dlq, fields = deed.arguments["dlq"], deed.arguments["fields"]
     if dlq is None:
         return {"above": ApprovalDefault.objects.values_list("above", flat=True).first()}

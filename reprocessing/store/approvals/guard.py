@@ -1,8 +1,8 @@
-"""Refuse deeds (actions of a person) that need a second person and have no approval (docs/adr/0043).
+"""Refuse deeds (actions of a person) that need the approval of a second person and do not have it (docs/adr/0043).
 
 The code of each deed calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
-one person may handle alone within a day. So the messages of deeds without approval are summed: many small deeds count
-as one large deed.
+one person may handle alone within a day. The messages of a person's deeds without approval are added up, so that a
+person cannot avoid the limit with many small deeds.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ WITHIN: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Titles of the parts of a larger deed (such as applying a file) that need a second person.
+    """The titles of those parts of a larger deed that need a second person's approval, as `check` collects them.
 
-    The parts are not refused one by one: a second person approves the larger deed as a whole.
+    An example of a larger deed is `apply_config`, which changes several DLQs. Its parts are not refused one by one,
+    because a second person approves the larger deed as a whole.
     """
 
     needed: list[str] = field(default_factory=list)
@@ -43,20 +44,20 @@ _TURN = "SELECT pg_advisory_xact_lock(1381126741, %(dlq)b::int) IS NOT NULL AS d
 
 
 def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
-    """Check that a person may do a deed now. Call it in the deed's transaction, before anything is changed.
+    """Check that a person may do a deed (an action) now. Call it in the deed's transaction, before any change.
 
     Args:
         deed: the deed.
-        messages: how many messages of each DLQ the deed is about, by the DLQ's id; None: any number.
+        messages: the number of messages that the deed is about, by the DLQ's id. The number None means "any number".
         by: the name of the person.
-        approval: id of the approval that is being executed, which is marked as used. None: the person acts alone;
-            the messages are added to the sum that the person handled alone in 24 hours. `Parts`: nothing is refused,
-            and a deed that needs a second person is added to the parts.
+        approval: the id of the approval of this deed, which is marked as used. None: the person acts alone, and the
+            messages are added to those that the person handled alone in the last 24 hours. `Parts`: the deed is a part
+            of a larger deed, so it is not refused. If it needs a second person, its title is added to the parts.
         again: the deed continues a run, whose messages were added to the person's sum when the run started.
 
     Raises:
-        ApprovalNeeded: the deed needs a second person, and `approval` is None.
-        ApprovalRefused: the approval was used before, or is of another deed or of fewer messages.
+        ApprovalNeeded: the deed needs the approval of a second person, and `approval` is None.
+        ApprovalRefused: the approval was used before, or is for another deed or for fewer messages.
     """
     if isinstance(approval, Parts):
         if is_needed(messages, by=by):
@@ -74,7 +75,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
 
 
 def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
-    """Return whether a deed about these messages needs a second person, as `check` decides it. Nothing is changed."""
+    """Return whether `check` would refuse a deed about these messages without a second person. Change nothing."""
     if ALL in messages:
         return limits.is_any_limited()
     for dlq, limit in limits.limits_of(_dlqs(messages)).items():
@@ -85,9 +86,9 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
 
 
 def refuse_unseen(dlq: int, what: str) -> None:
-    """Refuse a deed whose messages cannot be listed beforehand, such as AWS's redrive, if the DLQ has a limit.
+    """Refuse a deed whose messages cannot be listed first, such as AWS's own redrive, if the DLQ has an approval limit.
 
-    A second person could not see what they approve. `what`: the name of the deed, with which the error's text begins.
+    A second person could not see what they approve. `what`: the deed's name, with which the error's text begins.
 
     Raises:
         ApprovalRefused: the DLQ has a limit.
@@ -100,13 +101,13 @@ def refuse_unseen(dlq: int, what: str) -> None:
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Refuse a deed above the approval limit. It is for kinds of deeds that nobody can approve, such as an erasure.
+    """Refuse a deed above the approval limit, if it is of a kind that cannot be approved, such as an erasure.
 
-    The messages of a deed below the limit count as handled by the person alone. Call it in the deed's transaction.
-    `what`: the name of the deed, with which the error's text begins.
+    If the deed is not refused, its messages count as handled by the person alone. Call it in the deed's transaction.
+    `what`: the deed's name, with which the error's text begins.
 
     Raises:
-        ApprovalRefused: the deed would need a second person.
+        ApprovalRefused: the deed is above the limit.
     """
     _take_turns(messages, by)
     if is_needed(messages, by=by):
@@ -122,7 +123,7 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Let only one transaction at a time check deeds on a DLQ with a limit, so that each sees the sum of the last.
+    """Lock the DLQs that have a limit until the transaction ends, so that two deeds at the same time are both counted.
 
     Delete the person's counts that are older than a day, because limits count only the last 24 hours.
     """
@@ -141,7 +142,7 @@ def _count(messages: Messages, by: str) -> None:
 def _use(approval: int, deed: Deed, messages: int) -> None:
     """Mark an approval as used.
 
-    Raises ApprovalRefused if it was used before, is of another deed or of fewer messages, or is not approved.
+    Raises ApprovalRefused if the approval was used before, is for another deed or fewer messages, or is not granted.
     """
     (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(

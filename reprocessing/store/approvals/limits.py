@@ -1,4 +1,4 @@
-"""Read the approval limits of DLQs: an action of a person (deed) about more messages of a DLQ needs a second person."""
+"""Read the approval limits of DLQs. An action of a person about more messages than the limit needs a second person."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from reprocessing.models import ApprovalDefault, DeadLetterQueue
 
 
 def default_limit() -> int | None:
-    """Return the approval limit of DLQs without a limit of their own; None: deeds about them need no second person."""
+    """Return the approval limit that applies to DLQs without a limit of their own; None: no limit applies to them."""
     return ApprovalDefault.objects.values_list("above", flat=True).first()
 
 
 def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
     """Return the approval limits of these DLQs, by the DLQ's id: a DLQ's own limit, or else the default limit.
 
-    A limit of 0 means that every deed needs a second person. DLQs without any limit are left out.
+    A limit of 0 means that every action of a person needs a second person. DLQs without any limit are left out.
     """
     own = dict(DeadLetterQueue.objects.filter(pk__in=list(dlqs)).values_list("pk", "approval_above"))
     if all(limit is not None for limit in own.values()):
@@ -26,7 +26,7 @@ def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
 
 
 def is_any_limited() -> bool:
-    """Return whether any DLQ has an approval limit, so that deeds about all DLQs need a second person."""
+    """Return whether any DLQ has an approval limit. If so, an action about all DLQs needs a second person."""
     return default_limit() is not None or DeadLetterQueue.objects.filter(approval_above__isnull=False).exists()
 
 

@@ -8,12 +8,15 @@ from reprocessing.domain.approvals.person import VIA_API, person_key
 
 
 def is_same_person(one: str, other: str) -> bool:
-    """Return whether two names differ only in letter case or spaces, or are of accounts with one e-mail address."""
+    """Return whether two user names belong to one person.
+
+    They do if they differ only in letter case or spaces, or if their accounts have the same e-mail address.
+    """
     return person_key(one) == person_key(other) or bool(_addresses(one) & _addresses(other))
 
 
 def keys_of(name: str) -> set[str]:
-    """Return the keys (`person_key`) of a person's name, and of the accounts with the same e-mail address."""
+    """Return a person's name and the names of all accounts with the same e-mail address, each as a `person_key`."""
     accounts = (User.objects.filter(email__iexact=address) for address in _addresses(name))
     return {person_key(name), *(person_key(user.get_username()) for some in accounts for user in some)}
 

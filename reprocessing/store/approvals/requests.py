@@ -33,10 +33,11 @@ _ACTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SealedDeed:
-    """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
+    """The parts of a deed (an action of a person) that are stored encrypted, and a keyed digest of the deed (`stamp`).
 
-    `body`, `attributes`: the new content of an edited message; None: the deed does not edit a single message. In
-    `arguments`, the text that the filter searches and the patch of a bulk edit are encrypted.
+    `body`, `attributes`: the new content of an edited message; None: the deed does not edit a single message.
+    `arguments`: the deed's options. The text that its filter searches for is encrypted, and so is the patch of a bulk
+    edit, which says how to change each message.
     """
 
     arguments: Mapping[str, Any]
@@ -46,9 +47,9 @@ class SealedDeed:
 
 
 def seal(deed: Deed) -> SealedDeed:
-    """Return the encrypted parts of a deed. Raises PayloadKeyUnavailable.
+    """Encrypt the parts of a deed that may have message data, and return them. Raises PayloadKeyUnavailable.
 
-    Call it outside a transaction, because AWS KMS may be called.
+    Call it outside a transaction, because it may call AWS KMS.
     """
     (stamp,) = content.keyed([deed.stamp])
     arguments = _with_texts(deed.arguments, stored_filters.sealed, content.sealed_text)
@@ -66,11 +67,12 @@ def create(  # noqa: PLR0913  # each by its name
     deed: Deed, sealed: SealedDeed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None,
     by: str, reason: str, expires_at: datetime,
 ) -> Approval:  # fmt: skip
-    """Store a request for approval and return it, or return the open request of the same deed by the same person.
+    """Store a request for approval of a deed (an action of a person), and return the request.
 
-    The caller's transaction must hold a lock that other requests of this person wait for: else two equal requests
-    could be stored. `messages`: the number of messages that the deed is about; None: it is about rules or settings.
-    `preview`: what the approver will see, as pairs (label, text).
+    If the person has an equal open request, return that request instead. The caller's transaction must hold a lock for
+    which other requests of this person wait. Otherwise two equal requests could be stored. `messages`: the number of
+    messages that the deed is about; None: it is about rules or settings. `preview`: what the approver will see, as
+    pairs (label, text).
     """
     key = person_key(by)
     known = Approval.objects.filter(
@@ -90,7 +92,7 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def deed_of(row: Approval) -> Deed:
-    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if the data key is not available."""
+    """Return the deed (action) of a stored request, decrypted. Raises PayloadUnreadable."""
     body = attributes = None
     if row.body is not None and row.attributes is not None:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
@@ -101,7 +103,7 @@ def deed_of(row: Approval) -> Deed:
 
 
 def void_edits(letters: Collection[int], why: str) -> int:
-    """End, as void, the open requests to edit these letters, whose content was removed; return how many ended."""
+    """End the open requests to edit these letters, whose content was removed, in state void; return how many ended."""
     found = Approval.objects.select_for_update().filter(state=ApprovalState.OPEN, letters__overlap=list(letters))
     edits = list(found.exclude(body=None).order_by("pk"))
     for row in edits:
@@ -110,14 +112,14 @@ def void_edits(letters: Collection[int], why: str) -> int:
 
 
 def lock(approval: int) -> Approval | None:
-    """Lock a request for approval until the transaction ends, and return it; None: there is none."""
+    """Lock the request for approval with this id until the transaction ends, and return it; None: there is none."""
     return Approval.objects.select_for_update().filter(pk=approval).first()
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
     """Record a person's decision about a request. `state`: approved, declined, or alone (done without approval).
 
-    Unless the request is declined, the caller executes the deed in the same transaction.
+    If the request is not declined, the caller executes the deed in the same transaction.
     """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)
@@ -158,7 +160,7 @@ def _with_texts(
     filters: Callable[[Mapping[str, Any]], dict[str, Any]],
     texts: Callable[[str, Part], str],
 ) -> dict[str, Any]:
-    """Return a deed's arguments, after `filters` has changed the filter, and `texts` the patch, if there are any."""
+    """Return a deed's arguments, with its filter converted by `filters`, and its patch converted by `texts`."""
     changed = dict(arguments)
     if "filter" in arguments:
         changed["filter"] = filters(arguments["filter"])
@@ -180,10 +182,10 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
 def _record(
     row: Approval, state: ApprovalState, *, by: str, reason: str, counts: Mapping[int, int] | None = None
 ) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; for all DLQs, one entry.
+    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it.
 
-    `counts`: the number of messages of each DLQ, by the DLQ's id. Without it, the entries of several DLQs have no
-    number: the teams of one DLQ must not see the sum over all.
+    A deed about all DLQs gets one entry. `counts`: the number of messages of each DLQ, by the DLQ's id. Without
+    `counts`, the entries of several DLQs have no number, because the teams of one DLQ must not see the sum over all.
     """
     told = {"approval": row.pk, "what": row.title, "requested_by": row.by}
     numbers = counts or (dict.fromkeys(row.dlq_ids, row.messages) if len(row.dlq_ids) == 1 else {})

@@ -1,1 +1,1 @@
-"""Store AWS's own redrives of watched DLQs, and the sums of the service's metrics."""
+"""Store which DLQs AWS itself redrives (`StartMessageMoveTask`), and the values of the service's own metrics."""

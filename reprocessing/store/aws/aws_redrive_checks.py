@@ -1,4 +1,8 @@
-"""Record when AWS last answered `ListMessageMoveTasks` for a DLQ, and find the DLQs for which it must be called now."""
+"""Find the DLQs for which `ListMessageMoveTasks` must be called now, and record when AWS last answered for a DLQ.
+
+A person may start AWS's own redrive of a DLQ at any time. If this service did not ask AWS before it sends a captured
+message, AWS could move the same message, and the message would be delivered twice.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +68,9 @@ UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
     """Return the ids of up to 32 DLQs for which the caller must call `ListMessageMoveTasks` now.
 
-    These DLQs have due lanes and visible copies, and AWS's last answer is older than 45 seconds. For the next 20
-    seconds, no other caller gets the same DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
+    Each of these DLQs has letters to send now, and captured messages that are visible in SQS, so that AWS could move
+    them. AWS's last answer for the DLQ is older than 45 seconds. For the next 20 seconds, no other caller gets the same
+    DLQs. `runs`: only DLQs with letters of these runs; None: of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 

@@ -1,7 +1,8 @@
 """Hand a DLQ to AWS's own redrive, only while this service cannot capture, send or delete the DLQ's messages.
 
-One transaction locks the DLQ's row. A capture's lease updates this row, and every enlistment locks it (`lock_out_aws`).
-If a drain and a hand-over begin at the same moment, the second of the two waits for the first, and then is refused.
+One transaction locks the DLQ's row. A capture also locks this row when it begins, and so does each addition of letters
+to a run (`lock_out_aws`). If such work and a hand-over begin at the same moment, the second of the two waits for the
+first, and then is refused.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ class HandoverBlockers:
         stopped: sends of the DLQ, or all sends, are stopped.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
-        hidden: number of copies that this service keeps invisible; the last becomes visible at `hidden_until`.
-        to_delete: number of copies of finished letters, which AWS would send again.
+        hidden: number of captured messages that this service keeps invisible in the DLQ.
+        hidden_until: when the last of these messages becomes visible; None: there are none.
+        to_delete: number of messages of finished letters that are not deleted yet. AWS would send them again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
         awaited: letters await an outcome that only captures of this DLQ can show: their targets' messages fail into it.
-        plans: names of the DLQ's plans to which a person gave a name.
-        captured: number of visible copies. AWS may move them, so they do not forbid the hand-over.
+        plans: names of the DLQ's planned runs to which a person gave a name.
+        captured: number of captured messages that are visible. AWS may move them, so they do not forbid the hand-over.
     """
 
     mode: str
@@ -119,15 +121,15 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return what may forbid handing a DLQ to AWS's redrive. If nothing does, the result's `is_free` is true."""
+    """Return which conditions forbid handing a DLQ to AWS's redrive. If none does, the result's `is_free` is true."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
-    """Mark a DLQ as redriven by AWS: from the commit on, this service does not use the DLQ. The caller calls AWS later.
+    """Mark a DLQ as redriven by AWS, so that this service does not use it any more. The caller calls AWS later.
 
-    `wish`: the redrive that the person asks for. Plans that no person named are aborted. Letters that AWS may move are
-    marked (see `moved_by_aws`).
+    `wish`: the redrive that the person asks for. Planned runs to which no person gave a name are aborted. Letters whose
+    messages AWS may move are marked (see `moved_by_aws`).
 
     Returns:
         The stored redrive; or `HandoverBlockers`: something forbids the redrive, and the DLQ was not marked.

@@ -28,9 +28,10 @@ class AwsRedrive:
     """AWS's redrive of a DLQ.
 
     Attributes:
-        at: when the redrive was recorded, for the person `by`, with the person's `reason`.
+        at: when the redrive was recorded.
+        by, reason: the person who asked for the redrive, and why.
         to: ARN of the destination; empty: the source queues.
-        handle: AWS's id of the task; empty: not known yet.
+        handle: AWS's id of the message move task; empty: not known yet.
         age: seconds since `at`.
         after: when the newest earlier task began, by AWS's clock; None: there was none.
     """
@@ -156,7 +157,7 @@ def describe(redrive: AwsRedrive) -> str:
 
 
 def record_task(redrive: AwsRedrive, handle: str) -> None:
-    """Record AWS's id of the redrive's task, unless an id is recorded already."""
+    """Record AWS's id of the redrive (`handle`, of its message move task), unless an id is recorded already."""
     rows.execute(_TOLD, {"dlq": redrive.dlq_id, "at": redrive.at, "handle": handle})
 
 
@@ -176,8 +177,8 @@ def record_end(
     """Record the end of AWS's redrive; return False if another process has recorded it.
 
     `said`: the result, for people. `through`: when AWS's newest redrive began, by AWS's clock. `moved`: AWS may have
-    moved messages, so letters with visible copies are marked as moved. `failed`: `said` also becomes the DLQ's error
-    text (`trouble`).
+    moved messages, so letters whose messages are visible in the DLQ are marked as moved. `failed`: the redrive failed,
+    so `said` also becomes the DLQ's error text (`trouble`).
     """
     trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
@@ -197,8 +198,8 @@ def record_end(
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Record redrives of AWS that began and ended between two checks; return how many letters AWS may have moved.
 
-    `through`: when the newest redrive began; `moved`: when the newest redrive that moved messages began (None: there is
-    none). Both times are by AWS's clock.
+    `through`: when the newest redrive began. `moved`: when the newest redrive that moved messages began; None: no
+    redrive moved messages. Both times are by AWS's clock.
     """
 
     def work() -> int:

@@ -1,4 +1,4 @@
-"""Store the sums of counters, how much of each sum CloudWatch got, and when each periodic action was last done."""
+"""Store the metric counters, how much of each counter CloudWatch got, and when each periodic action was last done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ LETTER_EVENTS: Final = "redrive_came_to"
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """The sum of a counter for one label value (`part`), and for one DLQ or target (`place`: its id; 0: neither)."""
+    """The value of the counter `name` for one label value.
+
+    `part`: the label value. `place`: the id of the DLQ or target that the counter is about; 0: it is about neither.
+    """
 
     name: str
     place: int
@@ -100,46 +103,46 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add each value to the stored sum of its counter: the key is (name, id of the DLQ or target, label value)."""
+    """Add each value to the stored counter of its key: (name, id of the DLQ or target, label value)."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
 
 def current_sums() -> list[MetricSum]:
-    """Return the sums of all counters."""
+    """Return the values of all counters, with the changes that are not added to the stored values yet."""
     return rows.fetch(MetricSum, _SUMS, {})
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return by how much the sums of these counters grew since the last call, and record this growth as published."""
+    """Return how much these counters have grown since the last call, and record this growth as sent to CloudWatch."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
 def return_unpublished(some: list[MetricSum]) -> None:
-    """Undo `take_unpublished` for growth that could not be published; the next `take_unpublished` returns it again."""
+    """Undo `take_unpublished` for values that could not be sent; the next `take_unpublished` returns them again."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the periodic action `what` was last done at least `every` seconds ago.
+    """Return whether the periodic action named `what` was last done at least `every` seconds ago.
 
-    If so, record it as done now.
+    If so, record the action as done now.
     """
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def make_due(what: str) -> None:
-    """Make the periodic action named `what` due now."""
+    """Make the periodic action named `what` due now: the next call of `is_due` for it returns True."""
     rows.execute(_IS_OVER, {"what": what})
 
 
 def record_put_attempt(at: datetime) -> None:
-    """Record that metrics were sent to CloudWatch at the time `at`, with or without success."""
+    """Record that the service tried to send metrics to CloudWatch at the time `at`, with or without success."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def put_attempted_since(at: datetime) -> bool:
-    """Return whether metrics were sent to CloudWatch at the time `at` or later, with or without success."""
+    """Return whether the service tried to send metrics to CloudWatch since the time `at`, even without success."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 

@@ -1,1 +1,1 @@
-"""Store received messages as letters, track the letters' copies in the DLQ, and record messages that come back."""
+"""Store received messages as letters, track these messages in the DLQ, and record messages that come back."""

@@ -1,6 +1,7 @@
-"""Lease a DLQ for a capture, track the copies of letters in the DLQ, and record when a capture emptied the DLQ.
+"""Lease a DLQ for a capture, track the captured messages in the DLQ, and record when a capture emptied the DLQ.
 
-A fence is a number that rises with every lease. A statement with an older fence changes nothing.
+A capture receives the messages of a DLQ and stores them as letters. A copy is a letter's message that is still in the
+DLQ. A fence is a number that rises with every lease. A statement with an older fence changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class CaptureLease:
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease that was renewed at the time `at`. `may_have_moved`: AWS's own redrive may have moved messages."""
+    """A lease that was renewed at the time `at`. `may_have_moved`: AWS's redrive may have moved the DLQ's messages."""
 
     at: datetime
     may_have_moved: bool
@@ -140,7 +141,7 @@ def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
     """Lease the DLQ for a capture, for `lease` seconds; None if it is leased, in mode observe, or redriven by AWS.
 
     `dirty`: seconds for which messages that this capture receives may stay invisible if its worker is killed. In this
-    time, no later capture is recorded as having emptied the DLQ.
+    time, no later capture is recorded as having emptied the DLQ, because it cannot receive invisible messages.
     """
     return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
@@ -155,10 +156,11 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 
 
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """End a capture's lease; return the id of the DLQ's newest captured letter (0: none); None if the lease is lost.
+    """End a capture's lease; return the id of the DLQ's newest letter in state captured; None if the lease is lost.
 
-    `clean`: every received message is stored, and committed. `drained`: every message that was in the DLQ at the start
-    was received. `trouble`: why the capture failed, for people; empty: it succeeded.
+    The id is 0 if no letter is in this state. `clean`: every received message is stored, and committed. `drained`:
+    every message that was in the DLQ at the start was received. `trouble`: why the capture failed, for people; empty:
+    it succeeded.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -173,7 +175,7 @@ def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "
 
 
 def count_held(dlq: int) -> int:
-    """Return the number of copies in this DLQ that are kept there until their letters are finished."""
+    """Return how many captured messages stay in this DLQ until their letters are finished."""
     statement = "SELECT count(*) AS n FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'held'"
     return rows.value(int, statement, {"dlq": dlq})
 
@@ -187,32 +189,32 @@ def count_invisible(dlq: int, *, count_lag: float) -> int:
 
 
 def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Return up to `limit` copies that are to be deleted from the DLQ, and whose receipt handle may still be valid."""
+    """Return up to `limit` messages to delete from the DLQ, whose receipt handles may still be valid."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
 def mark_gone(copies: Sequence[Deletable]) -> None:
-    """Record that these copies were deleted from their DLQ. A copy that was received again meanwhile is not changed."""
+    """Record that these messages were deleted from their DLQ. A message that was received again is not changed."""
     rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
 def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Return up to `limit` copies whose visibility timeout must be extended, because their letters are still in a run.
+    """Return up to `limit` messages whose visibility timeout must be extended, since their letters are still in a run.
 
-    These copies become visible within `within` seconds, or became visible at most `since` seconds ago.
+    These messages become visible within `within` seconds, or became visible at most `since` seconds ago.
     """
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
 def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
-    """Record that SQS keeps these copies invisible until `until`. Copies that were received again are not changed."""
+    """Record that SQS keeps these messages invisible until `until`. Messages received again are not changed."""
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
 def mark_finished_copies(dlq: int, *, limit: int) -> int:
-    """Mark copies of finished letters for deletion; return how many were marked.
+    """Mark messages of finished letters for deletion from the DLQ; return how many were marked.
 
-    Each call checks the next `limit` of the copies that are kept in the DLQ.
+    Each call checks the next `limit` of the captured messages that are kept in the DLQ.
     """
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
@@ -235,5 +237,5 @@ def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
-    """Record as `trouble` why the DLQ could not be read, unless AWS's redrive caused the present `trouble`."""
+    """Record as the DLQ's error text why it could not be read, unless the present text is about AWS's redrive."""
     rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})

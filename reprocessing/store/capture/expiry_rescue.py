@@ -1,7 +1,7 @@
-"""Mark copies of unfinished letters for deletion before SQS drops them at the end of the DLQ's retention.
+"""Mark the messages of unfinished letters for deletion shortly before SQS drops them at the end of the retention.
 
-PostgreSQL still has the letters. SQS does not report that a copy expired: the service could not distinguish it from a
-copy that another reader took. A deletion by this service is recorded.
+PostgreSQL still has the letters, so nothing is lost. The service deletes the messages because SQS does not report which
+messages expired: an expired message would look like a message that another reader took from the DLQ.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 
 
 def mark_expiring_copies(dlq: int, *, limit: int, margin: float = RESCUE_SECONDS) -> int:
-    """Mark for deletion the copies of unfinished letters that expire within `margin` seconds; return how many."""
+    """Mark the messages of unfinished letters for deletion if they expire within `margin` seconds; return how many."""
     return rows.execute(_RESCUE, {"dlq": dlq, "limit": limit, "margin": margin})
 
 
 def most_urgent_first(some: Iterable[DeadLetterQueue]) -> list[DeadLetterQueue]:
-    """Return the DLQs sorted by when SQS drops the first copy of an unfinished letter; DLQs without copies are last."""
+    """Sort DLQs by the time at which SQS drops the first message of an unfinished letter; DLQs without any are last."""
     first = dlq_status.expiries()
     every = list(some)
     held = sorted((dlq for dlq in every if dlq.pk in first), key=lambda dlq: first[dlq.pk])

@@ -1,8 +1,8 @@
-"""Mark letters whose SQS messages may be moved by AWS's own redrive, and recognise these messages in the DLQ later.
+"""Mark letters whose messages AWS's own redrive may move, and recognise these messages if they come back to the DLQ.
 
-A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
-body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be
-distinguished, so each received copy is matched with one letter.
+A marked letter is not sent, because AWS may deliver its message. A message that AWS moves gets a new message id and a
+new SentTimestamp, and keeps its bytes. So it is recognised by body, attributes and source queue, and by a send time
+after the letter's capture. Equal messages cannot be distinguished, so each received message is matched with one letter.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs whose runs have letters to send, and whose copies AWS's own redrive could move now.
+    """Return the ids of DLQs whose runs have letters to send, and whose messages AWS's own redrive could move now.
 
-    It moves only visible copies. `dlq`: check only this DLQ; None: all.
+    AWS moves only visible messages. `dlq`: check only this DLQ; None: all DLQs.
     """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
@@ -142,9 +142,10 @@ def letters_wait_for_capture(dlq: int) -> bool:
 
 
 def mark_moved(dlq: int, *, until: datetime | None = None) -> int:
-    """Mark unfinished letters whose copies are visible as possibly moved by AWS; return how many.
+    """Mark the unfinished letters whose messages are visible as possibly moved by AWS; return how many.
 
-    `until`: the latest time at which AWS's redrive may have ended; copies that were invisible until then are left out.
+    `until`: the latest time at which AWS's redrive may have ended. Letters whose messages were invisible until then are
+    left out. None: AWS's redrive may still run.
     """
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
@@ -157,17 +158,17 @@ def has_moved_letters(dlq: int) -> bool:
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
     """Remove the mark "moved by AWS" from letters whose messages were received from the DLQ again; return how many.
 
-    `ids`: message ids of the received copies. `until`: when these copies become visible again; after this time,
-    nothing is recorded, because another reader may have received them.
+    `ids`: ids of the received messages. `until`: when these messages become visible again. After this time, nothing is
+    recorded, because another reader may have received them.
     """
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Match new copies with letters whose messages AWS moved, and remove the mark "moved by AWS" from these letters.
+    """Find which new messages are letters' messages that AWS moved, and remove these letters' mark "moved by AWS".
 
-    Return the message ids of the matched copies. `until`: when the copies become visible again; after this time,
-    nothing is recorded. `at_capture`: copies in this DLQ are deleted as soon as they are captured.
+    Return the message ids of the recognised messages. `copies`: the new messages. `until`: when they become visible
+    again; after this time, nothing is recorded. `at_capture`: messages in this DLQ are deleted when they are captured.
     """
     state = "delete" if at_capture else "held"
     digests = {body_hash(copy.body): copy.body_hash for copy in copies} | {

@@ -1,7 +1,7 @@
-"""Classify received copies: copies received before, messages that were sent and came back (returns), and new letters.
+"""Find out whether a message received from a DLQ is new, was received before, or was sent and came back (a return).
 
-Parameter `until` of the functions: when the received copies become visible in SQS again. After this time, nothing is
-recorded, because another reader may have received the copies.
+Parameter `until` of the functions: when the received messages become visible in SQS again. After this time, nothing is
+recorded, because another reader may have received the messages. A copy is a message whose content a letter stores.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NewLetter:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopy:
-    """A copy that was received before. `state`: `held` (it stays in the DLQ), or `delete` (it is to be deleted)."""
+    """A message that was received before. `state`: `held` (it stays in the DLQ), or `delete` (it is to be deleted)."""
 
     message_id: str
     state: str
@@ -51,7 +51,10 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCopy:
-    """A received copy. `public_id`, `no`: the redrive id and attempt number in its attributes; None: it has none."""
+    """A received message, with the values by which a message that this service has sent is recognised.
+
+    `public_id`, `no`: the redrive id and the attempt number in the message's attributes; None: it has none.
+    """
 
     message_id: str
     body_hash: bytes
@@ -63,7 +66,7 @@ class MarkedCopy:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A received copy of a letter that was sent and came back to the DLQ.
+    """A received message of a letter that was sent and came back to the DLQ.
 
     `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, or else of its rate class, which is a rate
     and a backoff that rules give to letters. None: both have no backoff, so the DLQ's backoff applies.
@@ -213,23 +216,25 @@ RETURNING message_id
 def refresh_known(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Record the new receipt handles of copies that were received before; return these copies.
+    """Record the new receipt handles of those messages that were received before; return these messages.
 
-    `at_capture`: copies in this DLQ are deleted as soon as they are captured.
+    `ids`, `handles`: the message ids and receipt handles of all received messages. `at_capture`: messages in this DLQ
+    are deleted as soon as they are captured.
     """
     values = {"dlq": dlq, "ids": list(ids), "handles": list(handles), "until": until, "at_capture": at_capture}
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return the received copies that are returns: copies of sent letters (of any DLQ) that came back to this DLQ."""
+    """Return the received messages that are returns: this service sent them (from any DLQ), and they came back here."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return those of these body digests that a letter with an open attempt, or an attempt of unknown outcome, has.
+    """Return which of these body digests belong to letters that may be in a queue, because they were sent.
 
-    A received message with one of these digests may be a letter that came back, not a new message.
+    Such a letter has an open attempt, or an attempt of unknown outcome. A received message with such a digest may be a
+    letter that came back, not a new message.
     """
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
@@ -238,9 +243,9 @@ def admit(  # noqa: PLR0913  # each by its name
     dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int,
     sealer: Sealer = READABLE, searched: EntriesOfMessages,
 ) -> set[str]:  # fmt: skip
-    """Write new letters, their payloads, copies and search values, in one statement; return the written message ids.
+    """Write new letters with their payloads and search values, in one statement; return the written message ids.
 
-    Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
+    Message ids must be unique. `at_capture`: delete the messages from the DLQ when the letters are committed.
     `places_version`: the version of the DLQ's ordering settings by which the letters were placed in lanes; if there is
     a newer version, the letters get their places later. `sealer`: encrypts the payloads. `searched`: the search values,
     and the DLQ's search version by which they were found; if there is a newer version, nothing is written.

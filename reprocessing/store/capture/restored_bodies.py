@@ -1,4 +1,4 @@
-"""Store the bodies of messages that came back after their letters' bodies were deleted."""
+"""Store a message's body again if the message comes back to a DLQ after its letter's body was deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN restored l O
 
 @dataclass(frozen=True, slots=True)
 class ReturnedBody:
-    """The bytes of a returned copy, to be stored for its letter. `body_hash` is the digest of `body`."""
+    """The bytes of a message that came back, to be stored for its letter. `body_hash` is the digest of `body`."""
 
     letter_id: int
     body: bytes
@@ -59,17 +59,17 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return, by id, the letters among these whose bodies were deleted."""
+    """Return those of these letters whose bodies were deleted, by the letter's id."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}
 
 
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
-    """Store the bytes of returned copies for letters whose bodies were deleted.
+    """Store the bytes of messages that came back, for letters whose bodies were deleted before.
 
-    Call it in the transaction that records the return of these letters. `until`: when the copies become visible in SQS
-    again. After this time nothing is stored, because the return is not recorded either.
+    Call it in the transaction that records that these messages came back. `until`: when the messages become visible in
+    SQS again. After this time nothing is stored, because the return is not recorded either.
     """
     if found:
         values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}

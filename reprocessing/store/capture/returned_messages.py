@@ -1,4 +1,4 @@
-"""Record that a message which was sent came back to a DLQ (a return): its letter has failed again."""
+"""Record that a message which this service sent came back to a DLQ (a return), so its letter has failed again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ SELECT * FROM copies
 
 @dataclass(frozen=True, slots=True)
 class ReturnedMessage:
-    """A copy of a message that came back. `due`: seconds until its letter may be sent again."""
+    """A message that came back to the DLQ. `due`: seconds until its letter may be sent again."""
 
     message_id: str
     handle: str
@@ -79,10 +79,10 @@ class ReturnedMessage:
 
 
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
-    """Record messages that came back, and queue or park their letters; return the copies that may be deleted.
+    """Record messages that came back, and queue or park their letters; return the messages that may be deleted.
 
-    The caller must have locked the letters' lanes, since a person's release of a letter allows more attempts. If a
-    later attempt of a letter was sent, the letter is not changed. `until`: when the copies become visible in SQS
-    again; after this time, nothing is recorded.
+    The caller must have locked the letters' lanes, so that no person releases a letter meanwhile: a release allows more
+    attempts. If a later attempt of a letter was sent, the letter is not changed. `until`: when the messages become
+    visible in SQS again; after this time, nothing is recorded.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

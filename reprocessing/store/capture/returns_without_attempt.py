@@ -1,4 +1,4 @@
-"""After a restore from a backup: record returns of messages whose attempts were made after the backup.
+"""After a restore from a backup: record messages that come back to a DLQ, and that were sent after the backup was made.
 
 Such a message has a letter's redrive id, and the number of an attempt that is not in the restored database.
 """
@@ -69,7 +69,7 @@ UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'h
 
 @dataclass(frozen=True, slots=True)
 class UnknownReturn:
-    """A copy of a letter that came back from an attempt (number `no`) which is not in the database."""
+    """A letter's message that came back to the DLQ. The attempt that sent it (number `no`) is not in the database."""
 
     message_id: str
     no: int
@@ -79,15 +79,15 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return the received copies that came back to this DLQ from an attempt which is not in the database."""
+    """Return the received messages that were sent by an attempt which is not in the database, and came back."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record returned copies. Queue their letters again if the letters are sending, awaiting or delivered.
+    """Record messages that came back. Queue their letters again if the letters are sending, awaiting or delivered.
 
-    The caller has locked the letters' lanes. `handles`: the copies' receipt handles. `until`: when the copies become
-    visible in SQS again; after this time, nothing is recorded.
+    The caller has locked the letters' lanes. `handles`: the messages' receipt handles. `until`: when the messages
+    become visible in SQS again; after this time, nothing is recorded.
     """
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

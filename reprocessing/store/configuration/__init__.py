@@ -1,1 +1,1 @@
-"""Read the stored settings that a configuration file can set, find policies, and record what the last apply wrote."""
+"""Read the settings that a configuration file can set, and record what the last `apply_config` wrote."""

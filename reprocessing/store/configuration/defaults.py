@@ -1,4 +1,4 @@
-"""Define the default settings of DLQs, for settings that neither a person nor a policy (named settings) sets."""
+"""Define the default settings of DLQs. They apply if neither a person nor a policy (named settings) sets a value."""
 
 from __future__ import annotations
 

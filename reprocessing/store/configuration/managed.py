@@ -1,7 +1,7 @@
 """Record which objects (DLQs, targets, rules ...) a configuration file manages, unlock objects, and find drift.
 
-A managed object is locked: the admin does not change it. Drift is a difference between an object and the settings that
-the last `apply_config` wrote.
+A managed object is locked: people cannot change it in the admin. Drift is a difference between the present settings of
+a managed object and the settings that the last `apply_config` wrote.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A managed object that was changed or unlocked since the last `apply_config`. `change` None: only unlocked.
+    """A managed object that was changed or unlocked since the last `apply_config`.
 
-    `now`: its present settings; None: it was removed.
+    `mark`: the record that the object is managed. `change`: what changed; None: the object was only unlocked. `now`:
+    its present settings; None: it was removed.
     """
 
     mark: ManagedObject
@@ -51,10 +52,10 @@ def write_marks(objects: State, *, by: str, source: str) -> None:
 
 
 def update_marks(before: State, after: State) -> None:
-    """Update the recorded settings of managed objects that an apply changed, and delete the records of removed objects.
+    """Record the new settings of managed objects that `apply_config` changed; delete the records of removed objects.
 
-    `before`, `after`: all settings before and after the apply. If an object had drift before, its recorded settings
-    stay, so that the drift is still found.
+    `before`, `after`: all settings before and after `apply_config`. If an object had drift before, its recorded
+    settings are not changed, so that the drift is still found.
     """
     changed, gone = [], []
     for mark in ManagedObject.objects.all():
@@ -79,7 +80,7 @@ def _named(objects: State) -> Q:
 
 
 def are_marked(objects: State) -> bool:
-    """Return whether exactly these objects are recorded as managed, with these settings, and all of them are locked."""
+    """Return whether these objects, and no others, are recorded as managed with these settings, and all are locked."""
     rows = ManagedObject.objects.filter(kind__in=list(objects))
     held = {(row.kind, row.name): row for row in rows}
     wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
@@ -94,9 +95,9 @@ def find_mark(kind: Kind, name: str) -> ManagedObject | None:
 
 
 def unlock(mark: int, *, by: str, reason: str) -> bool:
-    """Unlock a managed object, so that people may change it until the next apply. `mark`: the id of its record.
+    """Unlock a managed object, so that people may change it until the next `apply_config`.
 
-    Return False if it was unlocked before.
+    Return False if the object was unlocked before. `mark`: the id of the record that the object is managed.
     """
     with transaction.atomic():
         row = ManagedObject.objects.select_for_update().get(pk=mark)
@@ -115,7 +116,7 @@ def unlock(mark: int, *, by: str, reason: str) -> bool:
 
 
 def find_drift() -> list[Drift]:
-    """Return the managed objects that differ from what the last apply wrote, or that a person unlocked."""
+    """Return the managed objects that differ from what the last `apply_config` wrote, or that a person unlocked."""
     marks = list(ManagedObject.objects.order_by("kind", "name"))
     now = state.read_state() if marks else {}
     found = []

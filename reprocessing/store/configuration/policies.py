@@ -9,7 +9,7 @@ from reprocessing.models import Policy
 
 
 def find_policy(name: str | None) -> Policy | None:
-    """Return the policy (settings for several DLQs) with this name; if no name is given, None.
+    """Return the policy (settings for several DLQs) with this name; None if `name` is None.
 
     Raises:
         InvalidPolicy: no policy has this name; the message lists the names.

@@ -36,9 +36,9 @@ from reprocessing.store.routing import rule_changes
 
 
 def objections(kind: Kind, name: str) -> Iterator[str]:
-    """Yield, for each reason why an object cannot be removed, a sentence with what to do; nothing if it can be removed.
+    """Yield a sentence for each reason why an object cannot be removed, with what to do; nothing if it can be removed.
 
-    Whether other objects refer to the object is checked by the plan of the apply, not here.
+    This function does not check whether other objects refer to the object; `apply_config` checks this elsewhere.
     """
     match kind:
         case Kind.DLQ:
@@ -92,7 +92,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ, and the targets that only its sources used. Call it only if `objections` yields nothing."""
+    """Delete a DLQ, and the targets that only its source queues used. Call it only if `objections` yields nothing."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]
@@ -143,10 +143,10 @@ _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
 
 
 def remove(kind: Kind, name: str, *, by: str, reason: str, approval: Cover = None) -> None:
-    """Remove an object for which `objections` yields nothing.
+    """Remove an object from the database. Call it only if `objections` yields nothing for the object.
 
-    A rule is only disabled: call `rule_changes.erase` after the commit to delete it. `approval`: the `guard.Parts` of
-    the apply, which collect the changes that need a second person; None: the person `by` acts alone.
+    A rule is only disabled. To delete it, call `rule_changes.erase` after the commit. `approval`: the `guard.Parts` of
+    `apply_config`, which collect the changes that need a second person's approval; None: the person `by` acts alone.
     """
     match kind:
         case Kind.RULE:

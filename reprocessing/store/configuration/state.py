@@ -77,7 +77,7 @@ def _check(row: HealthCheck) -> Settings:
 
 
 def check_order(check: Settings) -> list[str]:
-    """Return the values by which a target's health checks are sorted: each setting of the check as a text."""
+    """Return the sort key of a target's health check. Sorted lists of health checks can be compared."""
     return [f"{key} {value}" for key, value in check.items()]
 
 

@@ -1,4 +1,8 @@
-"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker were active lately (60 s)."""
+"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and the workers were active lately.
+
+A tick is a task that beat sends every 2 seconds, to make workers start all work that is due. An automatic run
+(`RunKind.STANDING` in the code) is the run of a DLQ in mode automatic, which takes all new messages and does not end.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +39,10 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 @dataclass(frozen=True, slots=True)
 class StillSending:
-    """The running standing run of a DLQ in mode manual. It takes no new messages, but redrives those that it has.
+    """The automatic run of a DLQ, which still redrives messages although the DLQ's mode was changed to manual.
 
-    `unfinished`: a text with the number of these messages, such as "2 messages".
+    In mode manual the run takes no new messages. `unfinished`: the number of messages that it still has, as a text such
+    as "2 messages".
     """
 
     id: int
@@ -54,10 +59,10 @@ class _Seen:
 
 
 def missing_processes(*, cure: bool = True) -> list[str]:
-    """Return sentences for people about beat and the workers, if no worker took a tick in the last 60 s.
+    """Return sentences for people that say that beat or the workers seem not to run; empty if they do.
 
-    Without beat, no worker is seen, even if it runs. `cure`: each sentence also says how to start the process, or how
-    to find the cause.
+    They seem not to run if no worker took a tick in the last 60 s. If only beat is missing, there is no tick to take,
+    so workers seem to be missing too. `cure`: each sentence also says how to start the process, or find the cause.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     if not _is_late(seen.consumed):
@@ -76,7 +81,7 @@ def missing_processes(*, cure: bool = True) -> list[str]:
 def describe_redrive(name: str, *, by_hand: str) -> str:
     """Return sentences for people that say how the DLQ is redriven in its mode.
 
-    `by_hand`: the sentences to return for a DLQ in mode manual, before a sentence about its standing run.
+    `by_hand`: the sentences to return for a DLQ in mode manual. A sentence about its automatic run may follow them.
     """
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
@@ -95,9 +100,9 @@ def describe_redrive(name: str, *, by_hand: str) -> str:
 
 
 def still_sending(name: str) -> StillSending | None:
-    """Return the standing run of the DLQ with this name, if it is running and has messages although the mode is manual.
+    """Return the DLQ's automatic run, if it is running and has messages although the DLQ's mode is manual; else None.
 
-    A change of the mode from automatic to manual does not pause the standing run. None: there is no such run.
+    The reason: a change of the mode from automatic to manual does not pause the automatic run.
     """
     found = Run.objects.filter(dlq__name=name, dlq__mode=Mode.MANUAL, kind=RunKind.STANDING, state=RunState.RUNNING)
     if (run := found.first()) is None:
@@ -110,9 +115,9 @@ def still_sending(name: str) -> StillSending | None:
 
 
 def describe_still_sending(name: str) -> str:
-    """Return, for users of commands, that the DLQ's standing run still sends in mode manual, and how to pause it.
+    """Return a text that says that the automatic run still redrives a DLQ in mode manual, and how to pause the run.
 
-    Empty: no such run sends.
+    Empty: the automatic run has no messages, or does not run.
     """
     if (run := still_sending(name)) is None:
         return ""

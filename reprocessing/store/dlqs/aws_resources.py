@@ -46,9 +46,9 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a DLQ in AWS, and needs IAM permissions for.
+    """Yield each use of a DLQ that needs IAM permissions.
 
-    `role`: ARN of the role with which it does so; empty: the service's own role.
+    `role`: ARN of the role with which the service uses the DLQ; empty: the service's own role.
     """
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
@@ -56,7 +56,7 @@ def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
 def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
     """Yield each use of a target queue that needs IAM permissions.
 
-    `role`: ARN of the role; empty: the service's own.
+    `role`: ARN of the role with which the service uses the queue; empty: the service's own role.
     """
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
@@ -72,7 +72,7 @@ def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
 
 
 def _checks(targets: Iterable[Target]) -> Iterator[ResourceUse]:
-    """Yield the resources of health checks. Health checks run with the service's own role, not the target's."""
+    """Yield the resources that health checks read. They run with the service's own role, not with the target's role."""
     purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
     for check in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
         yield ResourceUse(purposes[CheckKind(check.kind)], ANY_RESOURCE, within=check.target.region)

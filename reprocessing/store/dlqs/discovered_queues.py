@@ -1,4 +1,4 @@
-"""Read the DLQs that discovery found, and ignore some of them."""
+"""Read the DLQs that discovery found in AWS, and record which of them a person wants to ignore."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DiscoveredDlq:
         retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
         watched_as: the name under which the queue is registered as a DLQ; empty: it is not registered.
         trouble: why the queue could not be read, for people; empty: it was read.
-        found: the sources in their stored form; use the property `sources`.
+        found: the resources whose failed messages go to the queue, in their stored form; use the property `sources`.
     """
 
     id: int

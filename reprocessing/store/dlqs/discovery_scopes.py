@@ -32,7 +32,7 @@ class OpenScan:
     Attributes:
         began_at: when the scan began. If the scan was interrupted, queues that it read since then are not read again.
         stage, marker: the kind of resource that is read next, and AWS's position in its list.
-        unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
+        unread: what could not be read. Each pair has a `SourceKind` (or an empty text) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
     """
 
@@ -50,7 +50,7 @@ class OpenScan:
 
     @property
     def scope(self) -> Scope:
-        """The account, region and filter."""
+        """The role, region and filter with which the scan reads."""
         return Scope(self.region, self.role_arn, self.prefix, self.tags)
 
 
@@ -159,7 +159,7 @@ def keep_lease(scan: OpenScan) -> bool:
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
     """Store a scan's progress, and what it could not read, and renew its lease. Return False if the lease is lost.
 
-    `stage`, `marker`: the kind of resource, and AWS's position in its list, with which the scan continues.
+    `stage`: the kind of resource with which the scan continues. `marker`: AWS's position in the list of this kind.
     """
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
@@ -176,7 +176,7 @@ def end_scan(scan: OpenScan, *, every: float) -> bool:
 
 
 def due_scopes() -> list[int]:
-    """Return the ids of the scopes whose scan is due."""
+    """Return the ids of the scopes that must be scanned now, and that no process is scanning."""
     return rows.column(int, _DUE, {})
 
 

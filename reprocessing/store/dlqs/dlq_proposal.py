@@ -1,6 +1,6 @@
-"""The values to store for a DLQ, its source queues and targets (a proposal), and what these values would change.
+"""Describe the values to store for a DLQ, its source queues and targets (a proposal), and what they would change.
 
-A poll schedule is stored in rows of django_celery_beat; the functions at the end convert it from text, and to text.
+A DLQ's poll schedule is stored in rows of django_celery_beat. The functions at the end convert it from and to text.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class DlqProposal:
     """The values to store for a DLQ, its source queues and their targets.
 
     Attributes:
-        dlq: values by the name of the row's field; `interval` in seconds, `crontab` as a text of five fields.
-        ways: the ARN of a source queue's target, by the ARN of the source queue.
-        targets: the values of each target by the name of the row's field, by the target's ARN; `watched_by` is the
-            ARN of the target's DLQ.
-        default_source: ARN of the source queue that messages without a named source queue get.
+        dlq: the values of the DLQ's row, by field name; `interval` in seconds, `crontab` as a text of five fields.
+        ways: for each source queue's ARN, the ARN of its target.
+        targets: for each target's ARN, the values of the target's row, by field name; `watched_by` is the ARN of the
+            target's DLQ.
+        default_source: ARN of the source queue of messages for which SQS names no source queue; None: no change.
         teams: names of the groups whose members see the DLQ; None: no change.
     """
 
@@ -103,6 +103,6 @@ def crontab_text(crontab: CrontabSchedule | None) -> str | None:
 
 
 def interval_seconds(interval: IntervalSchedule) -> float:
-    """Return the length of an interval in seconds; not as `timedelta`, since it may be too long for one."""
+    """Return the length of an interval in seconds. It may be too long for Python's `timedelta`."""
     unit = timedelta(**{interval.period: 1})
     return float(interval.every) * unit.total_seconds()

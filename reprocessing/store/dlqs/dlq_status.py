@@ -22,9 +22,10 @@ class DlqStatus:
         drained_through: when the last capture that emptied the DLQ began.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
-        native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
+        native: a sentence that says since when, and for whom, AWS itself redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held, to_delete: how many copies stay in the DLQ until their letters are finished; how many are to be deleted.
+        held: number of captured messages that stay in the DLQ until their letters are finished.
+        to_delete: number of captured messages that are to be deleted from the DLQ.
     """
 
     id: int
@@ -146,7 +147,7 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDlqs = EVERY_DLQ) -> list[DlqStatus]:
     """Return the status of this DLQ (None: of all DLQs in `seen`, which a person may see), sorted by name.
 
-    `copies`: whether to count the copies in the DLQ; if false, `held` and `to_delete` are 0.
+    `copies`: whether to count the captured messages that are still in the DLQ; if false, `held` and `to_delete` are 0.
     """
     values = {
         "dlq": dlq,
@@ -161,8 +162,8 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
-    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, because a
-    capture takes these messages. Also return 0 if a capture emptied the DLQ after SQS counted the messages.
+    `in_sight`: how many of the visible messages are captured. Return 0 in mode automatic and during a capture, because
+    a capture takes the other messages. Also return 0 if a capture emptied the DLQ after SQS counted the messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -176,7 +177,7 @@ def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
 
 
 def oldest_of_dlqs() -> dict[int, datetime]:
-    """Return, by the DLQ's id, when the oldest letter that is unfinished or parked was first sent."""
+    """Return when the oldest letter that is unfinished or parked was first sent, by the DLQ's id."""
     return {row.dlq_id: row.at for row in rows.fetch(_Moment, _OLDEST_OF_DLQS, {"dlq": None})}
 
 
@@ -187,7 +188,7 @@ class _Moment:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return, by the DLQ's id, when SQS deletes the first copy of an unfinished letter. `dlq` None: for all DLQs."""
+    """Return when SQS drops the first message of an unfinished letter, by the DLQ's id. `dlq` None: for all DLQs."""
     return {row.dlq_id: row.at for row in rows.fetch(_Moment, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -198,7 +199,7 @@ class _InSight:
 
 
 def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return, by the DLQ's id, how many copies of captured letters SQS counted as visible.
+    """Return how many of the messages that SQS counted as visible in a DLQ are captured, by the DLQ's id.
 
     `dlq`: only this DLQ; None: all DLQs that are not in mode automatic. `visibility`: visibility timeout of a capture's
     receives (s); `count_lag`: delay of SQS's counts (s).
@@ -214,7 +215,7 @@ class _State:
 
 
 def letter_states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
-    """Yield dicts with the states of all letters of a DLQ, by message id; each dict has at most `page` letters."""
+    """Yield the states of all letters of a DLQ in dicts from message id to state, each with at most `page` letters."""
     above: str | None = ""
     while above is not None:
         found = rows.fetch(_State, _STATES, {"dlq": dlq, "above": above, "page": page})

@@ -15,9 +15,9 @@ class MessageCounts:
     """How many unfinished and parked letters a DLQ has.
 
     Attributes:
-        captured: letters that no run has added to a lane.
-        open: letters that are waiting, sending or awaiting.
-        sent: letters among `open` that are sending or awaiting.
+        captured: letters that are stored, but that no run sends yet.
+        open: letters that a run sends: they are queued, sending, or awaiting their outcome.
+        sent: letters among `open` that are sending or awaiting their outcome.
     """
 
     dlq_id: int
@@ -33,7 +33,9 @@ class Trend:
 
     Attributes:
         slots: the hours with captures, deliveries or failures, as numbers; 0 is the oldest hour.
-        captured_by_hour: letters captured in each hour of `slots`; `delivered_by_hour`: letters delivered.
+        captured_by_hour: letters captured in each hour of `slots`.
+        delivered_by_hour: letters delivered in each hour of `slots`.
+        captured, delivered, failed: the sums over all hours.
     """
 
     dlq_id: int
@@ -93,8 +95,9 @@ def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]
 
 
 def trends(hours: int, *, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, Trend]:
-    """Return captures, deliveries and failures of the last `hours` hours, with the current hour, by the DLQ's id.
+    """Return the captures, deliveries and failures of the last `hours` hours, by the DLQ's id.
 
-    DLQs without any of these are left out. `seen`: the DLQs that the person who asks may see.
+    The current hour is the last of these hours. DLQs without captures, deliveries and failures are left out. `seen`:
+    the DLQs that the person who asks may see.
     """
     return {trend.dlq_id: trend for trend in rows.fetch(Trend, _TRENDS, {"hours": hours, "dlqs": seen.array})}

@@ -40,7 +40,7 @@ from reprocessing.store.targets import targets
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The changes that were stored (`differences`). `new`: the DLQ was added; else it existed before."""
+    """The result of `register`: the changes that were stored (`differences`), and whether the DLQ is new."""
 
     new: bool
     differences: list[Difference]
@@ -49,7 +49,7 @@ class Registered:
 def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
     """Add or change a DLQ with its source queues and targets, with an audit log entry.
 
-    `seen`: the changes that a person saw. If these are not the changes to be made, nothing is stored. None: no check.
+    `seen`: the changes that a person has seen. If other changes would be made, nothing is stored. None: no check.
 
     Raises:
         DlqAlreadyRegistered: another person has added or changed the DLQ meanwhile.
@@ -70,7 +70,10 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
 
 
 def after_commit(name: str, registered: Registered) -> None:
-    """If the DLQ's setting `when_parked` was changed, let held lanes continue. Call it after `write` is committed."""
+    """If the DLQ's setting `when_parked` was changed, let lanes continue that waited because of a parked letter.
+
+    Call it after `write` is committed.
+    """
     if any(change.field == "when_parked" for change in registered.differences):
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
@@ -118,7 +121,10 @@ def write(
 
 
 def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
-    """Change the settings that an approved deed names, of one DLQ or of all DLQs, in the caller's transaction."""
+    """Change settings of one DLQ, or of all DLQs, as an approved `deed` (action of a person) asks for.
+
+    Call it in a transaction. `approval`: the id of the approval.
+    """
     key, fields = deed.arguments["dlq"], deed.arguments["fields"]
     if key is None:
         default_limit.set_default(fields["above"], by=by, reason=reason, approval=approval)
@@ -157,7 +163,7 @@ def _settings_deed(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
-    """Return the changes by unique names: a DLQ and its source queue may have the same name, so the kind is added."""
+    """Return the changes by unique names. A DLQ and its source queue may have one name, so the kind may be added."""
     named: dict[str, Difference] = {}
     for change in changes:
         name = f"{change.name}.{change.field}"

@@ -118,7 +118,7 @@ class _Reported:
 class ScanPage:
     """One page of a scan: what was read, and the stage and position (`marker`) with which the scan continues.
 
-    `unread`: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
+    `unread`: what could not be read. Each pair has a `SourceKind` (or an empty text) and a sentence with the reason.
     """
 
     queues: Sequence[QueueReading] = ()

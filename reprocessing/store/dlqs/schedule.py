@@ -1,4 +1,7 @@
-"""Determine when each DLQ is polled, from the DLQ's own schedule."""
+"""Determine when each DLQ is polled, from the DLQ's own schedule.
+
+A poll reads SQS's message counts of the DLQ, and starts a capture if the DLQ needs one.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class OpenPoll:
     """A poll in progress.
 
     Attributes:
-        stamp: the value of the DLQ's `next_poll_at` during the poll; if it differs, somebody made the DLQ due
-            meanwhile.
+        stamp: the DLQ's `next_poll_at` when the poll began. If the stored value differs later, somebody has made the
+            DLQ due for another poll.
         then: the next scheduled time; None: `next_poll_at` is this time already.
     """
 
@@ -41,11 +44,12 @@ class OpenPoll:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first; set when each is due again.
+    """Return the ids of up to `limit` DLQs that must be polled now, and set when each is due for a poll again.
 
-    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier.
-    The poll then sets the scheduled time (`end_poll`). A DLQ with a new crontab is first due at the crontab's time; a
-    DLQ with a new interval is due at once. If a schedule has no next time, the DLQ's error text (`trouble`) says so.
+    The DLQ that has been due for longest comes first. A DLQ is due again after 60 s, in case the poll's task is lost,
+    or at its next scheduled time if that is earlier. The poll then sets the scheduled time (`end_poll`). A DLQ with a
+    new crontab is first due at the crontab's time. A DLQ with a new interval is due at once. If a schedule has no next
+    time, the DLQ's error text (`trouble`) says so.
     """
     with transaction.atomic():
         found = list(
@@ -70,7 +74,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
 
 
 def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
-    """Begin a poll of this DLQ, whose row was just read; None: another process has begun or finished the poll."""
+    """Begin a poll of this DLQ, whose row was just read. None: another process polls it, or has just polled it."""
     stamp, then = dlq.next_poll_at, _next_poll(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
         return OpenPoll(dlq.pk, stamp, None)
@@ -78,12 +82,12 @@ def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
 
 
 def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
-    """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody made the DLQ due meanwhile."""
+    """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody has made the DLQ due since."""
     return poll if poll.then is None else _set_next_poll(poll, min(poll.then, until + RETRY_AFTER))
 
 
 def end_poll(poll: OpenPoll) -> None:
-    """End the poll: the DLQ is due at its next scheduled time, unless somebody made the DLQ due meanwhile."""
+    """End the poll: the DLQ is due at its next scheduled time, unless somebody has made the DLQ due earlier."""
     if poll.then is not None:
         _set_next_poll(poll, poll.then)
 

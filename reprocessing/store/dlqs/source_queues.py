@@ -33,7 +33,7 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
 
 
 def unfinished_letters(source: Source) -> Mapping[str, int]:
-    """Return by state how many unfinished or parked letters came from this source queue."""
+    """Return how many unfinished or parked letters came from this source queue, by state."""
     unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=source.dlq_id)
     found = unfinished.filter(source=source).values_list("state").annotate(n=Count("id")).order_by("state")
     return dict(found)
@@ -43,7 +43,7 @@ def refuse_if_needed(source: Source) -> None:
     """Refuse to remove a source queue if letters depend on it.
 
     Raises:
-        SourceInUse: unfinished or parked letters came from it.
+        SourceInUse: unfinished or parked letters came from the source queue.
     """
     if needed := unfinished_letters(source):
         letters = ", ".join(f"{n:,} {state}" for state, n in needed.items())
@@ -61,7 +61,7 @@ def remove_source(source: Source, *, by: str, reason: str) -> None:
     The row stays for the history; `add_dlq --source` restores it.
 
     Raises:
-        SourceInUse: unfinished or parked letters came from it, or it was removed before.
+        SourceInUse: unfinished or parked letters came from the source queue, or it was removed before.
     """
     with transaction.atomic():
         dlq = DeadLetterQueue.objects.select_for_update().get(pk=source.dlq_id)

@@ -1,1 +1,1 @@
-"""Maintain the database: check its schema, keep counts, delete old rows, hold sends after a restore."""
+"""Maintain the database: check its schema, keep counts, delete old rows, and stop sends after a restore."""

@@ -21,7 +21,8 @@ class LogEntry:
     """One audit log entry.
 
     Attributes:
-        operation: the bulk action that changed the letter; if `letter` is None, the entry is about the bulk action.
+        operation: the id of the bulk action that changed the letter. If `letter` is None, the entry is about the whole
+            bulk action.
     """
 
     id: int
@@ -43,9 +44,10 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """A filter of audit log entries. A field that is None matches every entry; `until` is exclusive.
+    """A filter of audit log entries. A field that is None matches every entry.
 
-    `by`: a person who acted or approved.
+    `since`, `until`: the entry was written at or after `since`, and before `until`. `by`: a person who acted or
+    approved. `operation`: the id of a bulk action.
     """
 
     since: datetime | None = None
@@ -71,9 +73,9 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 
 
 def log_entries(span: LogFilter, *, seen: VisibleDlqs = EVERY_DLQ) -> Iterator[LogEntry]:
-    """Yield the audit log entries that a filter matches, about DLQs that a person sees (`seen`), the oldest first.
+    """Yield the audit log entries that a filter matches, the oldest first. Entries written meanwhile may be included.
 
-    Entries that are written while this runs may be included.
+    `seen`: only entries about the DLQs that the person who asks may see.
     """
     if not seen.are_all:
         yield from _seen_entries(span, seen)

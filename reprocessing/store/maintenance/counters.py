@@ -1,4 +1,4 @@
-"""Read the stored counts of letters by state, and keep these counts up to date with recent changes (deltas)."""
+"""Read the stored counts of letters by state, and add recent changes (deltas) to these counts."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
 def counts_by_hour(most: int, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[CountInHour]:
     """Return how many letters had each event, in each of the last `most` hours.
 
-    Events: captured, failed, and each finished state. `dlq`: only letters of this DLQ; None: of all DLQs that a person
-    sees (`seen`).
+    The events are captured, failed, and each finished state. `dlq`: only letters of this DLQ; None: of all DLQs in
+    `seen`, which the person who asks may see.
     """
     asked = {"hours": most, "kinds": _EVENTS, "dlq": dlq, "dlqs": seen.array}
     return rows.fetch(CountInHour, _HOURS, asked)

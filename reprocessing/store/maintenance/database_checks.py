@@ -50,7 +50,7 @@ def pending_migrations() -> list[str]:
 
 
 def has_dlqs() -> bool:
-    """Return whether any DLQ is watched."""
+    """Return whether any DLQ is registered."""
     return DeadLetterQueue.objects.exists()
 
 

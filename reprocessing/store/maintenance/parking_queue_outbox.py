@@ -1,4 +1,7 @@
-"""Store messages that are still to be sent to parking queues (SQS queues with a copy of each parked message)."""
+"""Read which messages must still be sent to parking queues, and record sent messages.
+
+A parking queue is an SQS queue that gets a copy of each parked message of a DLQ.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _BATCHES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """A message about a letter, to be sent to the parking queue. `body` is empty if the letter is no longer parked."""
+    """A message about a letter, to be sent to the parking queue: the letter was parked, or is no longer parked.
+
+    `parking_event` says which. In the second case, `body` is empty.
+    """
 
     notice_id: int
     parking_event: str
@@ -55,7 +61,7 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest messages that are to be sent to this DLQ's parking queue: up to `limit`, or about 16 MiB.
 
-    Letters that cannot be decrypted wait until their keys are available, so messages about them are left out. If all
+    Messages about letters that cannot be decrypted now are left out, until the letters' keys are available. If all
     `limit` messages that were read are left out, the next messages are read, up to 20 times (`_BATCHES`).
     """
     above = 0

@@ -1,4 +1,8 @@
-"""Count beat's ticks in this database. After a restore from a backup, the count is lower than the count in Redis."""
+"""Count beat's ticks in this database, to notice that the database was restored from a backup.
+
+A tick is a task that beat sends every 2 seconds. Ticks are also counted in Redis. After a restore, the count in the
+database is lower than the count in Redis.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ def count_tick() -> DatabaseTicks:
 
 
 def read_ticks() -> DatabaseTicks | None:
-    """Return the count of beat's ticks; None before the first tick."""
+    """Return the database's count of beat's ticks; None before the first tick."""
     return rows.first(DatabaseTicks, _STAND, {})
 
 

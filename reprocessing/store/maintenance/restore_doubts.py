@@ -1,4 +1,7 @@
-"""After a restore: find what became of letters that were unfinished in the backup, and record decisions about them."""
+"""After a restore from a backup: find out what became of letters that were unfinished in the backup.
+
+A person decides about each of these letters; the decisions are recorded here.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,10 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many letters of one DLQ wait for a person's decision after a restore, and have the same finding."""
+    """How many letters of a DLQ wait for a decision after a restore, and have the same finding.
+
+    The finding is what the database shows about a letter, for example that it came back to the DLQ.
+    """
 
     dlq: str
     finding: Finding
@@ -140,19 +146,22 @@ class FindingCount:
 
     @property
     def kind(self) -> str:
-        """Return what the finding means: finished, unfinished or unknown."""
+        """Return what the finding says about these letters: they are finished, unfinished or unknown."""
         return Finding(self.finding).kind
 
 
 def count_findings() -> list[FindingCount]:
-    """Return how many letters wait for a person's decision after a restore, by DLQ and finding."""
+    """Count the letters that wait for a person's decision after a restore, by DLQ and finding."""
     return [
         FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
     ]
 
 
 def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
-    """Return up to `limit` letters that wait for a decision, with ids above `above`, by id. `dlq` None: of all DLQs."""
+    """Return up to `limit` letters that wait for a decision, sorted by id, with ids above `above`.
+
+    `dlq`: only letters of this DLQ; None: of all DLQs.
+    """
     return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
@@ -161,8 +170,9 @@ def record_decision(
 ) -> tuple[int, list[Deletable]]:
     """Apply and record a person's decision (`word`) about these letters, in the caller's transaction.
 
-    Return the number of changed letters, and the copies to delete from DLQs. Letters that are finished, or have another
-    finding by now, are not changed. Earlier letters of a letter's lane become stale if the letter may have been sent.
+    Return the number of changed letters, and the messages to delete from DLQs. Letters that are finished, or have
+    another finding by now, are not changed. If a letter may have been sent, earlier letters of its lane are stale:
+    they would be sent after a later letter.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))

@@ -24,7 +24,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold after a restore. `restored_to`: the time of the backup.
+    """The hold after a restore: since when, by whom and why nothing is sent. `restored_to`: the time of the backup.
 
     `new`: the function that returned this object has just begun, or ended, the hold.
     """
@@ -37,7 +37,7 @@ class RestoreHold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """Return when every copy that was invisible before the hold is visible again: 12 hours after it began."""
+        """Return when every message that was invisible before the hold is visible again: 12 hours after it began."""
         return self.since + MAX_VISIBILITY
 
 
@@ -184,10 +184,10 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Raise an error if the hold after a restore cannot be ended. `early`: allow DLQs that are not drained.
+    """Raise an error if the hold after a restore cannot be ended. `early`: do not check `undrained_dlqs`.
 
     Raises:
-        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
+        RestoreUnresolved: letters still need a decision, or there are `undrained_dlqs`.
     """
     doubt_newly_captured()
     if left := count_undecided():
@@ -204,10 +204,10 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold after a restore, and return the hold; None: there is none. `early`: allow DLQs that are not drained.
+    """End the hold after a restore, and return the hold; None: there is none. `early`: do not check `undrained_dlqs`.
 
     Raises:
-        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
+        RestoreUnresolved: letters still need a decision, or there are `undrained_dlqs`.
     """
     return rows.in_transaction(partial(_end, by, reason, early))
 

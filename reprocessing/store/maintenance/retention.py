@@ -126,12 +126,15 @@ def delete_letters(dlq: int, *, history: float, limit: int) -> int:
 
 
 def delete_waves(*, history: float) -> int:
-    """Delete waves that were settled at least `history` seconds ago and whose attempts are deleted; return how many."""
+    """Delete waves (parts of runs) that ended at least `history` seconds ago, if their attempts are deleted.
+
+    Return how many were deleted.
+    """
     return rows.execute(_WAVES, {"history": history})
 
 
 def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` reports received `history` seconds ago that are about no stored letter; return how many."""
+    """Delete up to `limit` consumer reports older than `history` s that are about no stored letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
@@ -150,7 +153,7 @@ def delete_bulk_actions(*, history: float, limit: int) -> int:
 
 
 def delete_groups(*, history: float, limit: int) -> int:
-    """Delete up to `limit` failure groups without letters, if the last failure is `history` s old; return how many.
+    """Delete up to `limit` failure groups without letters whose last failure is `history` s ago; return how many.
 
     Groups that a person ignored, renamed or merged are kept.
     """

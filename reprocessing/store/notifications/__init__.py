@@ -1,1 +1,1 @@
-"""Store incidents, of which people are notified; the routes that say who is notified; and notifications to be sent."""
+"""Store incidents (events that people are notified of), the routes that say who is notified, and notifications."""

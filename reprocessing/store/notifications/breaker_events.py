@@ -26,11 +26,11 @@ SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
 
 @dataclass(frozen=True, slots=True)
 class OpenedBreaker:
-    """A breaker that has just opened.
+    """A circuit breaker that has just opened.
 
     Attributes:
         why: the reason, without message data and without the target's answer.
-        seconds: the cooldown.
+        seconds: the cooldown, after which the breaker tests the target.
     """
 
     breaker_id: int
@@ -47,7 +47,7 @@ class _Dlq:
 
 
 def announce_opened(opened: Collection[OpenedBreaker]) -> None:
-    """Open incidents, to notify people, for breakers that have opened.
+    """Open incidents, to notify people, for circuit breakers that have opened.
 
     Call it in the transaction that opened the breakers.
     """
@@ -59,7 +59,7 @@ def announce_opened(opened: Collection[OpenedBreaker]) -> None:
 
 
 def conclude_closed(breakers: Collection[int]) -> None:
-    """End the incidents of breakers that have closed. Call it in the transaction that closed the breakers."""
+    """End the incidents of circuit breakers that have closed. Call it in the transaction that closed them."""
     conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
 
 

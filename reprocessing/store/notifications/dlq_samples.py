@@ -1,4 +1,4 @@
-"""Record, over time, how many messages each DLQ has, and since when the DLQ has had uncaptured messages."""
+"""Record every few minutes how many messages each DLQ has, and since when it has had messages that are not captured."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class _Since:
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
     """Record how many uncaptured, captured and unfinished messages each DLQ has now (a sample).
 
-    `uncaptured`: how many messages are only in SQS, by the DLQ's id; only these DLQs get a sample. Samples older than
-    twice `within` seconds are deleted.
+    `uncaptured`: how many messages are in SQS and not captured, by the DLQ's id. Only these DLQs get a sample. Samples
+    older than twice `within` seconds are deleted.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
 
@@ -79,9 +79,10 @@ def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
 
 
 def uncaptured_seconds(uncaptured: Mapping[int, int]) -> dict[int, float]:
-    """Return for how many seconds each DLQ has had uncaptured messages, by its id; record when this begins or ends.
+    """Return for how many seconds each DLQ has had messages that are not captured, by the DLQ's id.
 
-    `uncaptured`: how many messages are only in SQS, by the DLQ's id.
+    Also record when the first such message is seen, and when none is left. `uncaptured`: how many messages are in SQS
+    and not captured, by the DLQ's id.
     """
     return {row.dlq_id: row.seconds for row in rows.fetch(_Since, _SINCE, _columns(uncaptured))}
 

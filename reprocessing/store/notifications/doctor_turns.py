@@ -1,4 +1,4 @@
-"""Record which DLQs the automatic checks of redrive_doctor checked last, so that they check all DLQs in turn."""
+"""Record which DLQs redrive_doctor has checked automatically, so that all DLQs are checked in turn."""
 
 from __future__ import annotations
 

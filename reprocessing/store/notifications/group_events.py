@@ -1,4 +1,4 @@
-"""Open incidents, to notify people, for new or reopened failure groups."""
+"""Open incidents, to notify people, for new or reopened failure groups (messages that failed for the same reason)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read when beat and workers were last active, and record when the conditions for notifications were checked."""
+"""Read when beat and the workers were last active, and record when the service checked whether to notify people."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def read_signs(control: str) -> Signs:
 
 
 def record_check(*, gap: float) -> float:
-    """Record a check of all conditions for notifications; return for how many seconds they were checked without a gap.
+    """Record that all conditions for notifications are checked now; return for how long they are checked without a gap.
 
-    A gap is a time of more than `gap` seconds without a check.
+    The result is in seconds. A gap is a time of more than `gap` seconds without a check.
     """
     return rows.value(float, _LOOKED, {"gap": gap})

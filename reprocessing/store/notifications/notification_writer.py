@@ -1,4 +1,4 @@
-"""Write the notifications of each incident (beginning, reminders, end) for each route that takes the incident."""
+"""Write the notifications of each incident (beginning, reminders, end) for each route that wants such incidents."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
 
 
 def file_notifications() -> int:
-    """Write the notifications of due incidents for each route that takes them; return the number of incidents.
+    """Write the notifications of all incidents of which people must be notified now; return the number of incidents.
 
-    Each statement is a separate transaction. Concurrent callers take different incidents.
+    A notification is written for each route that wants such incidents. Each statement is a separate transaction.
+    Concurrent callers get different incidents.
     """
     parameters = {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds(), "resumes": RESUME_WITHIN}
     filed = 0

@@ -43,18 +43,21 @@ class _Finding:
 
 
 def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
-    """Return the open incidents of these kinds, as pairs (kind, subject)."""
+    """Return the open incidents of these kinds, as pairs (kind, subject), such as (RUN_STOPPED, "run:17")."""
     found = rows.fetch(_Place, _OPEN, {"kinds": [kind.value for kind in kinds]})
     return {(EventKind(place.kind), place.subject) for place in found}
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return the open incidents of redrive_doctor: the id of the incident's DLQ (None: no DLQ), by its subject."""
+    """Return the open incidents about problems that redrive_doctor found: the DLQ's id, by the incident's subject.
+
+    The subject is a text that says what the incident is about. None: the problem does not concern a DLQ.
+    """
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
-    """Return open incidents whose cause has ended, as pairs (kind, subject).
+    """Return open incidents whose cause has ended, as pairs (kind, subject), such as (RUN_STOPPED, "run:17").
 
     The cause has ended if the incident's breaker is closed, its run is not paused, or its hold after a restore is over.
     """

@@ -1,6 +1,7 @@
 """Open and end incidents, in the transaction of the change that people are notified of. Nothing is sent here.
 
-Call these functions last in a transaction: an incident's row stays locked until the commit.
+An incident has a kind, such as run_stopped, and a subject that says what it is about, such as "run:7". Call these
+functions last in a transaction: an incident's row stays locked until the commit.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 
 
 def announce(events: Collection[Event]) -> None:
-    """Open an incident for each event, or update the open incident with the event's kind and subject.
+    """Open an incident for each event, or update the open incident with the same kind and subject.
 
     Incidents of some kinds are opened again if they ended less than 60 seconds ago (`RESUME_WITHIN`). Call it in the
     transaction of the change.
@@ -120,7 +121,7 @@ def announce(events: Collection[Event]) -> None:
 
 
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
-    """End the open incidents of these pairs (kind, subject); pairs without an open incident are ignored.
+    """End the open incidents of these kinds and subjects; pairs (kind, subject) without an open incident are ignored.
 
     Call it in the transaction of the change.
     """

@@ -129,6 +129,6 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:
-    """Return the events that no route for all DLQs takes. Routes that name DLQs may take them for these DLQs."""
+    """Return the events that no route for all DLQs includes. Routes for certain DLQs may include these events."""
     everywhere = [given for given in routes if not given.dlqs]
     return tuple(kind for kind in EventKind if not any(not given.kinds or kind in given.kinds for given in everywhere))

@@ -1,4 +1,4 @@
-"""Open and end incidents of runs, of which people are notified, in the transaction that changes the run."""
+"""Open and end incidents about runs, to notify people, in the transaction that changes the run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def announce_finished(runs: Collection[int]) -> None:
 
 
 def conclude_standstills(runs: Collection[int]) -> None:
-    """End the open incidents of these runs, which were resumed or have ended."""
+    """End the incidents that say that these runs do not progress, because the runs were resumed or have ended."""
     conclude([(kind, of_run(run)) for run in runs for kind in _STANDSTILLS])
 
 

@@ -112,7 +112,7 @@ class LeasedDestination:
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """The pending notifications that are sent in one text, with their ids in ascending order."""
+    """One text to send, with all pending notifications of a route, and the notifications' ids in ascending order."""
 
     sections: tuple[TextSection, ...]
     ids: tuple[int, ...]
@@ -133,7 +133,7 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether an incident's notifications are to be written, or one of these destinations may get a text now."""
+    """Return whether notifications must be written now, or a text may be sent to one of these destinations now."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
@@ -145,7 +145,10 @@ def lease_destinations(destinations: Collection[str], *, limit: int) -> list[Lea
 
 
 def pending_text(route_id: int) -> PendingText | None:
-    """Return all pending notifications of a route, grouped by kind of event and by stage; None if there are none."""
+    """Return a text with all pending notifications of a route; None: there are none.
+
+    Notifications are grouped by the kind of event, and by whether the incident began, goes on or ended (stage).
+    """
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
@@ -178,7 +181,7 @@ def release_destination(claimed: LeasedDestination, now: datetime) -> None:
 
 
 def give_up_old() -> int:
-    """Give up notifications that could not be sent for a day (`GIVEN_UP_AFTER`); return how many."""
+    """Give up notifications that could not be sent within a day (`GIVEN_UP_AFTER`); return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
 
@@ -198,7 +201,7 @@ def _release(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add to the facts of notifications how many unfinished or parked messages each failure group has now."""
+    """Add to notifications about failure groups how many unfinished or parked messages each group has now."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

@@ -98,11 +98,12 @@ class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: not_consumed (the target was never empty), unhealthy, rate_unknown (Redis does not answer), not_taken
-            (no worker sends due messages) or blocked (earlier messages are in a run that has ended or is paused).
+        cause: not_consumed (the target was never empty, so its consumer may be stopped), unhealthy (the target),
+            rate_unknown (Redis does not answer), not_taken (no worker sends due messages) or blocked (earlier messages
+            are in a run that has ended or is paused).
         target: the name of the target that the run waits for; for blocked, the name of the other run.
-        messages: the first messages of the lanes that were read; for not_consumed, the messages without an outcome; for
-            blocked, the messages behind the other run's messages, of those that were read.
+        messages: how many messages wait: for not_consumed, the sent messages without an outcome; for blocked, messages
+            behind the other run's messages; else the first messages of lanes. At most 100 lanes or messages are read.
         seconds: the time since the run last progressed.
     """
 
@@ -118,7 +119,7 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target that was not seen empty in the `seconds` since messages of a DLQ were sent to it.
+    """A target that was never seen empty in the `seconds` since messages of a DLQ were sent to it.
 
     `unsettled`: how many of these messages have no outcome yet.
     """

@@ -1,4 +1,7 @@
-"""SQL for the runs whose lanes may be leased, or offered to workers by task hints."""
+"""SQL that selects the runs whose letters may be sent now.
+
+Workers lease only lanes of these runs. Task hints, which are Celery tasks that name due lanes, name only such lanes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Find the runs whose messages come first in lanes where another run's messages wait.
+"""Find runs that block another run: their messages come first in lanes in which the other run's messages wait.
 
-The first letter of a lane decides the lane's run. If that run is planned, paused or has ended, nothing is sent from the
-lane.
+A lane's messages are sent in order. If the first message is in a run that is planned, paused or has ended, nothing is
+sent from the lane.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ SELECT x.id, x.name, x.state, count(DISTINCT n.id) AS lanes, count(*) AS message
 
 @dataclass(frozen=True, slots=True)
 class BlockingRun:
-    """A run that sends nothing, and whose messages come first in lanes of another run's messages.
+    """A run that blocks another run: it sends nothing, and its messages come first in lanes of the other run.
 
-    `messages`: waiting messages of the other run in these lanes.
+    `lanes`: the number of these lanes. `messages`: the number of the other run's messages that wait in these lanes.
     """
 
     id: int
@@ -51,5 +51,5 @@ class BlockingRun:
 
 
 def blocking_runs(run: int, *, most: int) -> list[BlockingRun]:
-    """Return the runs that this run waits for and that send nothing. `most`: letters of this run that are read."""
+    """Return the runs that block this run. `most`: highest number of waiting letters of this run that are checked."""
     return rows.fetch(BlockingRun, _BLOCKING, {"run": run, "most": most})

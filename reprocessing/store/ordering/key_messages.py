@@ -61,7 +61,7 @@ SELECT count(*) FILTER (WHERE state = 'delivered')::int AS delivered, count(*) >
 
 @dataclass(frozen=True, slots=True)
 class LaterDelivered:
-    """How many later letters of a key are delivered. `is_cut`: not all later letters were read; there may be more."""
+    """How many of the letters after a letter, in the order of its key, are delivered. `is_cut`: there may be more."""
 
     delivered: int
     is_cut: bool
@@ -69,7 +69,7 @@ class LaterDelivered:
 
 @dataclass(frozen=True, slots=True)
 class KeyMessage:
-    """A letter with the same ordering key."""
+    """A letter with the same ordering key as another letter. `spared`: attempts not counted, as the target was down."""
 
     id: int
     message_id: str
@@ -86,7 +86,7 @@ class KeyMessage:
 
 @dataclass(frozen=True, slots=True)
 class KeyMessages:
-    """Up to 10 letters before and after a letter, in the order of the key. `more_*`: there are more than 10."""
+    """Up to 10 letters before a letter, and up to 10 after it, in the order of its key. `more_*`: there are more."""
 
     before: tuple[KeyMessage, ...]
     after: tuple[KeyMessage, ...]
@@ -109,9 +109,9 @@ def messages_around(letter: Letter) -> KeyMessages | None:
 
 
 def last_delivered(letter: Letter) -> int | None:
-    """Return the id of the last delivered letter with the letter's ordering key, other than the letter itself.
+    """Return the id of the last delivered letter with the same ordering key as this letter, in the key's order.
 
-    None: no such letter is among the last 1,000 finished letters of the key.
+    This letter itself is left out. None: no delivered letter is among the last 1,000 finished letters of the key.
     """
     if letter.single or letter.key_hash is None or letter.source_id is None:
         return None
@@ -120,7 +120,7 @@ def last_delivered(letter: Letter) -> int | None:
 
 
 def delivered_later(letter: Letter) -> LaterDelivered:
-    """Count the delivered letters of the same ordering key that come after a letter in the order of the key.
+    """Count the delivered letters that come after a letter in the order of its ordering key.
 
     Only the next 1,001 finished letters are read. A letter without an ordering key has no later letters.
     """

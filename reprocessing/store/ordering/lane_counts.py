@@ -1,4 +1,4 @@
-"""Count lanes by phase and by the reason for which they wait."""
+"""Count lanes (queues of one ordering key) by phase, such as leased or held, and by the reason why they wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class LaneCount:
     """How many lanes of a DLQ are in the same phase for the same reason.
 
     Attributes:
-        is_barred: no worker may lease these lanes now; `due`: their due time has come.
+        is_barred: no worker may lease these lanes now, even if they are due.
+        due: the time has come at which these lanes' first letters may be sent.
         why: why no worker may lease these lanes, as text for people. If `is_barred` is false: the reason that was
             recorded last; may be empty.
         due_at: when the first of these lanes is due, or, for leased lanes, when the first lease ends.
@@ -78,14 +79,14 @@ LIMIT %(most)b::bigint"""  # noqa: S608  # the inserted text is a constant
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Return how many lanes of this DLQ (None: of all DLQs) have unfinished letters, by phase and by why they wait."""
+    """Count the lanes of this DLQ (None: of all DLQs) that have unfinished letters, by phase and by why they wait."""
     return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq, "run": None})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Return in how many lanes a run has unfinished letters, by phase and reason, and by the run of the first letters.
+    """Count the lanes in which a run has unfinished letters, by phase, by why they wait, and by the first letter's run.
 
-    At most `most` lanes are counted. To find lanes whose first letter is of another run, up to `most` letters are read.
+    At most `most` lanes are counted. To find lanes whose first letter is in another run, up to `most` letters are read.
     """
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 

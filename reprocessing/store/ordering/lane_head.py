@@ -1,4 +1,4 @@
-"""SQL that reads the first unfinished letters of a lane, whatever the planner's statistics say."""
+"""SQL that reads the first unfinished letters of a lane, and is fast even if PostgreSQL's statistics are wrong."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ def first_letters(letter: LiteralString, lane: LiteralString, *, most: LiteralSt
 
     Both ends of the lane are compared as a row, because PostgreSQL then reads the letters in order from the index
     `letters_by_lane_and_sequence`, which has unfinished letters only. With a condition on `lane_id` alone and old
-    statistics, it expects few letters in each lane. It may then read and sort all letters of the lane through the index
-    of the foreign key. Without the second comparison, it would read on in other lanes if the lane has no such letter.
+    statistics, PostgreSQL expects few letters in each lane. It may then read and sort all letters of the lane through
+    the index of the foreign key. Without the second comparison, it would read on in other lanes if the lane has no
+    unfinished letter.
 
     Args:
         letter: the alias of the letters in the SELECT.

@@ -1,6 +1,7 @@
-"""Set the state of lanes by their heads (first unfinished letters).
+"""Set the phase and due time of lanes, which depend on the lanes' heads (first unfinished letters).
 
-A fence is a number that rises with every lease of a lane. Only the worker with the newest fence changes a leased lane.
+The phase says whether the lane's next letter may be sent, is being sent, awaits its outcome, or is held. A fence is a
+number that rises with every lease of a lane. Only the worker with the newest fence changes a leased lane.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, he
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane and its head (first unfinished letter) after `advance`, with the values that decide whether it is sent."""
+    """A lane and its head (first unfinished letter) after `advance`. The values decide whether the head is sent."""
 
     lane_id: int
     fence: int
@@ -132,11 +133,12 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set the phase and due time of each lane by its head, and return the lanes. Call it after letters were changed.
+    """Set the phase and due time of each lane by its present head, and return the lanes.
 
-    `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
-    `passed`: for each lane, the sequence of the letter that was sent just now; None: no letter. `keep`: a lane whose
-    head is due stays leased, for `lease` seconds.
+    Call it after letters of the lanes were changed. `fences`: for each lane, the fence of the caller's lease; None: the
+    caller has no lease, and a lane that a worker leases is not changed. `passed`: for each lane, the sequence of the
+    letter that was sent just now; None: no letter was sent. `keep`: a lane whose head is due stays leased, for `lease`
+    seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}

@@ -1,7 +1,7 @@
 """Lease lanes, renew leases and give lanes back, and choose lanes for task hints.
 
-A fence is a number that rises with every lease of a lane. Only the worker with the newest fence changes a leased lane.
-A task hint is a Celery task that names due lanes.
+A worker leases a lane before it sends the lane's letters. A fence is a number that rises with every lease of a lane.
+Only the worker with the newest fence changes a leased lane. A task hint is a Celery task that names due lanes.
 """
 
 from __future__ import annotations
@@ -151,11 +151,11 @@ def lease(  # noqa: PLR0913  # each by its name
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
 ) -> list[LeasedLane]:
-    """Lease and return up to `limit` due lanes of active runs, for `lease` seconds, those of killed workers first.
+    """Lease and return up to `limit` due lanes of active runs, for `lease` seconds; lanes of killed workers come first.
 
-    Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `only`: lease only these lanes;
-    None: any lane, except those whose head has a circuit breaker in `but`. `runs`: only lanes of these runs; None: of
-    all runs. `owner`: name of the worker.
+    Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `owner`: name of the worker.
+    `only`: lease only these lanes; None: any lane, except lanes whose first letter is sent through a circuit
+    breaker in `but` (ids). `runs`: lease only lanes of these runs; None: of all runs.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -167,8 +167,8 @@ def lease(  # noqa: PLR0913  # each by its name
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
     """Lock these lanes until the transaction ends, in the order of their ids; return the ids of the locked lanes.
 
-    `fences`: for each lane, the fence of the caller's lease. If this lease has ended, the lane is not locked. None: the
-    lane is locked in any case.
+    `fences`: for each lane, the fence of the caller's lease. If the caller has lost this lease, the lane is not locked.
+    None: the caller has no lease, and the lane is locked in any case.
     """
     return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
@@ -180,9 +180,10 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits, for people.
+    """A leased lane to give back, so that any worker may lease it after `after` seconds.
 
-    `breaker_id`: the circuit breaker of the lane's head; None: not known.
+    `why`: why the lane waits, as text for people. `breaker_id`: the circuit breaker of the lane's first letter; None:
+    not known.
     """
 
     lane_id: int
@@ -193,17 +194,17 @@ class HandedBack:
 
 
 def hand_back(some: Sequence[HandedBack]) -> None:
-    """Give leased lanes back, for any worker. A lane whose lease the caller has lost is not changed."""
+    """Give leased lanes back, so that any worker may lease them. A lane whose lease the caller lost is not changed."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 
 def are_leased() -> bool:
-    """Return whether any lane is leased; then a worker is sending letters now."""
+    """Return whether any lane is leased, so that a worker is sending letters now."""
     return rows.value(bool, _ARE_LEASED, {})
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return the ids of up to `limit` due lanes without a task hint, and return none of them again for `lifetime` s."""
+    """Choose up to `limit` due lanes for task hints; return their ids. None is chosen again for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

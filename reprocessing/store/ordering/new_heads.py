@@ -1,4 +1,4 @@
-"""Reschedule waiting lanes after a run added letters before their first letters."""
+"""Reschedule waiting lanes after a run has added letters that come before the lanes' former first letters."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ UPDATE redrive_lane n
 
 
 def move_to_new_heads(ahead: Collection[int]) -> None:
-    """Reschedule these lanes, which are held or not due, because a run added a letter before the head of each lane.
+    """Reschedule these lanes, which are held or not due, because a run added a letter before each lane's first letter.
 
-    Without this call, a lane would wait for the due time and the run of its former head. The caller has locked the
-    lanes, and no worker leases them.
+    Without this call, a lane would wait for the due time and the run of its former first letter. The caller has locked
+    the lanes, and no worker leases them. `ahead`: the ids of the lanes.
     """
     if ahead:
         moved = lane_state.advance(sorted(ahead), [None] * len(ahead))

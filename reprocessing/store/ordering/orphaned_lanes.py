@@ -50,7 +50,7 @@ SELECT count(*) FROM moved
 
 @dataclass(frozen=True, slots=True)
 class OrphanedAttempt:
-    """An attempt that was open when its worker was killed: the ids of its circuit breaker and its run."""
+    """The ids of the circuit breaker and the run of an attempt that was open when its worker was killed."""
 
     breaker_id: int | None
     run_id: int | None
@@ -59,8 +59,8 @@ class OrphanedAttempt:
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
     """Close the attempts that killed workers left open in these lanes, with outcome unknown; return these attempts.
 
-    The attempts' letters are queued again, or parked if no attempt is left. `owner`: name of the worker that leases the
-    lanes now. Call it in a transaction, with the lanes locked.
+    The attempts' letters are queued again, or parked if they have no attempt left. `owner`: name of the worker that
+    leases the lanes now. Call it in a transaction, with the lanes locked.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

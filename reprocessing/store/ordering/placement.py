@@ -1,4 +1,4 @@
-"""Store the source queues of letters, and their places in lanes: ordering key, sequence and idempotency key."""
+"""Store the letters' source queues, and their places in lanes: ordering key, sequence and idempotency key."""
 
 from __future__ import annotations
 
@@ -172,8 +172,9 @@ def unplaced_letters(
     """Return the next captured letters of a DLQ without a place in a lane: up to 1,000, or about 16 MiB; None: no more.
 
     `bodies`: include all bodies; else only bodies of Celery tasks and of letters without a source queue. `above`: only
-    letters with ids above this one. `tried`: only letters that `mark_undecryptable` marked; else only other letters.
-    `failed`: the errors of data keys that cannot be unwrapped, by id; these keys are not tried again, and others added.
+    letters with ids above this one. `tried`: only letters that `mark_undecryptable` marked; if false, only the others.
+    `failed`: errors of data keys that could not be unwrapped, by the key's id. These keys are not tried again; keys
+    that fail now are added.
     """
     found = rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies, "above": above, "tried": tried})
     if not found:
@@ -187,12 +188,12 @@ def unplaced_letters(
 
 
 def unplaced_kinds(dlq: int) -> list[bool]:
-    """Return for which values of `tried` the function `unplaced_letters` finds letters: True first."""
+    """Return for which values of its argument `tried` the function `unplaced_letters` finds letters, True first."""
     return sorted(rows.column(bool, _KINDS, {"dlq": dlq}), reverse=True)
 
 
 def mark_undecryptable(whys: Mapping[int, str]) -> None:
-    """Store at captured letters without a place why they cannot be decrypted now, by letter id."""
+    """Record why these captured letters, which have no place yet, cannot be decrypted now. `whys`: by letter id."""
     if whys:
         rows.execute(_MARK, {"letters": list(whys), "whys": list(whys.values())})
 
@@ -222,7 +223,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield, in lists of about 16 MiB, the letters among these that are parked without a lane and an ordering key.
+    """Yield those of these letters that are parked and have no lane and no ordering key, in lists of about 16 MiB.
 
     Letters that can never be decrypted are left out. Raises PayloadKeyUnavailable.
     """
@@ -242,9 +243,9 @@ def _without_lost(found: Sequence[Letter]) -> list[Letter]:
 
 
 def place_again(dlq: int) -> int:
-    """Remove the places of a DLQ's captured letters, so that they are determined by its new settings; return how many.
+    """Remove the places of a DLQ's captured letters, so that its new settings determine new places; return how many.
 
-    A place is an ordering key, sequence and idempotency key. Plans that are not started select their letters again.
+    A place is an ordering key, sequence and idempotency key. Planned runs select their letters again.
     """
     rows.execute(_NEW_VERSION, {"dlq": dlq})
     rows.execute(_UNSELECT, {"dlq": dlq})
@@ -280,7 +281,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield, in lists of about 16 MiB, the letters among these that are parked and have no source queue.
+    """Yield those of these letters that are parked and have no source queue, in lists of about 16 MiB.
 
     Letters that can never be decrypted are left out. Raises PayloadKeyUnavailable.
     """

@@ -1,4 +1,7 @@
-"""Find lanes from which nothing is sent for no recorded reason, and read when beat and workers were last active."""
+"""Find lanes from which nothing is sent although no reason is recorded; read when beat and workers were last active.
+
+A tick is a task that beat sends every 2 seconds. A task hint is a Celery task that names due lanes.
+"""
 
 from __future__ import annotations
 
@@ -67,10 +70,11 @@ SELECT d.name, 'blocked', count(DISTINCT n.id), min(n.due_at)
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
     """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind (`how`).
 
-    A lane is overdue if it has been due for `long` seconds, while no letter was sent to its head's target or rate
-    class. It is abandoned if its lease ended `lost` seconds ago. It is wrongly held if no letter holds it any more.
-    It is blocked if its first letter, of an ended run, has been due for `long` seconds, and letters of a running run
-    wait behind it. `most`: highest number of overdue lanes, and of letters in blocked lanes, that are read for a run.
+    A lane is overdue if it has been due for `long` seconds, while nothing was sent through the circuit breaker of its
+    first letter. It is abandoned if its lease ended `lost` seconds ago. It is wrongly held if no letter holds it any
+    more. It is blocked if its first letter is in an ended run and has been due for `long` seconds, and letters of a
+    running run wait behind it. `most`: highest number of overdue lanes, and of letters in blocked lanes, that are read
+    for a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)
@@ -106,5 +110,5 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 
 def beat_status(control: str) -> BeatStatus:
-    """Return when beat and the workers were last active. `control`: name of the queue to which beat sends its tick."""
+    """Return when beat and the workers were last active. `control`: name of the queue to which beat sends its ticks."""
     return rows.fetch(BeatStatus, _BEAT, {"tick": TICK_TASK, "control": control})[0]

@@ -1,4 +1,4 @@
-"""Settle attempts, and change their letters, after consumer reports, or if a consumer did not report in time."""
+"""Close attempts, and change their letters, after a consumer reported, or if a consumer did not report in time."""
 
 from __future__ import annotations
 
@@ -162,15 +162,16 @@ class ReportedAttempt:
 
 
 def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
-    """Return these attempts, with their letters' data, sorted by id."""
+    """Return, for each of these attempts, the values that decide whether its letter is sent again, sorted by id."""
     return rows.fetch(ReportedAttempt, _NAMED, {"attempts": list(attempts)})
 
 
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Apply all reports about these attempts to their letters; return the copies that may be deleted from DLQs.
+    """Apply all reports about these attempts to their letters; return the messages that may be deleted from DLQs.
 
-    A repeated call changes nothing. The caller has locked the lanes. `dues`: for each attempt, seconds until its letter
-    is sent again if it failed. `spent`: for each attempt, whether its letter has no attempt left if it failed.
+    A repeated call changes nothing. The caller has locked the letters' lanes. `dues`: for each attempt, after how many
+    seconds its letter is sent again if the attempt failed. `spent`: for each attempt, whether its letter has no further
+    attempt, and so is parked, if the attempt failed.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
@@ -186,7 +187,7 @@ def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
 def close_silent(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts whose consumer did not report in time, and park their letters.
 
-    Return the copies that may be deleted from DLQs. The caller has locked the lanes.
+    Return the messages that may be deleted from DLQs. The caller has locked the letters' lanes.
     """
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
@@ -200,9 +201,10 @@ def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
 
 
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts of parked letters with outcome unknown; return the copies that may be deleted from DLQs.
+    """Close attempts of parked letters with outcome unknown; return the messages that may be deleted from DLQs.
 
-    The letters' lanes and idempotency keys become free. The caller has locked the lanes.
+    Then other letters of the same lanes, or with the same idempotency keys, may be sent. The caller has locked the
+    lanes.
     """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 

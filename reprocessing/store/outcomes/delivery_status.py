@@ -1,4 +1,4 @@
-"""Read the delivery status of letters: counts by DLQ, or one letter with its reports."""
+"""Read the delivery status of letters: whether they were delivered, and by what evidence that is known."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.recei
 
 @dataclass(frozen=True, slots=True)
 class StatusCount:
-    """How many sent letters of a DLQ have the delivery status `how` (a value of `OutcomeSource`)."""
+    """How many sent letters of a DLQ have the delivery status `how`, such as presumed (a value of `OutcomeSource`)."""
 
     dlq_id: int
     how: str
@@ -109,7 +109,10 @@ class StatusCount:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerReason:
-    """A consumer's report about a letter. `message` may quote the payload: only for people who may see payloads."""
+    """A consumer's report about a letter. `message` may quote the payload: show it only to people who may see payloads.
+
+    The fields are those of `ConsumerReport`. `reporter`: the consumer's name; empty: not known.
+    """
 
     id: int
     verdict: str

@@ -1,6 +1,6 @@
 """Find letters that may be presumed delivered: their target was seen empty, and they did not come back to the DLQ.
 
-A *look* is one request for the message counts of a target queue. A *clean* capture received every message of the DLQ.
+A *look* is one request for the message counts of a target queue.
 """
 
 from __future__ import annotations
@@ -175,15 +175,18 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def accepted_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` attempts whose acceptance by the target now counts as delivery, sorted by lane."""
+    """Return up to `limit` attempts that the target accepted, if that now counts as delivery, sorted by lane.
+
+    It counts as delivery if the target's required outcome was changed to `accepted` after the message was sent.
+    """
     return rows.fetch(OpenAttempt, _ACCEPTED, {"limit": limit})
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` last attempts of parked letters, with an unknown result, that may be closed, sorted by lane.
+    """Return up to `limit` attempts with an unknown result that may be closed, sorted by lane.
 
-    The attempts' messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts
-    may lag.
+    Each is the last attempt of a parked letter. Its message did not come back to a DLQ, and can no longer come back.
+    `count_lag`: seconds by which SQS's counts may lag.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
@@ -196,8 +199,8 @@ def watched_targets() -> list[WatchedTarget]:
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
     """Record looks: what SQS's counts of target queues showed.
 
-    `at`: when the counts were requested. `took`: seconds until SQS had answered. Delete looks that are older than a day
-    plus the target's window.
+    `at`: when the counts were requested. `took`: seconds until SQS had answered. Looks that are older than a day plus
+    the target's window (the time in which a failed message may come back to the DLQ) are deleted.
     """
     if looks:
         rows.execute(_WRITE_LOOKS, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

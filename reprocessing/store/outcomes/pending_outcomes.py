@@ -1,4 +1,4 @@
-"""Find which evidence is still missing before sent messages of a target are presumed delivered.
+"""Find out which evidence is still missing before messages that were sent to a target are presumed delivered.
 
 A *look* is one request for the message counts of a target queue.
 """
@@ -114,9 +114,9 @@ _NEWEST = _STATEMENT.format(
 
 
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return for each target of this DLQ (None: of all DLQs) what its oldest letter without outcome waits for.
+    """Return, for each target of this DLQ (None: of all DLQs), what its oldest letter without an outcome waits for.
 
-    `seen`: only DLQs that a person sees. `count_lag`: seconds by which SQS's message counts may be late.
+    `seen`: only DLQs that the person who asks may see. `count_lag`: seconds by which SQS's message counts may lag.
     """
     return _seen(
         rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.MIN_LOOKS}),
@@ -125,7 +125,7 @@ def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = 
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return for each target of this run what the run's newest letter without outcome waits for.
+    """Return, for each target of this run, what the run's newest letter without an outcome waits for.
 
     `dlq`: the run's DLQ. `count_lag`, `seen`: see `of_targets`.
     """
@@ -148,7 +148,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return, by target, the least seconds until the outcomes of all these letters are known; None: cannot be told."""
+    """Return, by target id, the shortest time (s) until the outcome of its letter is known; None: cannot be told."""
     cadences = schedule.poll_intervals([pending.watched_by_id for pending in found if pending.watched_by_id])
     return {pending.target_id: _known_in(pending, cadences.get(pending.watched_by_id or 0, 0.0)) for pending in found}
 

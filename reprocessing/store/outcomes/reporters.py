@@ -19,9 +19,9 @@ _PREFIX: Final = "redrive-"
 
 @dataclass(frozen=True, slots=True)
 class SavedReporter:
-    """The result of `save_reporter`. `token`: the new token, shown once and not stored; None: the token is unchanged.
+    """The result of `save_reporter`. `new`: the reporter was added; else an existing reporter was changed.
 
-    `new`: the reporter was added.
+    `token`: the new token, which is shown once and not stored; None: the token is unchanged.
     """
 
     new: bool
@@ -54,9 +54,10 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> SavedReporter:
-    """Add a reporter, or change it, with an audit log entry. Raises InvalidReporter if `check_reporter` does.
+    """Add or change a reporter, with an audit log entry. Raises InvalidReporter if `check_reporter` does.
 
-    `some`: its new targets; empty: unchanged. `anew`: create a new token, which replaces the old token.
+    `some`: the targets whose messages the reporter may report on; empty: its targets are not changed. `anew`: create a
+    new token, which replaces the old token.
     """
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()

@@ -127,9 +127,10 @@ SELECT a.id
 
 @dataclass(frozen=True, slots=True)
 class ReportMatch:
-    """The attempt that the n-th report is about; None: the report is about the message, but about no attempt.
+    """What the report with index `n` is about.
 
-    `ours`: the reporter may report on this message.
+    `attempt_id`: the attempt; None: the report is about the failure that brought the message to the DLQ. `ours`: the
+    reporter may report on this message.
     """
 
     n: int
@@ -162,5 +163,5 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests:
 
 
 def unmatched_attempts() -> list[int]:
-    """Return the ids of attempts with a report to apply that arrived before the attempt's message id was stored."""
+    """Return the ids of attempts whose reports must still be applied: they came before the message id was stored."""
     return rows.column(int, _UNMATCHED, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -51,7 +51,8 @@ def assignable_people() -> QuerySet[User]:
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
     """Return the latest assignment after `since` of each letter; letters without such an assignment are left out.
 
-    Assignments by the bulk action `operation` are not read.
+    Assignments that the bulk action `operation` made are left out. If `operation` is None, assignments without a bulk
+    action are left out.
     """
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 

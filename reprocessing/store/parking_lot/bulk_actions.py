@@ -1,8 +1,8 @@
 """Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-A worker leases a bulk action until the time `leased_until`. Each batch sets a new time, unless another worker did so.
-So if two workers have the same bulk action, only one continues. If a worker is killed, another worker takes over when
-the lease has ended.
+A worker has a lease on a bulk action until the time `leased_until`, and renews the lease with each batch. If another
+worker took the lease meanwhile, the first worker stops, so that only one worker changes letters. If a worker is killed,
+another worker takes over when the lease has ended.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class LeasedAction:
-    """A running bulk action that is leased until `leased_until`."""
+    """A running bulk action, on which a worker has a lease until `leased_until`.
+
+    `cursor`: id of the last letter that a batch has handled. `max_letter_id`: letters with higher ids are not changed.
+    `asked_at`: when the person saw the letters.
+    """
 
     id: int
     act: str
@@ -163,15 +167,15 @@ def create(  # noqa: PLR0913  # each by its name
 
     `token`: an id made by the caller, so that a repeated request does nothing. `opened`: when the person saw the
     letters; None: now. Letters that finished, were edited or joined the filter's failure group after this time are
-    not changed. `approval`: id of the approval that is being executed; None: the person acts alone. `previewed`: how
-    many letters the person saw, at most 10,001; None: no letters were counted, so any number of letters is accepted,
-    also none.
+    not changed. `approval`: id of the approval by a second person; None: there is none. `previewed`: how many letters
+    the page showed to the person (10,001: more than 10,000). None: the person saw no number, so the bulk action is
+    stored however many letters match.
 
     Raises:
-        ApprovalNeeded: a second person is needed.
-        SelectionChanged: fewer or more letters match than were previewed, or none. More letters match, for example,
-            if failure groups were merged after the preview.
-        InvalidFilter: the filter's text search would not find all letters that it could match.
+        ApprovalNeeded: a second person must approve the action.
+        SelectionChanged: the number of letters that match differs from `previewed`, or is 0. More letters match, for
+            example, if failure groups were merged after the preview.
+        InvalidFilter: the filter's text search would not find all letters that have the text.
     """
     filter_conditions.require_exhaustive(criteria)
     asked = filter_conditions.sql_parameters(criteria) | {
@@ -200,7 +204,7 @@ def _is_as_previewed(matching: int, previewed: int) -> bool:
 def _check_approval(
     act: BulkActionKind, criteria: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
-    """Check that a bulk action as a whole needs no second person; the batches of the action are not checked again."""
+    """Raise ApprovalNeeded if the bulk action needs a second person. Its batches are not checked again."""
     known = _DEEDS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return
@@ -209,14 +213,14 @@ def _check_approval(
 
 
 def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a bulk action as they are stored: the patch of an edit encrypted, if encryption is on."""
+    """Return the arguments of a bulk action for its row. If encryption is on, the patch of an edit is encrypted."""
     if PATCH not in arguments:
         return dict(arguments)
     return {**arguments, PATCH: content.sealed_text(arguments[PATCH], Part.PATCH)}
 
 
 def read_edit(held: LeasedAction) -> BulkEdit:
-    """Return the edit of a bulk edit that has not ended.
+    """Return what a running bulk edit changes in each message.
 
     Raises:
         InvalidPatch: the patch is not valid any more, because a value in it was erased.
@@ -225,32 +229,32 @@ def read_edit(held: LeasedAction) -> BulkEdit:
 
 
 def lease_due(*, limit: int) -> list[int]:
-    """Lease up to `limit` running bulk actions that no worker has leased; return their ids.
+    """Lease up to `limit` running bulk actions on which no worker has a lease; return their ids.
 
-    The caller enqueues tasks.
+    The caller must send a Celery task for each of them.
     """
     return rows.column(int, _DUE, {"lease": LEASE_SECONDS, "limit": limit})
 
 
 def take_over(operation: int) -> LeasedAction | None:
-    """Lease a running bulk action, also from a worker that has the lease; None: the bulk action has ended.
+    """Lease a running bulk action, even if another worker has the lease; None: the bulk action has ended.
 
-    The next batch of the former worker then does nothing.
+    The next batch of that other worker then does nothing.
     """
     return rows.first(LeasedAction, _TAKE, {"id": operation, "held": None, "lease": LEASE_SECONDS})
 
 
 def renew_lease(held: LeasedAction) -> LeasedAction | None:
-    """Lock a bulk action for one batch, and renew its lease; None: another worker has the lease, or it has ended."""
+    """Lock a bulk action for one batch, and renew its lease. None: the action has ended, or the lease was lost."""
     return rows.first(LeasedAction, _TAKE, {"id": held.id, "held": held.leased_until, "lease": LEASE_SECONDS})
 
 
 def next_letters(held: LeasedAction) -> list[int]:
     """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`).
 
-    In all, no more letters are changed than matched when the person confirmed, because people approve that number. If
-    the filter has an assignee or a failure group, letters that were assigned, or joined the group, after the person
-    saw them are left out.
+    The bulk action changes at most as many letters as matched when the person confirmed, because people approve that
+    number. If the filter selects by assignee, letters that were assigned after the person saw them are left out. If it
+    selects by failure group, letters that joined the group after that time are left out.
     """
     criteria = stored_filters.read_filter(held.filter)
     asked = filter_conditions.sql_parameters(criteria) | {
@@ -263,10 +267,10 @@ def next_letters(held: LeasedAction) -> list[int]:
 def record_batch(  # noqa: PLR0913  # each by its name
     held: LeasedAction, found: Sequence[int], *, done: int, refused: Mapping[int, str], kept: int, last: bool
 ) -> None:
-    """Record the result of the batch `found`. `last`: whether no letters are left, so that the bulk action ends.
+    """Record the result of a batch. `last`: whether this was the last batch, so that the bulk action ends.
 
-    `found`: ids of its letters. `done`: how many of them were changed. `refused`: why letters were skipped, by
-    letter id. `kept`: how many such reasons are stored already.
+    `found`: ids of the batch's letters. `done`: how many of them were changed. `refused`: why the other letters were
+    skipped, by letter id. `kept`: how many of such reasons earlier batches stored; at most 20 are stored.
     """
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
@@ -281,5 +285,5 @@ def release_lease(held: LeasedAction) -> None:
 
 
 def abort(operation: int, *, by: str, why: str) -> bool:
-    """End a bulk action between two batches, with an audit log entry; return whether it was running."""
+    """Abort a bulk action after its current batch, with an audit log entry; return whether the action was running."""
     return bool(rows.execute(_ABORT, {"id": operation, "by": by, "why": why}))

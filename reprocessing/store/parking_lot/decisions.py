@@ -198,11 +198,11 @@ def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None,
     readable: Collection[int] = (),
 ) -> list[LockedLetter]:  # fmt: skip
-    """Lock letters, their lanes first; return each letter, and why a person's decision about it cannot be applied.
+    """Lock letters and their lanes; return each letter, with the reason if the person's decision is not possible.
 
-    `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
-    id of the target to which the letters will be sent; None: their target is unchanged. `readable`: ids of letters
-    that the caller has decrypted just now: `payload_lost` is no objection to their release.
+    `need_lane`: the letters will be queued, so each of them must have a lane. `state`: the state that the letters must
+    have. `target`: id of the target to which the letters will be sent; None: their target is unchanged. `readable`: ids
+    of letters that the caller has just decrypted: they may be released, even if they were parked as `payload_lost`.
     """
     values = {
         "letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target,
@@ -230,10 +230,10 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the ids of these letters' DLQs that have no run which would send the letters.
+    """Return the ids of the DLQs in which some of these letters would not be sent, because no run would send them.
 
-    A run of the DLQ would send them if it is running; so would the letter's own run if it is paused, after it resumes.
-    The running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
+    A letter is sent if a run of its DLQ is running, or if the letter's own run is paused and later resumes. The running
+    and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
     """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
@@ -245,9 +245,9 @@ def discard_letters(letters: Sequence[int], *, states: Sequence[str] = ("parked"
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let the lanes of a DLQ continue that a parked letter held, if the letter left the parking lot, or may not hold.
+    """Continue the lanes of a DLQ that were held by a parked letter, and need not wait any more.
 
-    A parked letter holds its lane only while the DLQ's setting `when_parked` is hold.
+    A lane need not wait if the letter left the parking lot, or if the DLQ's setting `when_parked` is no longer hold.
 
     Lanes that a rule holds stay held. This function commits by itself. Do not call it with a lock on the DLQ's row,
     because other transactions lock lanes first: both would wait for each other.
@@ -271,7 +271,10 @@ def record_decisions(  # noqa: PLR0913  # each by its name
     reason: str,
     operation: int | None = None,
 ) -> None:
-    """Write an audit log entry for each letter: act, person, reason, former state (`was`), and bulk action."""
+    """Write an audit log entry for each letter, with the state that all the letters had before (`was`).
+
+    `operation`: id of the bulk action; None: a person acted on single letters.
+    """
     values = {
         "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
         "targets": [letter.target_id for letter in asked],

@@ -88,14 +88,16 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS so
 
 
 def current_bound() -> ExportBound:
-    """Return the present moment, as the bound of an export, which leaves out letters captured or finished later."""
+    """Return the bound of an export that begins now: letters captured or finished later are not exported."""
     return rows.fetch(ExportBound, _BOUND, {})[0]
 
 
 def export_letters(
     criteria: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
 ) -> Iterator[ExportedLetter]:
-    """Yield the letters that a filter matches, sorted by id. A letter whose state changes meanwhile may be missing.
+    """Yield the letters that a filter matches, sorted by id.
+
+    A letter whose state changes during the export may be missing.
 
     `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """

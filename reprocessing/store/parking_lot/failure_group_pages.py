@@ -1,4 +1,4 @@
-"""Read pages of failure groups. Count the letters of each group, and the letters that wait behind them in lanes."""
+"""Read pages of failure groups. Count each group's letters, and the later letters in lanes that wait for them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class GroupRow:
     Attributes:
         title: the name that a person gave (`name`), else the title that the service found (`found_title`).
         merged: how many groups are merged into this group.
-        messages: how many letters it has in all states.
+        messages: number of the group's letters, in all states.
         is_new: the group was created in the last 24 hours.
         total: the number of groups on all pages.
     """
@@ -170,9 +170,9 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class NewestLetters:
-    """The id of a group's newest letter (`letter`), and how many ordering keys (`keys`) its newest letters have.
+    """The id of a group's newest letter (`letter`), and how many different ordering keys its newest letters have.
 
-    `letters`: how many letters were read, at most 100.
+    `keys`: the number of ordering keys. `letters`: in how many letters the keys were counted, at most 100.
     """
 
     group_id: int
@@ -192,7 +192,8 @@ class _Step:
 class GroupCounts:
     """How many letters a group has by state.
 
-    `behind`: how many letters wait in lanes behind letters of the group; 1,001 means more than 1,000.
+    `under_way`, `finished`: states and their numbers. `behind`: how many letters must wait, because an earlier letter
+    of the same lane is in the group; 1,001 means more than 1,000.
     """
 
     parked: int = 0
@@ -215,7 +216,7 @@ def group_page(  # noqa: PLR0913  # each by its name
     """Return up to `limit` failure groups in the order `order` (a key of `ORDERS`), without the first `offset` groups.
 
     `dlq`, `status`: only groups of this DLQ, with this status; None: any. `text`: only groups that have this text in
-    title, note or assignee. `seen`: only groups of DLQs that the person who asks sees.
+    title, note or assignee. `seen`: the DLQs that the person may see; groups of other DLQs are left out.
     """
     values = {
         "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "text": text, "limit": limit, "offset": offset,
@@ -224,7 +225,7 @@ def group_page(  # noqa: PLR0913  # each by its name
 
 
 def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
-    """Return this group, or the group that it is merged into; None: it does not exist, or `seen` lacks its DLQ."""
+    """Return this group, or the group that it is merged into; None: no such group in a DLQ that the person may see."""
     values: dict[str, object] = dict.fromkeys(("dlq", "status", "text"))
     known = rows.column(int, _ROOT, {"group": group})
     asked = {**values, "dlqs": seen.array, "group": known[0], "limit": 1, "offset": 0} if known else None
@@ -232,7 +233,7 @@ def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
 
 
 def newest_letters(groups: Sequence[int]) -> dict[int, NewestLetters]:
-    """Return, by group id, the newest letter of each group, and how many ordering keys its newest letters have.
+    """Return, for each group id, the group's newest letter, and how many ordering keys its newest letters have.
 
     At most 100 letters (`MAX_KEYS`) of a group are read. Groups without letters are left out.
     """
@@ -251,7 +252,7 @@ def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
 def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]]:
     """Return how many letters of each group producers sent in each of the last 24 hours, or of the last 14 days.
 
-    By group id; the oldest hour or day comes first. `days`: count by day, not by hour.
+    The result has a list for each group id, in which the oldest hour or day comes first. `days`: count by day.
     """
     steps, seconds = (14, 86_400) if days else (24, 3_600)
     values = {"groups": list(groups), "step": "day" if days else "hour", "steps": steps, "seconds": seconds}
@@ -263,7 +264,7 @@ def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Return, by group id, how many letters each group has by state, and how many letters wait behind its letters."""
+    """Return, for each group id, how many letters the group has by state, and how many letters wait for its letters."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -274,7 +275,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 
 def letters_behind(group: int) -> list[int]:
-    """Return the ids of up to 1,001 letters that wait, in the same lanes, behind letters of this group."""
+    """Return the ids of up to 1,001 letters that must wait because an earlier letter of their lane is in this group."""
     return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS})
 
 

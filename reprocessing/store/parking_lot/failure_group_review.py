@@ -57,9 +57,9 @@ def set_status(  # noqa: PLR0913  # each by its name
     group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str,
     to: str = "", seen_to: str = "",
 ) -> bool:  # fmt: skip
-    """Set a failure group's status, note and assignee (`to`), with an audit log entry.
+    """Set a failure group's status, note and assignee (`to`; empty: nobody), with an audit log entry.
 
-    Return False, and change nothing, if one of the three differs from what the person saw (`seen_*`).
+    If somebody changed status, note or assignee after the person saw them (`seen_*`), change nothing and return False.
     """
     moves = status != seen_status
     values = {
@@ -71,5 +71,5 @@ def set_status(  # noqa: PLR0913  # each by its name
 
 
 def largest_groups(limit: int, *, seen: VisibleDlqs = EVERY_DLQ) -> list[LargestGroup]:
-    """Return up to `limit` open groups with the most captured or parked letters, of DLQs that a person sees."""
+    """Return up to `limit` open groups with the most captured or parked letters, of DLQs that the person may see."""
     return rows.fetch(LargestGroup, _WORST, {"limit": limit, "dlqs": seen.array})

@@ -145,7 +145,7 @@ UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 class UngroupedLetter:
     """A letter that needs a failure group, and what is known about its failure.
 
-    `body` None: it is too large, or deleted. `version`: a text that changes with every write of the letter's row.
+    `body`: None if the body is too large, or deleted. `version`: a text that changes whenever the letter's row changes.
     """
 
     id: int
@@ -190,10 +190,11 @@ def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
 
 
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
-    """Put each letter into the failure group of its cause, in the caller's transaction; return how many were put.
+    """Put each letter into the failure group of its cause, in the caller's transaction; return the number of letters.
 
-    `causes`: by letter id. Letters that are locked, or changed since they were read, are skipped. A resolved group is
-    reopened if a letter was captured or parked after the group was resolved.
+    `causes`: the cause of each letter's failure, by letter id. Letters that are locked, or that changed since they were
+    read, are skipped. A resolved group is reopened if one of these letters was captured or parked after the group was
+    resolved.
     """
     values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))
@@ -218,12 +219,15 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
 
 
 def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
-    """Mark the letters of these failure reports (given by digest) and attempts, to be put into failure groups again."""
+    """Mark letters whose failure group must be found again, because more is known about their failure.
+
+    `digests`: digests of consumers' failure reports about the letters. `attempts`: ids of the letters' attempts.
+    """
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
 def record_release(letters: Collection[int]) -> None:
-    """Record, in the failure groups of these letters, that letters of the group are released now.
+    """Set the time of the last release in the failure groups of these letters to now.
 
     The caller has locked the letters.
     """

@@ -60,7 +60,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class ValueGroup:
-    """How many letters have a value in a field. `oldest`: when the oldest letter was sent; `sample`: its id."""
+    """How many letters have a value in a field. `sample`: id of the oldest of these letters, sent at `oldest`."""
 
     value: FieldValue
     letters: int
@@ -77,9 +77,10 @@ class ValueGroups:
 
 
 def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, seconds: float | None) -> list[int]:
-    """Return the ids of the letters among these whose field has the value. `value` None: the field is missing.
+    """Return the ids of those letters of `among` that have the value in the field `wanted`.
 
-    The field is read from the bytes that would be sent, with edits. `seconds`: the time limit; None: no limit.
+    `value` None: return letters without the field. The field is read from the bytes that would be sent, with edits.
+    `seconds`: the time limit; None: no limit.
 
     Raises:
         InvalidFilter: the search took longer than `seconds`.
@@ -98,9 +99,9 @@ def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, s
 
 
 def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> ValueGroups:
-    """Group these letters by the value of a field, with masked values, until `seconds` have passed.
+    """Group the letters `among` by the value of the field `wanted`. Values that masking rules hide are masked.
 
-    `among`: ids of letters; at least one chunk of these letters is read, even if that takes longer.
+    Letters are read in chunks, until `seconds` have passed; at least one chunk is read, even if that takes longer.
     """
     ends, groups, read = time.monotonic() + seconds, dict[FieldValue, ValueGroup](), 0
     rules = lru_cache(lambda dlq: viewed_content.rules_of(DeadLetterQueue.objects.get(pk=dlq)))
@@ -116,7 +117,7 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
 
 
 def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Sequence[int]:
-    """Return the ids of the letters among these whose body may have the value, found by PostgreSQL as a text."""
+    """Return letters of `among` that may have the value. PostgreSQL leaves out bodies without the value's text."""
     is_read = wanted.source is SelectorSource.BODY and jmespath_query.is_path(wanted.name)
     if not is_read or value is None or not (_PLAIN.fullmatch(value) or _INTEGER.fullmatch(value)):
         return among

@@ -28,7 +28,7 @@ MAX_COUNT: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ListedLetter:
-    """A letter as it is shown in lists, without its bytes. `key`: its ordering key. `cause`: its group's title."""
+    """A letter as lists show it, without its bytes. `key`: its ordering key. `cause`: title of its failure group."""
 
     id: int
     public_id: UUID
@@ -55,8 +55,8 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no ordering key or lane yet. `unchanged`: how many letters, parked because
-    of their consumer's failure, were not edited since.
+    `strays`: how many of these letters have no ordering key or lane yet. `unchanged`: how many were parked because all
+    attempts failed or by a rule, and were not edited since: they would probably fail again.
     """
 
     dlq: str
@@ -142,9 +142,9 @@ def newest_letters(criteria: MessageFilter, *, limit: int) -> list[ListedLetter]
 
 
 def neighbours(criteria: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
-    """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
+    """Return the ids of the previous and the next letter in the list of this filter; None: there is no such letter.
 
-    `at`: when the letter was finished, and its id. Call this function inside `search_timeout`.
+    `at`: the letter between them: when it was finished, and its id. Call this function inside `search_timeout`.
     """
     narrow = _where_reasons_are(criteria)
     if narrow is None:
@@ -186,9 +186,9 @@ def counted(n: int) -> str:
 
 
 def _where_reasons_are(criteria: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to one DLQ if only this DLQ has letters parked for the filter's reasons.
+    """Return the filter, limited to one DLQ if no other DLQ has letters parked for the filter's reasons.
 
-    For a single DLQ, PostgreSQL can use an index. None: no letter is parked for these reasons.
+    PostgreSQL can use an index if the filter has a DLQ. None: no letter is parked for these reasons.
     """
     if not criteria.reasons or criteria.dlq is not None or criteria.states != ("parked",):
         return criteria
@@ -206,7 +206,7 @@ def _where_reasons_are(criteria: MessageFilter) -> MessageFilter | None:
 
 
 def _of_bodies(criteria: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
+    """Return a page for a filter that reads bodies. The bodies are searched once, for both the page and the count."""
     held = rows.column(int, _IDS.format(where=where_clause(criteria)), parameters_within_timeout(criteria))
     return LetterPage(_newest(criteria, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 

@@ -29,7 +29,7 @@ SELECT g.id AS group_id, coalesce(nullif(g.name, ''), g.title, '') AS title,
 
 @dataclass(frozen=True, slots=True)
 class GroupOfRun:
-    """Parked letters of a run in the same failure group; or without a group (`group_id` None), for the same reason."""
+    """How many letters of a run are parked in one failure group; or for one `reason`, without a group."""
 
     group_id: int | None
     title: str
@@ -38,5 +38,5 @@ class GroupOfRun:
 
 
 def groups_of_run(run: int) -> list[GroupOfRun]:
-    """Return how many letters of a run are parked, by failure group, the largest first; at most 5,000 are counted."""
+    """Count a run's parked letters by failure group, the largest group first. At most 5,000 letters are counted."""
     return rows.fetch(GroupOfRun, _GROUPS, {"run": run, "most": MAX_READ})

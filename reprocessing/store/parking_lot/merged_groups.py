@@ -91,7 +91,7 @@ class MergedGroup:
 def merge_groups(groups: Collection[int], *, into: int, by: str, reason: str) -> str:
     """Merge failure groups of one DLQ into the group `into`, in one transaction.
 
-    Return why nothing was done, as text for people; empty: the groups were merged.
+    Return an empty text if the groups were merged, else a sentence for people that says why nothing was done.
     """
     chosen = {into, *groups}
     values = {"groups": sorted(chosen), "into": into, "by": by, "reason": reason}
@@ -125,7 +125,7 @@ def split_group(group: int, parts: Collection[int], *, by: str, reason: str) -> 
 def rename_group(group: int, name: str, *, seen: str, by: str, reason: str) -> bool:
     """Set a group's name, which is shown in place of its title; empty: no name.
 
-    Return False if its name differs from `seen`, the name that the person saw.
+    If the group's name is not `seen`, the name that the person saw, change nothing and return False.
     """
     return rows.execute(_RENAME, {"group": group, "name": name, "seen": seen, "by": by, "reason": reason}) == 1
 

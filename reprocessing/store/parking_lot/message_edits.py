@@ -20,7 +20,7 @@ from reprocessing.store.routing.routing_decisions import BY_HAND
 
 @dataclass(frozen=True, slots=True)
 class EditableLetter:
-    """A letter with the bytes that would be sent. A page detects a change of the letter by these values.
+    """A letter with the bytes that would be sent.
 
     Attributes:
         revision: number of the revision that would be sent; 0: the captured bytes.
@@ -51,9 +51,9 @@ class WrittenEdit:
     """The content of a new revision of a letter.
 
     Attributes:
-        body, attributes: sealed, if payloads are encrypted.
-        digest: of the body (`content.digests`).
-        size: bytes of body and packed attributes as SQS counts them.
+        body, attributes: the edited bytes; encrypted, if the service encrypts payloads.
+        digest: the digest of the edited body, from `content.digests`.
+        size: number of bytes of body and attributes, as SQS counts them.
         key: new idempotency key; None: unchanged.
     """
 
@@ -229,7 +229,7 @@ def record_action(  # noqa: PLR0913  # each by its name
 
 
 def record_views(letters: Collection[int], *, by: str, reason: str) -> None:
-    """Write an audit log entry for each of these letters: a person saw values of its content."""
+    """Write, for each of these letters, an audit log entry that a person saw values of the letter's content."""
     values = {"letters": list(letters), "act": AuditAct.REVEALED.value, "by": by, "reason": reason}
     rows.execute(_RECORD_ALL, values)
 

@@ -33,5 +33,8 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 
 
 def restore_letters(letters: Sequence[int]) -> set[int]:
-    """Park discarded letters again, so that their idempotency keys become free; return the ids of their lanes."""
+    """Park discarded letters again, each for the reason that it had before; return the ids of their lanes.
+
+    The letters' idempotency keys can be used again, once no sent copy of the letter can still be delivered.
+    """
     return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

@@ -56,10 +56,12 @@ class _There:
 
 
 def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
-    """Return, for each new shape (set of keys of a JSON body), the digest of the similar shape whose group it joins.
+    """Find a similar shape for each new shape. A shape is the set of keys of a JSON body; a new one has no group yet.
 
-    New shapes without a similar shape are left out. If a shape is new, `lock_shapes` is called for its DLQ. `causes`:
-    the DLQ's id and the failure cause of each message.
+    Return, by DLQ and digest of the new shape, the digest of the similar shape whose group it joins. New shapes without
+    a similar shape are left out. If there are new shapes, their DLQs are locked with `lock_shapes`.
+
+    `causes`: the DLQ's id and the failure cause of each message.
     """
     seen = Counter((dlq, cause.digest, cause.keys) for dlq, cause in causes if cause.keys)
     if not seen:
@@ -86,7 +88,7 @@ def lock_shapes(dlqs: Iterable[int]) -> None:
 
 
 def merge_similar(joined: Mapping[Placed, bytes]) -> None:
-    """Merge the groups of new shapes into the groups of their similar shapes, as `similar_to` returned them."""
+    """Merge the groups of new shapes into the groups of similar shapes. `joined`: the result of `similar_to`."""
     if joined:
         values = {
             "dlqs": [dlq for dlq, _ in joined], "digests": [digest for _, digest in joined],

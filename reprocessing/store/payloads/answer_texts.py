@@ -32,9 +32,10 @@ class AnswerText:
 
 
 def sealed(texts: Sequence[AnswerText]) -> list[str]:
-    """Return the texts, cut to 500 characters, and sealed with the data keys of their DLQs.
+    """Return the texts, cut to 500 characters, and encrypted with the data keys of their DLQs, if encryption is on.
 
-    Call it outside a transaction, because AWS KMS may be called.
+    A text whose data key is not available is replaced by the sentence `NOT_KEPT`. Call this function outside a
+    transaction, because AWS KMS may be called.
     """
     sealers = _sealers({answer.dlq_id for answer in texts})
     return [
@@ -45,10 +46,11 @@ def sealed(texts: Sequence[AnswerText]) -> list[str]:
 
 
 def detail_for(letter: Letter, detail: str, *, shown: bool, revealed: bool) -> str:
-    """Return the `detail` (why it failed) of the letter or of one of its attempts, as a person may read it.
+    """Return why a letter, or one of its attempts, failed (`detail`), as far as a person may read it.
 
-    A target's text in it is left out, unless the page shows the payload (`shown`). If the DLQ masks fields, the whole
-    text is masked, unless `revealed`, because masking rules cannot find a field's value in a text.
+    A text from the target may quote the payload, so the text is left out unless the page shows the payload (`shown`).
+    If the DLQ masks fields, the whole text is masked, because masking rules cannot find a field's value in a text.
+    `revealed`: the person sees values without masks.
     """
     said, text = attempt_detail.split(detail)
     if not text:

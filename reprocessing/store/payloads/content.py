@@ -33,7 +33,7 @@ CONTENT_LENGTH: Final[LiteralString] = (
 
 
 class HasContent(Protocol):
-    """A row with parts of a letter's content: it has `message_id`, and some of the fields that `CONTENT` names."""
+    """A row with parts of a letter's content. It has `message_id`, and some of the fields that `CONTENT` names."""
 
     @property
     def message_id(self) -> str:
@@ -56,19 +56,19 @@ class Sealer:
 
     @property
     def key_id(self) -> int | None:
-        """Return the id of the data key; None: content is stored readable."""
+        """Return the id of the data key; None: content is stored without encryption."""
         return None if self.key is None else self.key.id
 
     def bytes(self, content: bytes, part: Part, *, of: str) -> bytes:
-        """Return the content sealed. `of`: the letter's message id, which must be given again to open the content."""
+        """Return the content encrypted. `of`: the letter's message id, which must be given again to decrypt it."""
         return content if self.key is None else sealing.seal(self.key, content, part=part, of=of)
 
     def text(self, text: str, part: Part, *, of: str) -> str:
-        """Return a text about the letter with message id `of`, sealed for a text column."""
+        """Return a text encrypted, and encoded for a text column. `of`: message id of the letter that it is about."""
         return text if self.key is None else sealing.to_text(self.bytes(text.encode(), part, of=of))
 
     def system(self, system: Mapping[str, str], *, of: str) -> dict[str, str]:
-        """Return SQS's own attributes; attributes that may identify people (`_SEALED_SYSTEM`) are sealed."""
+        """Return SQS's own attributes, those encrypted that may identify people (`_SEALED_SYSTEM`)."""
         secret = {name: value for name, value in system.items() if name in _SEALED_SYSTEM}
         if self.key is None or not secret:
             return dict(system)
@@ -90,7 +90,7 @@ def sealer_of(dlq: int, day: date) -> Sealer:
 
 
 def opened(found: Sequence[Row]) -> list[Row]:
-    """Return rows with their sealed content decrypted; readable content is unchanged. Raises PayloadUnreadable."""
+    """Return rows with their content decrypted; content without encryption is unchanged. Raises PayloadUnreadable."""
     if not (ids := _key_ids(found)):
         return list(found)
     keys = payload_keys.unwrapped_keys(ids)
@@ -98,7 +98,7 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows that can be decrypted, decrypted; and, by message id, why the other rows cannot."""
+    """Decrypt rows. Return the decrypted rows, and, by message id, why the other rows cannot be decrypted."""
     readable, problems = opened_or_errors(found)
     return readable, {message_id: str(error) for message_id, error in problems.items()}
 
@@ -106,10 +106,11 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 def opened_or_errors(
     found: Sequence[Row], failed: dict[int, PayloadUnreadable] | None = None
 ) -> tuple[list[Row], dict[str, PayloadUnreadable]]:
-    """Return the rows that can be decrypted, decrypted; and, by message id, the errors of the other rows.
+    """Decrypt rows. Return the decrypted rows, and, by message id, the errors of rows that cannot be decrypted.
 
-    A data key that cannot be unwrapped is tried once, because each try may wait for AWS KMS. `failed`: the errors of
-    such keys by id, to which this call adds; a caller that reads many sets of rows gives the same dict each time.
+    `failed`: the errors of data keys that cannot be unwrapped, by key id. This function adds to the dict, and does not
+    try the keys in the dict again, because each try may wait for AWS KMS. So a caller that reads many sets of rows
+    passes the same dict each time.
     """
     failed = {} if failed is None else failed
     sealed_by = [_key_ids_or_error(row) for row in found]
@@ -134,7 +135,7 @@ def _key_ids_or_error(row: HasContent) -> set[int] | PayloadUnreadable:
 
 
 def _unwrapped(ids: set[int], failed: dict[int, PayloadUnreadable]) -> dict[int, DataKey]:
-    """Return the data keys that can be unwrapped, by id; add the errors of the others to `failed`. Skip failed keys."""
+    """Return, by id, the data keys that can be unwrapped, except keys in `failed`. Add new errors to `failed`."""
     untried = ids - failed.keys()
     try:
         return payload_keys.unwrapped_keys(untried)
@@ -150,20 +151,20 @@ def _unwrapped(ids: set[int], failed: dict[int, PayloadUnreadable]) -> dict[int,
 
 
 def _first_error(ids: set[int], failed: Mapping[int, PayloadUnreadable]) -> PayloadUnreadable | None:
-    """Return why these data keys cannot be unwrapped: a destroyed key first, since it never comes back."""
+    """Return an error of these data keys; the error of a destroyed key comes first, since trying again cannot help."""
     errors = [failed[key_id] for key_id in sorted(ids) if key_id in failed]
     return next((error for error in errors if isinstance(error, PayloadDestroyed)), errors[0] if errors else None)
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
-    """Return bytes decrypted; readable bytes are unchanged. `of`: the letter's message id. Raises PayloadUnreadable."""
+    """Return bytes decrypted, if they are encrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
 
 
 def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
-    """Return SQS's own attributes, decrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
+    """Return SQS's own attributes of a message, decrypted. `of`: the letter's message id. Raises PayloadUnreadable."""
     if (sealed := _sealed_system(system)) is None:
         return dict(system)
     key_id = sealing.key_id(sealed) or 0
@@ -171,15 +172,15 @@ def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
 
 
 def sealed_text(text: str, part: Part) -> str:
-    """Return a text sealed with the installation's key, for a text column; without encryption the text itself."""
+    """Return a text encrypted with the installation's key, for a text column; if encryption is off, the text itself."""
     key = payload_keys.current_key(INSTALLATION)
     return text if key is None or not text else sealing.to_text(sealing.seal(key, text.encode(), part=part, of=""))
 
 
 def opened_text(text: str, part: Part, *, of: str = "") -> str:
-    """Return the text that `sealed_text` or `Sealer.text` sealed.
+    """Decrypt a text that `sealed_text` or `Sealer.text` returned.
 
-    `of`: the letter's message id, for texts of `Sealer.text`; else empty. Raises PayloadUnreadable.
+    `of`: for texts of `Sealer.text`, the letter's message id; else empty. Raises PayloadUnreadable.
     """
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of=of).decode()
@@ -195,7 +196,7 @@ def digests(bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return hashes of private values as they are stored: as HMACs if payloads are encrypted, else unchanged."""
+    """Return how hashes of private values are stored: as HMACs if payloads are encrypted, else unchanged."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 
@@ -224,7 +225,7 @@ def _opened(row: Row, keys: Mapping[int, DataKey]) -> Row:
 
 
 def _sealed_system(system: Mapping[str, Any]) -> bytes | None:
-    """Return the sealed attributes, if there are any. Raises PayloadUnreadable if they are no sealed bytes."""
+    """Return SQS's encrypted attributes, if there are any. Raises PayloadUnreadable if their bytes were changed."""
     if not isinstance(text := system.get(_SYSTEM), str):
         return None
     try:

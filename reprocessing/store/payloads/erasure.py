@@ -1,6 +1,6 @@
 """Erase a value, such as a customer's number, from letters, key queues and all stored texts (history).
 
-An erasure is stored with a digest of the value, not the value itself, so that an interrupted erasure can be continued.
+Each erasure has a row, so that an interrupted erasure can be continued. The row has only a digest of the erased value.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one batch: ids of erased letters, and ids of letters in progress (`busy`), which are not erased."""
+    """The ids of the letters that a batch erased, and of letters in progress (`busy`), which it could not erase."""
 
     erased: list[int]
     busy: list[int]
@@ -126,7 +126,7 @@ def open_erasure(digest: bytes, *, by: str, reason: str) -> Erasure:
 
 
 def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
-    """Erase letters' content and keys, the details and claims of their attempts, and the keys of their key queues.
+    """Erase letters' content and keys, their attempts' error texts, their claims, and the keys of their key queues.
 
     One transaction does this, with an audit log entry for each letter. Letters in progress are not changed.
     """
@@ -151,8 +151,8 @@ def erase_history(of: Erasure, value: str, *, whole_values_only: WholeValues | N
     """Replace a value by `[erased]` in all columns named in `HISTORY`, and in the encrypted texts of filters.
 
     Stored responses of the HTTP API that have the value are deleted. Each table has a transaction of its own.
-    `whole_values_only`: for short values, the only places in JSON columns and filters that are changed. Texts of
-    people, such as reasons and notes, stay. None: the value is replaced inside of all texts.
+    `whole_values_only`: for a short value, the only places in JSON columns and filters where it is replaced. Texts that
+    people wrote, such as reasons and notes, then stay unchanged. None: the value is replaced inside of all texts.
 
     Raises:
         PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
@@ -184,7 +184,7 @@ def count_history(value: str, *, whole_values_only: WholeValues | None) -> dict[
 def finish(of: Erasure, *, whole_values_only: bool) -> None:
     """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest.
 
-    `whole_values_only`: texts of people were not searched, and the certificate says so.
+    `whole_values_only`: whether texts that people wrote were not searched; the certificate then says so.
     """
     rows.execute(_FINISH, {"id": of.pk, "short": whole_values_only})
 
@@ -203,14 +203,14 @@ def _values(value: str, places: WholeValues | None) -> dict[str, Any]:
 
 
 def _erased_in(document: LiteralString, places: WholeValues | None) -> LiteralString:
-    """Return SQL that replaces the value in a JSON document: in all texts or, with `places`, only there."""
+    """Return SQL that replaces the value in a JSON document: in all its texts or, if given, only in the `places`."""
     return (_ERASED_IN_ALL if places is None else _ERASED_WHOLE).format(document)
 
 
 def _columns(
     places: WholeValues | None,
 ) -> Iterator[tuple[LiteralString, tuple[LiteralString, ...], tuple[LiteralString, ...]]]:
-    """Yield the tables of `HISTORY`, with their text columns (with `places`: none) and their JSON columns."""
+    """Yield each table of `HISTORY`, with its text columns (no columns if `places` is given) and its JSON columns."""
     for table, (texts, objects) in HISTORY.items():
         if objects or places is None:
             yield table, texts if places is None else (), objects

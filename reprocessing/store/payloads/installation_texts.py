@@ -17,12 +17,14 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class WholeValues:
-    """Places of a short value in stored JSON and in filters. Only there, and only as a whole value, it is replaced.
+    """Places in stored JSON and filters where a short value is erased, if the whole text at the place is the value.
+
+    Elsewhere, a short value such as 47 may be a part of other numbers and texts by chance.
 
     Attributes:
-        members: members of JSON objects, and conditions of filters, that have ordering keys, or texts of searches.
-        conditions: conditions on search fields, such as "order_id:47".
-        selectors: where messages have the value; a filter with such a `selector` has it in `value`.
+        members: names of JSON members, and of conditions of filters, that have ordering keys or searched texts.
+        conditions: whole conditions on search fields, such as "order_id:47".
+        selectors: fields of messages that have the value. If a filter's `selector` is such a field, `value` is erased.
     """
 
     members: tuple[str, ...] = ()
@@ -34,7 +36,8 @@ class WholeValues:
 class _Column:
     """SQL for a column with texts. `text` reads the text of a row x of `table`; `change` sets it to `s.becomes`.
 
-    `name`: the condition of a filter that the text is. `selector`: reads the filter's condition `selector`.
+    `name`: the name of the filter's condition that the text is; empty: the text is no condition. `selector`: SQL that
+    reads the condition `selector` of the same filter.
     """
 
     part: Part
@@ -100,7 +103,7 @@ class _Text:
 
 
 def seal_texts() -> int:
-    """Seal all readable texts of consumer reports, filters and patches; return how many."""
+    """Encrypt all texts of consumer reports, filters and patches that are not encrypted yet; return how many."""
     done = 0
     for column in (_REPORTS, *_TYPED):
         for found in _texts(column, sealed=False):
@@ -144,7 +147,7 @@ def _erased(column: _Column, opened: _Text, value: str, erased: str, places: Who
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield the texts of a column, in lists of up to 500. `sealed`: the encrypted texts, else the readable texts."""
+    """Yield the texts of a column, in lists of up to 500. `sealed`: only encrypted texts; false: only the others."""
     statement = _READ.format(table=column.table, text=column.text, selector=column.selector)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):

@@ -68,7 +68,7 @@ class _Content:
 
 
 def type_of(letter: Letter, *, opens: bool) -> str:
-    """Return the type of a letter, such as order.paid; "": it has no known type.
+    """Return the type of a letter, such as order.paid; an empty text: the type is not known.
 
     `opens`: the person may see payloads, so encrypted content may be decrypted. If the content cannot be read, the type
     is that of the letter's failure group.
@@ -84,9 +84,10 @@ def type_of(letter: Letter, *, opens: bool) -> str:
 
 
 def last_delivered_of_type(letter: Letter, kind: str) -> int | None:
-    """Return the id of the DLQ's last delivered letter of this type, other than `letter`; None: none is found.
+    """Return the id of the last delivered letter of this type in the DLQ of `letter`; None: no such letter is found.
 
-    Only the newest 1,000 finished letters are searched, and of these at most 200 delivered letters, or 4 MiB.
+    Only the newest 1,000 finished letters are searched, and of these at most 200 delivered letters, or 4 MiB. `letter`
+    itself is not returned.
     """
     asked = {
         "dlq": letter.dlq_id, "letter": letter.pk, "most": BODY_LIMIT, "looked_at": LOOKED_AT, "read": _READ,
@@ -104,7 +105,7 @@ def _type(held: _Content, dlq: DeadLetterQueue, rules: MaskRules) -> str:
 
 
 def type_of_group(letter: Letter) -> str:
-    """Return the type or task that is the title of the letter's failure group; "": the group has another title."""
+    """Return the title of the letter's failure group if it is a message type or task, else an empty text."""
     group = letter.group
     return group.title if group is not None and group.cause in TYPE_CAUSES else ""
 

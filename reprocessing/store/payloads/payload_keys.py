@@ -31,7 +31,7 @@ _LOOK_AGAIN: Final = 10.0
 class StoredKey:
     """A stored data key: encrypted (`wrapped`) by the wrapping key `wrapped_by`.
 
-    `wrapped` None: a person destroyed it.
+    `wrapped`: None if a person destroyed the key.
     """
 
     id: int
@@ -42,7 +42,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text that must be given to unwrap the key: nobody can exchange the keys of two rows unnoticed."""
+        """Return the encryption context (as in AWS KMS) of the key. A key of another row has another, and fails."""
         return context_of((self.dlq_id, self.day))
 
 
@@ -151,7 +151,7 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the text that must be given to unwrap the data key of a place (DLQ and day); another text fails."""
+    """Return the encryption context (as in AWS KMS) to wrap and unwrap the data key of a place (DLQ and day)."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day or 'search'}"
 
@@ -215,7 +215,7 @@ def current_key(place: Place) -> DataKey | None:
 
 
 def search_keys(dlqs: Collection[int]) -> dict[int, DataKey]:
-    """Return the search keys of these DLQs by the DLQ's id. A DLQ without encrypted search values has none.
+    """Return, by DLQ id, the data keys for the values of search fields. DLQs without such a key are left out.
 
     Raises:
         PayloadKeyUnavailable: one of the keys cannot be unwrapped.
@@ -264,7 +264,7 @@ def rewrap(some: Collection[StoredKey]) -> int:
 
 
 def has_keys() -> bool:
-    """Return whether any data key exists or existed (destroyed keys count), so that payloads may be sealed."""
+    """Return whether there is or was a data key, also a destroyed key, so that stored payloads may be encrypted."""
     return rows.value(bool, _ANY, {})
 
 

@@ -1,7 +1,7 @@
 """Remove the content of letters permanently: payloads, edits and texts of reports, in the caller's transaction.
 
-A letter whose content was removed is not sent any more: captured and parked letters are discarded, and letters that an
-ended run left in the queue. Other letters that are queued or being sent are left out.
+A letter whose content was removed cannot be sent any more. So captured and parked letters are discarded, and queued
+letters whose run has ended. Letters in progress (other queued letters, and letters that are being sent) are left out.
 """
 
 from __future__ import annotations
@@ -104,9 +104,13 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_o
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The ids of letters whose content was removed, of letters in progress (`busy`), and counts of changed rows.
+    """What `remove_content` did.
 
-    `gone`: the ids of letters whose content a person had shredded before, so that nothing was left to remove.
+    Attributes:
+        letters: ids of letters whose content was removed.
+        busy: ids of letters in progress, which were not changed.
+        counts: numbers of changed rows, by the kind of the removed content.
+        gone: ids of letters whose content a person had shredded before, so that nothing was left to remove.
     """
 
     letters: list[int] = field(default_factory=list)
@@ -136,7 +140,7 @@ def count_in_progress(dlq: int) -> int:
 
 
 def destroyed_before(letters: Collection[int]) -> list[int]:
-    """Return the ids of the ended letters whose payload and edits were removed before."""
+    """Return the ids of those finished letters whose payload and edits were removed before (not by retention)."""
     return rows.column(int, _GONE, {"letters": list(letters)})
 
 
@@ -145,8 +149,8 @@ def remove_content(
 ) -> Removed:
     """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
 
-    Letters in progress are not changed. For each changed letter, an audit log entry (`act`) is written; none for a
-    letter that is shredded again. `after`: values to add to the entry.
+    Letters in progress are not changed. For each changed letter, an audit log entry of the kind `act` is written, but
+    not for letters that are shredded again. `after`: values to add to each entry.
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})

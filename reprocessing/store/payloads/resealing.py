@@ -1,4 +1,4 @@
-"""Seal (encrypt) what was stored before encryption: payloads, edits, digests of bodies, error texts of targets."""
+"""Seal (encrypt) what was stored while encryption was off: payloads, edits, digests of bodies, answers of targets."""
 
 from __future__ import annotations
 
@@ -143,14 +143,14 @@ class _Detail:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows (`n`) a call encrypted, and the id of the last row; `last` 0: no readable rows are left."""
+    """How many rows (`n`) a call encrypted, and the id of the last row; `last` 0: all rows are encrypted now."""
 
     n: int
     last: int
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Seal up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
+    """Encrypt up to 500 payloads (8 MiB) that are not encrypted yet, of letters with ids above `above`.
 
     `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
@@ -179,12 +179,12 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def count_readable() -> int:
-    """Return how many of the oldest and of the newest 10,000 payloads and edits are stored readable."""
+    """Return how many payloads and edits are not encrypted, among the oldest 10,000 and the newest 10,000."""
     return rows.value(int, _COUNT_READABLE, {"limit": LOOKED_AT})
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Seal up to 20 readable edits with ids above `above`, in one transaction.
+    """Encrypt up to 20 edits that are not encrypted yet, with ids above `above`, in one transaction.
 
     `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
@@ -214,7 +214,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_details(above: int, day: date) -> Sealed:
-    """Encrypt the answers of targets that are stored readable: in up to 500 attempts, with ids above `above`, at once.
+    """Encrypt targets' answers that are not encrypted yet, in up to 500 attempts with ids above `above`.
 
     `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
@@ -256,7 +256,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return, for each edit, the digest of the body before the edit: the captured body, or the body of an edit."""
+    """Return, for each edit, the digest of the body before it: the captured body, or the body of the edit before."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

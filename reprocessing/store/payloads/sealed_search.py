@@ -42,7 +42,7 @@ class _SealedLetter:
 
 
 def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | None) -> list[int]:
-    """Return the ids of these letters whose sealed body, captured or edited, contains the text.
+    """Return the ids of those letters of `among` whose encrypted body, as captured or as edited, has the text.
 
     `seconds`: the time limit; None: no limit. A letter that cannot be decrypted does not match.
 

@@ -47,8 +47,8 @@ def view_content(
     """Return a letter's content for a person, and record the view; None: the content, or the edit, does not exist.
 
     `revision`: the number of an edit, `CAPTURED`, or `TO_SEND` (the last edit, or else the captured content). Values
-    are masked by the rules of the letter's DLQ, unless `revealed`. The caller has checked that the person sees
-    the DLQ and has the permission view_payload; for `revealed` also reveal_payload, and `why` is the person's reason.
+    are masked by the rules of the letter's DLQ, unless `revealed`. `why`: the person's reason. The caller has checked
+    that the person sees the DLQ and has the permission view_payload, for `revealed` also reveal_payload.
 
     Raises:
         PayloadUnreadable: the content is encrypted, and its key is missing or was destroyed.
@@ -76,14 +76,14 @@ def view_edit(
 
 
 def has_masked_values(letter: Letter) -> bool:
-    """Return whether masking rules hide a value of a letter, as captured or as edited. Raises PayloadUnreadable."""
+    """Return whether masking rules hide any value in the captured or edited content. Raises PayloadUnreadable."""
     rules = rules_of(letter.dlq)
     found = (_read(letter, revision) for revision in (TO_SEND, CAPTURED)) if rules else ()
     return any(held is not None and _masked(held, rules).is_masked for held in found)
 
 
 def public_document(letter: Letter) -> JsonValue | Unreadable:
-    """Return a letter's body as JSON with masked values, or why it cannot be read; no view is recorded.
+    """Return a letter's body as JSON with masked values, or why it cannot be read. No audit log entry is written.
 
     Use it only to read the fields that the DLQ's setting `public_fields` names, which everybody may see.
     """

@@ -1,1 +1,1 @@
-"""Record sends: the intent before each send, the result of each attempt, and the task hints that beat gave workers."""
+"""Record sends: each attempt before its letter is sent, and its result. Decide how many tasks beat sends to workers."""

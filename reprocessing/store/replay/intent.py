@@ -1,4 +1,4 @@
-"""Commit, before letters are sent, that they will be sent (the intent). Only the letters that it returns are sent."""
+"""Commit attempts before their letters are sent (the intent), so that no send is forgotten after a crash."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 @dataclass(frozen=True, slots=True)
 class IntendedSend:
-    """A letter that is to be sent now, with its attempt, which is committed."""
+    """A letter that the caller sends now, with its attempt, which is already committed."""
 
     attempt_id: int
     no: int
@@ -193,12 +193,13 @@ def intend(  # noqa: PLR0913  # each by its name
 ) -> list[IntendedSend]:
     """Commit attempts for the first letters of these lanes, before they are sent; return the letters to send.
 
-    A letter is left out if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids the send.
+    A letter is left out if its lane, claim or run changed, or if it is not the first of its lane any more. It is also
+    left out if a circuit breaker, a wave or stopped sends forbid to send it.
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
     `canary`: seconds without an outcome after which another canary may be sent; None: four times `hold`. `most`:
-    highest number of letters without outcome at one target, if its messages may come back. `book`: the version of the
-    rules that decided about the letters; if there is a newer version, nothing is sent.
+    highest number of letters that await their outcome at one target; no limit for targets with outcome `accepted`.
+    `book`: the version of the rules that decided about the letters; if there is a newer version, nothing is sent.
     """
     values = {
         "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,

@@ -67,7 +67,7 @@ class _Rate:
 
 
 def send_rates(dlqs: Collection[int]) -> dict[int, float]:
-    """Return about how many letters/s were sent for each of these DLQs in the last 10 seconds, by the DLQ's id."""
+    """Return, by DLQ id, about how many of the DLQ's letters were sent per second in the last 10 seconds."""
     most = min(max(_READ // max(len(dlqs), 1), _FEWEST), _MOST)
     found = rows.fetch(_Rate, _RATES, {"dlqs": sorted(dlqs), "most": most, "window": WINDOW})
     return {row.dlq_id: row.rate for row in found}
@@ -76,7 +76,7 @@ def send_rates(dlqs: Collection[int]) -> dict[int, float]:
 def rate_of_run(run: int, targets: Collection[int], *, since: float) -> float:
     """Return about how many letters/s a run sent to these targets in the last minute.
 
-    `since`: seconds since the run was started; if less than a minute, the average is over this time.
+    `since`: seconds since the run was started. If they are less than a minute, the average is over these seconds.
     """
     values = {"run": run, "targets": sorted(targets), "most": _MOST, "window": min(max(since, 1.0), RUN_WINDOW)}
     return rows.value(float, _OF_RUN, values)

@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies accordingly."""
+"""Record outcomes of attempts; change their letters, reserved idempotency keys (claims) and copies accordingly."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Deletable:
-    """A copy that may be deleted from its DLQ, with its receipt handle."""
+    """A captured message that may now be deleted from its DLQ, with its receipt handle."""
 
     dlq_id: int
     message_id: str
@@ -157,7 +157,10 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record the outcomes of open attempts on lanes that the caller leases; return the copies to delete from DLQs."""
+    """Record the outcomes of attempts; return the captured messages to delete from DLQs.
+
+    The caller has a lease on the lanes of the attempts.
+    """
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
@@ -170,17 +173,17 @@ def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> N
 
 
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
-    """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
+    """Return the ids of attempts whose message a FIFO target dropped, as a repetition of a message that came back.
 
-    A FIFO target gives an earlier message id if it dropped the second send as a repetition. Then no second message will
-    come back. The caller has locked the lanes. `sent`: the message id that the target gave, by attempt id.
+    A FIFO target that drops a repeated send answers with the message id of the earlier send. No second message will
+    come back then. `sent`: the message id that the target gave, by attempt id. The caller has locked the lanes.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
 
 @dataclass(frozen=True, slots=True)
 class LetterClosing:
-    """A letter that is to be parked, discarded or closed as a duplicate (`state`), and is not sent again.
+    """A letter to park, discard or close as a duplicate (`state`): it is not sent again.
 
     `original`: the id of the delivered letter, if this letter is a duplicate.
     """
@@ -193,11 +196,11 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
+    """Delay queued letters whose earlier message may still come back; return the ids of the delayed letters.
 
-    Only letters for targets whose lanes wait for outcomes (`HOLDS_LANE`) are delayed. A delayed letter keeps its lane
-    and idempotency key. The caller may close it when it can no longer come back, and has locked the lanes. `owned`: the
-    caller leases the lanes; if false, letters of leased lanes are not changed.
+    A letter is delayed until its message can no longer come back. It keeps its lane and idempotency key. Only letters
+    for targets whose lanes wait for outcomes (`HOLDS_LANE`) are delayed. The caller has locked the lanes. `owned`: the
+    caller has a lease on the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
@@ -205,7 +208,7 @@ def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
 def close_letters(
     closings: Sequence[LetterClosing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)
 ) -> list[Deletable]:
-    """Park letters, discard them, or close them as duplicates; return their copies to delete from DLQs.
+    """Park letters, discard them, or close them as duplicates; return the captured messages to delete from DLQs.
 
     Only letters in one of the states `out_of` are changed. The caller has locked the lanes.
     """
@@ -215,16 +218,16 @@ def close_letters(
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts whose messages did not come back, and presume their letters delivered.
 
-    Return the letters' copies to delete from DLQs. The caller has locked the lanes.
+    Return the captured messages to delete from DLQs. The caller has locked the lanes.
     """
     known = {"outcome": AttemptOutcome.ABSENT, "presumed": True}
     return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})
 
 
 def deliver_accepted(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts that their targets accepted, where that is evidence enough; their letters are delivered.
+    """Close attempts of targets for which acceptance is enough evidence, and mark their letters as delivered.
 
-    Return the letters' copies to delete from DLQs. The caller has locked the lanes.
+    Return the captured messages to delete from DLQs. The caller has locked the lanes.
     """
     known = {"outcome": AttemptOutcome.ACCEPTED, "presumed": False}
     return rows.fetch(Deletable, _DELIVER, {"attempts": list(attempts), **known})

@@ -1,6 +1,7 @@
-"""Parts of SQL statements that change letters: they change the letters' claims, copies and lanes accordingly.
+"""Parts of SQL statements that change letters. The parts change the letters' claims, copies and lanes accordingly.
 
-A claim reserves an idempotency key at a target for one letter. A CTE is a named part of a statement (`WITH`).
+A claim reserves an idempotency key at a target for one letter. A copy is a captured message that is still in its DLQ.
+A CTE is a named part of a statement (`WITH`).
 """
 
 from __future__ import annotations

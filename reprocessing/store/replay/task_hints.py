@@ -1,7 +1,7 @@
-"""Decide for how many lanes beat sends task hints, how long hints are valid, and whether a sweep or purge is due.
+"""Decide for how many lanes beat sends task hints, and how long hints are valid. Also time the sweep and the purge.
 
-A task hint is a Celery task that names due lanes. A sweep finishes the work of killed workers; a purge deletes rows
-past their retention.
+A task hint is a Celery task that names lanes whose first letter can be sent. A sweep finishes the work of killed
+workers. A purge deletes rows past their retention.
 """
 
 from __future__ import annotations
@@ -71,11 +71,13 @@ class HintRound:
 
 
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
-    """Return for how many lanes to send hints now (0: enough hints are pending), and how long the hints are valid.
+    """Return for how many lanes beat sends hints now, and how long the hints are valid.
 
-    While no worker takes hints, fewer hints are sent, valid for longer. Lanes that killed workers leased always get a
-    hint. `most`: the most lanes in a round. `least_life`: seconds for which a hint is valid while workers take hints.
-    `most_life`: the most seconds for which a hint is valid while workers take none.
+    The number is 0 if enough earlier hints have not been taken yet. While no worker takes hints, fewer hints are sent,
+    and each is valid for longer. Lanes on which a killed worker had a lease always get a hint.
+
+    `most`: the most lanes in a round. `least_life`: seconds for which a hint is valid while workers take hints.
+    `most_life`: the most seconds for which a hint is valid while workers take no hints.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
@@ -84,7 +86,7 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the last sweep or purge began at least `every` seconds ago; if so, record that one begins now.
+    """Return whether the last sweep (or purge) began at least `every` seconds ago; if so, record that the next begins.
 
     `what`: "sweep" or "purge".
     """

@@ -1,4 +1,6 @@
-"""Define the four roles, and create them as Django groups with their exact permissions. Members are kept.
+"""Define the four roles, and create them as Django groups with their exact permissions.
+
+The members of an existing group are not changed.
 
 As long as no DLQ belongs to a team, each role may see all DLQs.
 """
@@ -58,7 +60,7 @@ ROLE_GROUPS: Final = frozenset(role.group for role in ROLES)
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """How a role's group differs from the role: the permissions that it lacks, and its permissions beyond the role's.
+    """How a role's group differs from the role: permissions that the group lacks, and permissions that it has too many.
 
     `new`: the group does not exist.
     """

@@ -66,22 +66,22 @@ class VisibleDlqs:
 
     @property
     def array(self) -> list[int] | None:
-        """Return the value of a SQL parameter: an array of ids; NULL means all DLQs."""
+        """Return the ids as the value of a SQL parameter; NULL means all DLQs."""
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ. `dlq` None: return whether the person sees all DLQs."""
+        """Return whether the person sees this DLQ; if `dlq` is None, whether the person sees all DLQs."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the query limited to rows that belong to DLQs which the person sees."""
+        """Return the query, limited to rows of DLQs that the person sees."""
         if self.ids is None:
             return rows
         scope = _SCOPES.get(rows.model)
         return rows.none() if scope is None else rows.filter(scope(self.ids))
 
     def changeable(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the query (of targets, circuit breakers or rules) limited to rows that only DLQs of the person use."""
+        """Limit a query of targets, circuit breakers or rules to rows that only DLQs which the person sees use."""
         if self.ids is None:
             return rows
         return self.rows(rows).filter(_UNSHARED[rows.model](self.ids))
@@ -146,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports that name a letter of a visible DLQ: by redrive id, or by message id in DLQ or target."""
+    """Select consumers' reports about letters of visible DLQs, by redrive id, or by message id in DLQ or target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))
@@ -169,7 +169,7 @@ def _routes(ids: Ids) -> Q:
 
 
 def _bulk_actions(ids: Ids) -> Q:
-    """Select the bulk actions whose filter cannot match a message of another DLQ."""
+    """Select the bulk actions whose filter matches only messages of visible DLQs."""
 
     def of(name: str, rows: QuerySet[Any]) -> Q:
         known = BulkAction.objects.annotate(named=Cast(KeyTextTransform(name, "filter"), BigIntegerField()))

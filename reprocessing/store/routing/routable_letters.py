@@ -44,7 +44,7 @@ class RoutableLetter:
     unreadable: str = ""  #: why the content cannot be decrypted, so that no rule can be evaluated; empty: it can
 
     def is_released_from(self, rule: Rule) -> bool:
-        """Return whether a person released the letter from this rule's quarantine, and no other rule decided since."""
+        """Return whether a person released the letter after this rule parked it, and no other rule decided since."""
         return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
 
 
@@ -117,7 +117,7 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return the letters among these that are waiting, sorted by id, up to about 16 MiB of letters.
+    """Return those of the given letters that are queued (`waiting`), sorted by id, up to about 16 MiB.
 
     `bodies`: also load the bodies. A letter that cannot be decrypted has the reason in `unreadable`.
     """
@@ -133,8 +133,8 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
-    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only letters of this DLQ;
-    None: of all DLQs. `bodies`: also load the bodies.
+    A call returns up to 1,000 letters, or about 16 MiB. An empty result means that there are no more letters. `dlq`:
+    only letters of this DLQ; None: of all DLQs. `bodies`: also load the bodies.
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
@@ -143,7 +143,7 @@ def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodie
 def newest_ids(dlq: int | None, most: int) -> list[int]:
     """Return the ids of about the newest `most` letters of this DLQ (None: of all DLQs), the newest first.
 
-    The time does not grow with the number of letters.
+    The query does not take longer if there are more letters.
     """
     statement = _NEWEST_OF_ALL if dlq is None else _NEWEST
     return rows.column(int, statement, {"dlq": dlq, "most": most})
@@ -152,10 +152,10 @@ def newest_ids(dlq: int | None, most: int) -> list[int]:
 def load_chosen(
     letters: Collection[int], *, since: datetime = _EVER, chunk: int | None = None, sealed: bool = True
 ) -> list[RoutableLetter]:
-    """Return the letters among these that were captured at `since` or later, with bodies, the newest first.
+    """Return those of the given letters that were captured at `since` or later, with bodies, the newest first.
 
-    Up to about `chunk` bytes are loaded; None: 16 MiB. Letters that cannot be decrypted are left out. `sealed` false:
-    all letters with encrypted content are left out.
+    Up to about `chunk` bytes are loaded; None: 16 MiB. Letters that cannot be decrypted are left out. `sealed`: whether
+    letters with encrypted content are returned.
     """
     values = {"letters": list(letters), "since": since, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk or CHUNK}
     found = rows.fetch(RoutableLetter, _CHOSEN, values)

@@ -1,6 +1,7 @@
 """Write the rules' decisions about letters, and find letters that an outdated version of the rules holds or delays.
 
-Every change of the rules raises the rulebook's version. A letter stores the version of the rules that decided about it.
+Every change of a rule raises the version of all rules (the rulebook's version). A letter stores the version of the
+rules that decided about it.
 """
 
 from __future__ import annotations
@@ -155,16 +156,17 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
 
 
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
-    """Delay waiting letters for 60 seconds, because they could not be decrypted for the rules; return their ids.
+    """Delay queued letters for 60 seconds, because they could not be decrypted for the rules; return their ids.
 
-    The caller has locked the lanes. `owned`: it leases the lanes; if false, letters of leased lanes are not changed.
+    The caller has locked the lanes. `owned`: the caller also has a lease on the lanes; if false, letters of leased
+    lanes are not changed.
     """
     values = {"letters": list(letters), "lanes": list(lanes), "owned": owned, "seconds": UNREADABLE_SECONDS}
     return set(rows.column(int, _PUT_OFF_UNREADABLE, values))
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add numbers of decisions and errors, by rule id, to the counts of rules; store the latest error of each rule."""
+    """Add to rules' counts of decisions and errors, and store each rule's latest error. Arguments are by rule id."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
@@ -185,7 +187,7 @@ def record_reasons(whys: Mapping[int, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that an outdated version of the rules holds or delays."""
+    """A queued letter that is held or delayed by an outdated version of the rules."""
 
     letter_id: int
     lane_id: int
@@ -193,18 +195,19 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return up to `limit` waiting letters that another version of the rules than `version` holds or delays, by id.
+    """Return up to `limit` queued letters that are held or delayed by an outdated version of the rules, sorted by id.
 
-    `above`: only letters with higher ids.
+    `version`: the current version of the rules. `above`: only letters with higher ids.
     """
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Let due lanes whose breaker permits no send be leased once, so that changed rules decide about their heads.
+    """Let changed rules decide about lanes that wait because their circuit breaker or target permits no send.
 
-    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rule is valid now.
-    If not, lanes are also left out if rules have never decided about their head.
+    Such lanes are not leased, so rules would not decide about their first letters. This function permits one lease.
+    Lanes are left out if this rulebook `version` has decided about their first letter. `rules`: whether any rule is
+    valid now. If not, lanes are also left out if rules have never decided about their first letter.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

@@ -49,7 +49,7 @@ class RuleChange:
 
 
 def draft_rule(name: str, fields: Fields) -> Rule:
-    """Return the rule with these fields, without saving it; an existing rule keeps its other fields.
+    """Return the rule with these fields, without saving it. If the rule exists, its other fields are unchanged.
 
     Raises InvalidRule if the rule could not be evaluated or applied.
     """
@@ -78,8 +78,9 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
     """Create the rule, or change it; if its target is new, also save the target.
 
-    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
-    of the approval that is being executed; or the `guard.Parts` of `apply_config`; None: the person `by` acts alone.
+    If the rule is disabled before and after the change, no second person is needed, because the rule affects no
+    message. `approval`: the id of a second person's approval; None: the person `by` acts alone. `apply_config` passes a
+    `guard.Parts`, in which it collects the changes that need a second person.
 
     Raises:
         InvalidRule: the rule could not be evaluated or applied.
@@ -130,9 +131,10 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cov
 
 
 def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
-    """Disable a rule that will be deleted. After the commit, the caller routes its letters again, and calls `erase`.
+    """Disable a rule that will be deleted.
 
-    Raises ApprovalNeeded if a second person is needed; one person may remove a rule that is not enabled.
+    After the commit, the caller lets other rules decide about the rule's letters, and calls `erase`. Raises
+    ApprovalNeeded if a second person is needed. One person may remove a rule that is not enabled.
     """
     with transaction.atomic():
         rules.lock()
@@ -160,7 +162,10 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create or change a rate class (a rate and a backoff that rules give to letters). Rules do not decide again."""
+    """Create or change a rate class: a rate limit and a backoff for the messages of some rules.
+
+    Rules do not decide again about letters, since their decisions stay the same.
+    """
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -212,7 +217,7 @@ def _check_approval(  # noqa: PLR0913  # each by its name
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:
-    """Return the `messages` for `guard.check`: the DLQs of these rules, each with None (any number of messages).
+    """Return the argument `messages` of `guard.check` for rules: their DLQs, each with None (any number of messages).
 
     If one of the rules is for all DLQs, return `{ALL: None}`.
     """
@@ -221,9 +226,10 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return the `messages` for `guard.check` about a change of a rule: `messages_of` its enabled versions.
+    """Return the argument `messages` of `guard.check` for a change of a rule. A disabled rule affects no messages.
 
-    `before`: the rule before the change; None: it is new. Empty: the rule is disabled before and after the change.
+    `before`: the rule before the change; None: the rule is new. The result is empty if the rule is disabled both before
+    and after the change.
     """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}

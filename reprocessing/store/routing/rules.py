@@ -73,7 +73,7 @@ def rules_with_targets(dlq: int) -> list[Row]:
 
 
 def bind(row: Row) -> BoundRule:
-    """Return the rule of a database row, with its DLQ. If the row is invalid, return a rule that holds all letters."""
+    """Return the rule of a database row, with its DLQ. If the row is invalid, the returned rule holds all letters."""
     try:
         return BoundRule(parse_row(row), row.dlq_id)
     except InvalidRule as error:
@@ -121,7 +121,10 @@ def raise_version() -> None:
 
 
 def raise_version_if_due(now: datetime) -> bool:
-    """Raise the rulebook's version if a rule became valid, or expired, since the last raise; return whether it did."""
+    """Raise the rulebook's version if a rule became valid or expired since the version was last raised.
+
+    Return whether the version was raised.
+    """
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -155,7 +158,7 @@ class RuleStatus:
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether so many letters (1 %) could not be evaluated that people are notified."""
+        """Return whether the rule failed on at least 1 % of its letters, so that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 

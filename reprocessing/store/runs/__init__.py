@@ -1,1 +1,1 @@
-"""Plan runs, select their letters, put the letters onto lanes, and read the progress of runs."""
+"""Plan runs, select their letters, queue the letters in lanes, and read the progress of runs."""

@@ -32,5 +32,5 @@ def arrived_since_start(run: int) -> int:
 
 
 def arrived_since_plan(run: int) -> int:
-    """Return how many letters, still in state captured, came after the plan `run` was made; 20,000 at most."""
+    """Return how many letters in state captured were captured after the plan `run` was made; at most 20,000."""
     return rows.value(int, _LATELY, {"run": run, "most": MAX_COUNT})

@@ -1,4 +1,4 @@
-"""Enlist a run's letters: put them onto their lanes, where they are queued to be sent."""
+"""Enlist a run's letters: put them onto their lanes, where they wait to be sent."""
 
 from __future__ import annotations
 
@@ -148,12 +148,13 @@ class _Found:
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, free: bool = False) -> Enlisted:
-    """Put the selected letters of a run onto their lanes, and park letters that cannot be sent; return how many.
+    """Put the selected letters of a run onto their lanes, and park letters that cannot be sent; return the counts.
 
-    The run also takes over (adopts) unfinished letters of the DLQ's ended runs. Call it in one transaction, so that no
-    letter overtakes an earlier letter. `letters`: only these letters; all letters before them in their lanes must be
-    enlisted already. None: all selected letters of the run. `free`: the given letters have no run yet, and the caller
-    has locked them.
+    The run also takes over (adopts) unfinished letters of the DLQ's ended runs. Call this function in one transaction,
+    so that no letter overtakes an earlier letter.
+
+    `letters`: only these letters; all letters before them in their lanes must be on the lanes already. None: all
+    selected letters of the run. `free`: the given letters have no run yet, and the caller has locked them.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     steps = _STEPS_WITHOUT_RUN if free else _STEPS

@@ -1,7 +1,8 @@
-"""Put the letters of large plans, and of standing runs, onto lanes (enlist them), one batch per transaction.
+"""Put the letters of large plans, and of automatic runs, onto lanes (enlist them), one batch per transaction.
 
 A batch takes the first remaining letters of each lane, so no letter overtakes an earlier letter (see `selection`). The
-letters of a standing run are selected in the transaction that enlists them; until then other runs may take them.
+letters of an automatic run (kind `standing`) are selected in the transaction that enlists them. Until then, other runs
+may take these letters.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def next_batches(run: int) -> list[list[int]]:
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
-    """Return how many letters of a DLQ a standing run could take, with the highest id of these letters.
+    """Return how many letters of a DLQ the automatic run could take, with the highest id of these letters.
 
     `through`: only letters with ids up to this id; None: all letters.
     """
@@ -92,15 +93,15 @@ def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
 
 
 def takes_letters(run: int) -> bool:
-    """Return whether a standing run may get letters: it has not ended, and its DLQ is still in mode automatic.
+    """Return whether an automatic run may get letters: it has not ended, and its DLQ is still in mode automatic.
 
-    Call it in the transaction that enlists the letters, since the caller may have read the DLQ's mode minutes ago.
+    Call it in the transaction that enlists the letters, because the DLQ's mode may have changed shortly before.
     """
     return bool(rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
 
 def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
-    """Return the letter ids of a standing run's next batches, in the order in which to enlist them.
+    """Return the letter ids of an automatic run's next batches, in the order in which to enlist them.
 
     `through`: only letters with ids up to this id.
     """
@@ -108,7 +109,7 @@ def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]
 
 
 def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one batch of a run in a transaction; return how many letters.
+    """Enlist one batch of a run in a transaction; return the numbers of letters and lanes.
 
     None: the run is not running, AWS redrives the DLQ, or another worker enlists letters of the run now.
     """
@@ -116,7 +117,7 @@ def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
 
 
 def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Select and enlist one batch of a standing run in a transaction; return how many letters.
+    """Select and enlist one batch of an automatic run in a transaction; return the numbers of letters and lanes.
 
     None: the run is not running, its DLQ is not automatic any more, or another worker enlists letters of the run now.
 

@@ -1,7 +1,7 @@
-"""Give the unfinished letters of ended runs to a run that is about to start, in batches of one transaction each.
+"""Move the unfinished letters of ended runs into a run that will be started, in batches of one transaction each.
 
-An aborted run may leave a million letters: too many for the transaction that starts the next run. So most letters are
-taken over (adopted) before the start. The start itself adopts only letters that came after the last batch.
+An aborted run may leave a million letters, too many for the transaction that starts the next run. So most letters are
+taken over (adopted) before the start. The start itself takes over only letters that are left after the last batch.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class _Left:
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
     """Move the unfinished letters of the DLQ's ended runs into a plan or the automatic run, to wait for its start.
 
-    Nothing is done if AWS redrives the DLQ, if the run is no longer a plan, or if the standing run's DLQ is not in mode
-    automatic. `stop` is called after each batch; if it returns true, no further batch is begun.
+    Nothing is done if AWS redrives the DLQ, or if the plan was started or aborted meanwhile. An automatic run gets
+    letters only while it runs, and its DLQ is in mode automatic. `stop` is called after each batch; if it returns true,
+    no further batch is begun.
 
     Returns:
         False if `stop` ended the work, so that letters of ended runs may be left; else True.

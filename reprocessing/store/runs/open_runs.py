@@ -17,8 +17,7 @@ class OpenRun:
         unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
         why: who stopped the run, and why.
         wave_size: how many letters the open wave has; None: all remaining letters.
-        touched: how many letters were sent in the open wave. Not counted (0) if the wave has all letters and `most` is
-            given.
+        touched: number of attempts in the open wave; 0 (not counted) if the wave has no size and `most` is given.
     """
 
     id: int
@@ -39,8 +38,9 @@ class OpenRun:
 class StartedRun:
     """A run that is running or paused.
 
-    `unfinished`: number of unfinished letters, counted up to the parameter `most` of `started_runs`. Not counted (0) if
-    no run of the DLQ is paused, except of the standing run of a DLQ that is not in mode automatic.
+    `unfinished`: number of unfinished letters, counted up to the parameter `most` of `started_runs`. They are counted
+    only if a run of the DLQ is paused, or if this is the automatic run of a DLQ that is not in mode automatic. Else
+    `unfinished` is 0.
     """
 
     id: int
@@ -87,7 +87,7 @@ def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRu
 
 
 def started_runs(*, most: int, seen: VisibleDlqs = EVERY_DLQ) -> list[StartedRun]:
-    """Return the running and paused runs of DLQs that a person sees (`seen`).
+    """Return the running and paused runs of the DLQs that a person may see (`seen`).
 
     Unfinished letters are counted up to `most` for each run (see `StartedRun`).
     """

@@ -1,6 +1,6 @@
 """Count the letters, lanes and targets of a planned run, and the letters that it could not send, by reason.
 
-The letters of a large plan are counted once, when they are selected (`store_figures`), so that pages need not read all.
+The letters of a large plan are counted only once, when they are selected (`store_figures`), because counting is slow.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class PlanFigures:
     """Figures about the letters that a planned run would send; without a plan, about all captured letters of the DLQ.
 
     Attributes:
-        letters: letters that can be sent, on `lanes` lanes; `longest`: number of letters on the longest lane.
-        objected: letters that cannot be sent, which the run would park.
-        returned: unfinished letters of ended runs, which the run would take over (adopt).
-        expires_at: when SQS deletes the first message of all these letters.
-        now: the database's clock.
+        letters: number of letters that can be sent. They are on `lanes` lanes, of which the longest has `longest`.
+        objected: number of letters that cannot be sent: the run would park them.
+        returned: number of unfinished letters of ended runs: the run would take them over (adopt them).
+        expires_at: when SQS deletes the first of all these letters' messages; None: SQS has no such message.
+        now: the time by the database's clock.
     """
 
     letters: int
@@ -55,18 +55,18 @@ class BlockedCount:
 
 @dataclass(frozen=True, slots=True)
 class TargetFigures:
-    """How many letters of a plan are for one target, and the limits of the target. Times are seconds.
+    """How many letters of a plan are for one target, and the limits of the target. Times are in seconds.
 
     Attributes:
-        longest: letters of the longest lane; `lanes`: number of lanes.
-        ramp: initial share of the rate; `ramp_every`: time between steps.
-        tail: shortest time from sending to outcome; `tail_of_busy`: this time if the target is never empty.
-        round_trip: time from one letter of a lane to the next, which waits for the outcome; 0: it does not wait.
-        watched_by: DLQ whose captures show that no message came back; None: outcomes do not depend on captures.
+        longest: number of letters in the longest lane. `lanes`: number of lanes.
+        ramp: share of the rate limit with which sends begin. `ramp_every`: time until the share is raised.
+        tail: shortest time from a send to its outcome. `tail_of_busy`: the same time for a target that is never empty.
+        round_trip: shortest time between two sends of one lane; 0: the second send does not wait for an outcome.
+        watched_by: DLQ to which failed messages come back; None: the outcome does not depend on captures.
         every: time between two captures of `watched_by`; 0: a capture is always running.
-        late: letters whose messages would expire before earlier letters of their lanes have an outcome.
-        size: bytes of the letters.
-        confirmed_fanout: subscribers that get each published letter again; None: not published.
+        late: number of letters that would expire while they wait for earlier letters of their lanes.
+        size: number of bytes of all letters.
+        confirmed_fanout: how many other subscribers of the topic or bus also get each letter; None: no topic or bus.
     """
 
     target_id: int
@@ -93,7 +93,7 @@ class TargetFigures:
 
     @property
     def overtakes(self) -> int:
-        """How many later letters of a lane may be sent before a failed letter of the lane is sent again."""
+        """The most letters that may be sent before an earlier letter of their lane, which failed, is sent again."""
         waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
         answered = self.proof == Proof.ACCEPTED and self.kind in SYNCHRONOUS
         return 0 if waits or answered else self.longest - 1
@@ -101,7 +101,7 @@ class TargetFigures:
 
 @dataclass(frozen=True, slots=True)
 class ExpiringLetters:
-    """How many letters for a target expire within one hour; the first of them at `expires_at`."""
+    """How many letters for a target expire in the same hour. `expires_at`: when the first of them expires."""
 
     target_id: int
     expires_at: datetime
@@ -212,7 +212,7 @@ _STORE: Final[LiteralString] = "UPDATE redrive_run SET figures = %(figures)b::js
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return the figures of a planned run's letters; without a run, of all captured letters of the DLQ in no run.
+    """Return the figures of a planned run's letters; without `run`, of all captured letters that are in no run.
 
     `returned` is counted up to 20,000 (`MAX_COUNT`).
     """
@@ -221,14 +221,14 @@ def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
 
 
 def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
-    """Return how many letters the run would park without sending them, by reason, the most frequent reason first."""
+    """Return, by reason, how many letters the run would park without sending them, the most frequent reason first."""
     return rows.fetch(BlockedCount, _for_run(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
-    """Return, for each target, the figures of a planned run's letters (without a run: of captured letters in no run).
+    """Return, for each target, the figures of a planned run's letters (without `run`: of captured letters in no run).
 
-    `count_lag`: delay of SQS's counts in seconds.
+    `count_lag`: by how many seconds SQS's counts of messages may be late.
     """
     return rows.fetch(TargetFigures, _for_run(run, _SHARES), {"dlq": dlq, "run": run, **_lags(count_lag)})
 

@@ -37,10 +37,10 @@ class RunRequest:
     """The parameters of a run that a person or program requests.
 
     Attributes:
-        named: whether a person named the run. If not, the DLQ's next plan replaces it, unless it was started.
-        in_waves: whether to send in waves; None: the DLQ's setting.
+        named: whether a person gave the run its name. A plan without such a name is replaced by the DLQ's next plan.
+        in_waves: whether to send in waves; None: use the DLQ's setting.
         rate, waits_for_outcomes: see `Run`.
-        through: only letters with ids up to this one; None: all letters.
+        through: select only letters with ids up to this id; None: all letters.
     """
 
     name: str
@@ -113,7 +113,7 @@ _FORGET = (
 
 
 def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Return the run with this name; if there is none, create it as a plan whose letters are not selected yet."""
+    """Return the run with the requested name. If there is none, create a plan whose letters are not selected yet."""
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED_KEY: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
@@ -124,8 +124,8 @@ def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 def select_letters(run: int, *, by: str, reason: str, through: int | None = None) -> SelectedCount | None:
     """Select the letters of a plan in one transaction; return how many were selected.
 
-    None: letters of the plan were selected before, or it is no longer a plan. Other plans of the DLQ that no person
-    named are aborted. `through`: only letters with ids up to this one; None: all letters.
+    None: the plan's letters were selected before, or the run is no longer a plan. The DLQ's other plans without a name
+    from a person are aborted. `through`: only letters with ids up to this id; None: all letters.
     """
 
     def work() -> SelectedCount | None:
@@ -150,7 +150,7 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
 
 
 def set_choice(run: Run, choice: Choice, *, by: str, reason: str) -> bool:
-    """Change a plan's rate, waves and waiting for outcomes, with an audit log entry; False: it is no longer a plan."""
+    """Change how a plan will be sent (`choice`), with an audit log entry; return False if it is no longer a plan."""
     values = {
         "run": run.pk, "rate": choice.rate, "waits": choice.waits_for_outcomes, "waves": choice.waves, "by": by,
         "reason": reason,
@@ -165,7 +165,7 @@ def unselected_plans(dlq: int) -> list[Run]:
 
 
 def replaceable_plans(dlq: int) -> list[Run]:
-    """Return the DLQ's plans that no person named, the oldest first: its next plan replaces them."""
+    """Return the plans that the DLQ's next plan replaces, because no person named them; the oldest first."""
     return list(Run.objects.filter(pk__in=rows.column(int, _UNNAMED_ONES, {"dlq": dlq, "but": 0})).order_by("pk"))
 
 

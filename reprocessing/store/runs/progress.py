@@ -91,9 +91,11 @@ class RunCounts:
     """The number of letters of a run by state.
 
     Attributes:
-        delivered: without letters that are presumed delivered (`presumed`).
-        waiting: unsent letters, including `captured` (on no lane yet), `sending` (being sent now), `held` (behind a
-            parked letter, or in a stopped lane) and `blocked` (behind a letter of another run that sends nothing).
+        delivered: letters that were delivered. Letters that are presumed delivered are counted in `presumed`.
+        waiting: unsent letters. The next four are parts of this number.
+        captured: letters that are on no lane yet. `sending`: letters that are being sent now.
+        held: letters that wait for a parked letter of their lane, or whose lane is stopped.
+        blocked: letters that wait for an earlier letter of their lane, whose run sends nothing.
     """
 
     letters: int
@@ -117,12 +119,12 @@ class RunCounts:
 
     @property
     def under_way(self) -> int:
-        """Return the number of unfinished letters that finish without an action of a person: not held or blocked."""
+        """Return the number of unfinished letters that are not held or blocked, so that no person has to act."""
         return self.open - self.held - self.blocked
 
     @property
     def is_least(self) -> bool:
-        """Return whether the true `percent` may be higher. Here it may not, since all letters were counted."""
+        """Return whether the true `percent` may be higher: False, since all letters were counted."""
         return False
 
     @property
@@ -136,7 +138,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a run of more than 10,000 letters, where at most 20,000 letters of each state are counted.
+    """Counts of a run of more than 10,000 letters. To be fast, at most 20,000 letters of each state are counted.
 
     Held and blocked letters, and failed attempts, are not counted (0). `delivered` includes letters that are presumed
     delivered. `capped`: names of the fields whose true count may be higher.
@@ -170,11 +172,11 @@ def count_letters(run: int) -> RunCounts:
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
-    """Return how many letters a run has in each state. Above 10,000 letters, up to 20,000 of each state are counted.
+    """Return how many letters a run has in each state. In large runs, at most 20,000 letters of a state are counted.
 
-    `selected`: the number of letters that the plan selected. If only one state has more than 20,000 letters, its count
-    is the number of selected and taken over letters minus the counts of the other states. An aborted run loses letters,
-    so its count stays capped.
+    A run is large if it has more than 10,000 letters. `selected`: the number of letters that the plan selected. If only
+    one state has more than 20,000 letters, its count is computed: all letters that the run got, minus the letters in
+    the other states. This is not possible for an aborted run, since its letters may be in other runs by now.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:

@@ -76,7 +76,10 @@ class RunReleasedInto:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedLetters:
-    """How many letters that a bulk action released are in a state now. `targets`: ids of the targets, if unfinished."""
+    """How many of the letters that a bulk action released are in one state now.
+
+    `targets`: ids of the targets of these letters, if the letters are not finished; else None.
+    """
 
     state: str
     letters: int
@@ -84,9 +87,10 @@ class ReleasedLetters:
 
 
 def record_release(letters: Mapping[int, int | None], *, by: str, reason: str, operation: int | None) -> None:
-    """Write an audit log entry for each run into which these letters were released. `operation`: the bulk action.
+    """Write an audit log entry for each run into which these letters were released.
 
-    `letters`: the run of each letter before the release.
+    `letters`: by letter id, the run of the letter before the release. `operation`: id of the bulk action; None: no bulk
+    action.
     """
     values = {
         "letters": list(letters), "runs": list(letters.values()), "by": by, "reason": reason, "operation": operation,
@@ -105,5 +109,5 @@ def runs_of_bulk_action(operation: int, *, since: datetime, most: int) -> list[R
 
 
 def states_of_released(operation: int, *, most: int) -> list[ReleasedLetters]:
-    """Return the present states of the letters that a bulk action released; of its last `most` letters."""
+    """Return the present states of the last `most` letters that a bulk action released."""
     return rows.fetch(ReleasedLetters, _STATES_NOW, {"operation": operation, "most": most})

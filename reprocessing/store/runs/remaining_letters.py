@@ -31,15 +31,15 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
 
 @dataclass(frozen=True, slots=True)
 class TargetRemainder:
-    """The remaining letters of a run for one target. Times are seconds.
+    """The unfinished letters of a run for one target. Times are in seconds.
 
     Attributes:
-        letters: unsent letters.
-        longest: letters of the longest lane; `unsent`: highest number of unsent letters of one lane.
-        known_in: shortest time until the outcomes of sent letters are known; None: unknown.
-        rate: letters a second, by the limits of target and run; None: no limit.
-        ramp: allowed share of the rate, raised every `ramp_every`.
-        tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
+        letters: number of unsent letters.
+        longest: highest number of unfinished letters in one lane. `unsent`: highest number of unsent letters in one.
+        known_in: shortest time until the outcomes of all sent letters are known; None: the time is not known.
+        rate: most letters per second that target and run allow; None: no limit.
+        ramp: share of the rate that is allowed now. It is raised every `ramp_every` seconds.
+        tail: shortest time from a send to its outcome. `round_trip`: shortest time between two sends of one lane.
     """
 
     target_id: int
@@ -69,7 +69,7 @@ class TargetRemainder:
 def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
     """Return the unfinished letters of a run for each target.
 
-    `known_in`: by target id, the shortest time (s) until the outcomes of sent letters are known; None: unknown.
+    `known_in`: by target id, the shortest time (s) until the outcomes of sent letters are known; None: not known.
     `count_lag`: seconds by which SQS's message counts may be late.
     """
     found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})

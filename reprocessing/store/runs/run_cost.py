@@ -45,9 +45,10 @@ class _Asked:
 
 
 def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
-    """Return the lowest and highest cost of a run's sends and deletes; None: more than `most` attempts or letters.
+    """Return the lowest and the highest possible cost of the SQS requests with which a run sent and deleted messages.
 
-    Costs of captures, of status requests to targets, and of other services are not included.
+    None: the run has more than `most` attempts or letters, which would take long to count. The costs of captures, of
+    status requests to targets, and of other services are not included.
     """
     if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None

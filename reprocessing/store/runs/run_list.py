@@ -37,9 +37,9 @@ class RunFigures:
     """The figures that a list shows for one run.
 
     Attributes:
-        unfinished: unfinished letters of a running or paused run; `most`: they are counted up to this number.
-        parked: letters that wait for a person, counted up to `MAX_PARKED`.
-        rate: letters/s that a running run sent in this minute and the one before.
+        unfinished: unfinished letters, counted up to `most`; 0 if the run is neither running nor paused.
+        parked: parked letters, counted up to 1,000 (`MAX_PARKED`).
+        rate: how many letters per second a running run sent in this minute and the minute before.
     """
 
     run_id: int

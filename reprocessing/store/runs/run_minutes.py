@@ -37,7 +37,7 @@ DELETE FROM redrive_run_minute WHERE id IN (
 
 
 def minute_of(moment: datetime) -> datetime:
-    """Return the beginning of the minute of a time."""
+    """Return a time without its seconds: the beginning of its minute."""
     return moment.replace(second=0, microsecond=0)
 
 

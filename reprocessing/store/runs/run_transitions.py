@@ -77,7 +77,7 @@ SELECT count(*) AS n FROM (
 
 
 def page_stamp(run: Run) -> str:
-    """Return a text that is different after every change of the run's state, by which a page detects a change."""
+    """Return a text that changes with every change of the run's state, so that a page notices such a change."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
@@ -95,10 +95,10 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
 
 
 def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enlisted | None:
-    """Start a plan; return how many letters were put onto lanes. None: it is no longer a plan, or AWS redrives its DLQ.
+    """Start a plan; return how many letters were put onto lanes. None: AWS redrives its DLQ, or it is no longer a plan.
 
-    First the run takes over (adopts) unfinished letters of ended runs. The letters of a plan with more than 2,000
-    letters are put onto lanes later, in batches. `approval`: id of the approval that is being executed.
+    First the run takes over (adopts) unfinished letters of ended runs. If the plan has more than 2,000 letters, the
+    letters are put onto lanes later, in batches. `approval`: id of a second person's approval; None: there is none.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -155,7 +155,7 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
 def count_to_send(run: int, *, most: int | None = None) -> int:
     """Return how many messages of a run are not sent yet, counted up to `most`; None: all are counted.
 
-    Of a plan, also the queued messages of the DLQ's ended runs count, because its start takes them over.
+    For a plan, the queued messages of the DLQ's ended runs are counted, too, because the plan takes them over.
     """
     return rows.value(int, _TO_BE_SENT, {"run": run, "most": most})
 
@@ -165,7 +165,7 @@ def _is_in(run: int, state: RunState) -> bool:
 
 
 def _check_approval(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
-    """Refuse to start or continue a run that needs a second person's approval. A standing run is not checked."""
+    """Raise ApprovalNeeded if a second person must approve that a run starts or continues; automatic runs need none."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
@@ -182,8 +182,9 @@ def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
     """Abort a run; return its state before. None: the run had ended already.
 
-    Sent letters still get an outcome, and the next run may take over queued letters. If the run was only planned, other
-    runs can select its letters. `stop_dlq`: also stop all sends of the DLQ, unless the run was only planned.
+    Letters that were sent still get an outcome. The next run may take over letters that are queued. If the run was only
+    planned, other runs can select its letters. `stop_dlq`: also stop all sends of the DLQ, unless the run was only
+    planned.
     """
 
     def work() -> RunBefore | None:
@@ -213,7 +214,10 @@ def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
-    """Change a run's state to `to`, with an audit log entry; return its state before. None: it is not in `out_of`."""
+    """Change a run's state to `to`, with an audit log entry; return its state before.
+
+    None: nothing was changed, because the run is in none of the states `out_of`.
+    """
     act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(RunBefore, _MOVE, values)

@@ -1,4 +1,4 @@
-"""Select letters for a run in one transaction: the first letters of each lane, without gaps."""
+"""Select letters for a run in one transaction: in each lane, the first captured letters without a gap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store import rows
 class SelectedCount:
     """How many letters were selected.
 
-    `behind`: how many requested letters were left out, because an earlier captured letter of their lane was left out.
+    `behind`: how many requested letters were left out, because an earlier letter of their lane is not selected.
     """
 
     selected: int
@@ -117,17 +117,18 @@ SELECT l.id FROM redrive_letter l
 
 
 def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> SelectedCount:
-    """Select, in the caller's transaction, the letters that a run requests and that no other run has; return how many.
+    """Select the letters that a run requests and that no other run has, in the caller's transaction; return how many.
 
-    A letter is selected only with all captured letters before it in its lane, and only if it has a place in a lane.
-    `through`: only letters with ids up to this one; None: all.
+    A letter is selected only together with all captured letters before it in its lane, so that the run does not change
+    the order. Letters without a place in a lane are not selected. `through`: only letters with ids up to this id; None:
+    all letters.
     """
     lock_selection(dlq)
     return rows.fetch(SelectedCount, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def has_match(dlq: int, wish: Selection) -> bool:
-    """Return whether a captured letter of the DLQ, even if a plan selected it, fulfils the selection's conditions."""
+    """Return whether any captured letter of the DLQ fulfils the selection's conditions, even if a plan selected it."""
     return rows.value(bool, _HAS_MATCH, _values(dlq, 0, wish))
 
 
@@ -156,9 +157,9 @@ def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
 
 
 def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
-    """Return up to `most` message ids of requested letters that are behind letters which were not requested.
+    """Return up to `most` message ids of requested letters that cannot be selected, because they would overtake others.
 
-    Such messages cannot be selected, since they would be sent before earlier messages of their ordering key.
+    An earlier letter of their ordering key was not requested, so they would be sent before this letter.
     """
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 

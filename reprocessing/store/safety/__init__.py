@@ -1,1 +1,1 @@
-"""Store the states of circuit breakers, ramp-ups, waves, health checks and stops, which limit what is sent."""
+"""Store what limits sends: the states of circuit breakers, ramp-ups, waves and health checks, and stopped sends."""

@@ -60,11 +60,11 @@ def reset(  # noqa: PLR0913  # each by its name
     seconds: float | None = None,
     rate_class: int | None = None,
 ) -> list[BreakerStatus]:
-    """Close or open, for a person, the circuit breakers of these targets; return their new states.
+    """Close or open the circuit breakers of these targets, as a person requested; return their new states.
 
     `rate_class`: id of a rate class; only the breakers for its letters are changed. None: all breakers. If a breaker is
     closed, earlier outcomes no longer count, and its ramp-up restarts. If a breaker is opened, it stays open for
-    `seconds` (None: for its cooldown). Then a canary is sent.
+    `seconds` (None: for its cooldown). Then a canary, a single letter that tests the target, is sent.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)
@@ -73,10 +73,11 @@ def reset(  # noqa: PLR0913  # each by its name
 def reset_one(
     seen: BreakerStatus, *, to: State, by: str, reason: str, seconds: float | None = None
 ) -> BreakerStatus | None:
-    """Set the state of one breaker for a person; return the new state, or None if it changed since the person saw it.
+    """Set the state of one breaker, as a person requested; return the new state.
 
-    `seen`: the breaker as the person saw it. `to` half open: only the next letter is sent, as a canary. `seconds`: how
-    long an opened breaker stays open; None: for its cooldown.
+    None: the breaker changed after the person saw it (`seen`), so nothing was done. `to`: the new state. Half open
+    means that only the next letter is sent, as a canary. `seconds`: how long an opened breaker stays open; None: for
+    its cooldown.
     """
     it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
     done = _reset({"targets": [seen.target_id], "class": None, **it}, to, by, reason, seconds)

@@ -63,14 +63,14 @@ class BreakerStatus:
         return min((rate for rate in (ramped, self.class_rate) if rate is not None), default=None)
 
     def next_canary(self, now: datetime) -> datetime | None:
-        """Return when the next canary may be sent at the earliest; None: no canary is needed."""
+        """Return the earliest time at which the next canary may be sent; None: no canary is needed."""
         if self.state == BreakerState.CLOSED:
             return None
         return max(self.retry_at or self.canary_until or now, now)
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, each target's own breaker first.
+    """Return the breakers of these targets. For each target, its own breaker comes before those of rate classes.
 
     `rate_class`: id of a rate class; only the breakers for its letters are returned. None: all breakers.
     """

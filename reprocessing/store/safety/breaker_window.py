@@ -1,7 +1,7 @@
 """Read the outcomes of a circuit breaker's newest attempts, which decide about its state and its ramp-up.
 
-Only attempts of the breaker's present epoch count. An epoch begins when the breaker changes its state, and with a
-canary.
+Only attempts of the breaker's present epoch count. An epoch begins when the breaker changes its state, or when a canary
+(a single letter that tests the target) is sent.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def windows(
 ) -> dict[int, Window]:
     """Return, by breaker id, the outcomes of the newest attempts in the breaker's epoch (its window).
 
-    `ids`, `epochs`: the breakers and their present epochs. `sizes`: the highest number of attempts in each window. A
-    window ends with the newest failed attempt; with `settled`, with the newest attempt whose outcome is known.
+    `ids`, `epochs`: the breakers and their present epochs. `sizes`: the highest number of attempts in each window.
+    `settled`: whether a window ends with the newest attempt whose outcome is known. If false, it ends with the newest
+    failed attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

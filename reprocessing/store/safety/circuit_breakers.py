@@ -1,6 +1,6 @@
 """Open and close circuit breakers by the outcomes of attempts.
 
-A repeated call changes nothing. If a process dies before its call, a later call does the work. A canary is a
+A repeated call changes nothing. If a process is killed before its call, a later call does the work. A canary is a
 single letter that is sent to test the target after the cooldown.
 
 Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
@@ -192,10 +192,10 @@ def _apply_effects(moved: Sequence[_Move]) -> None:
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
-    """Open circuit breakers, because a wave failed or a message used up its attempts; return the opened breakers.
+    """Open circuit breakers because a wave failed, or because a message used up its attempts; return these breakers.
 
-    `failures`: breakers that are not open, each with the epoch of its failed attempts (an epoch begins when the breaker
-    changes its state). A breaker that has another epoch by now is skipped.
+    `failures`: pairs of a breaker's id, and the epoch in which attempts failed. An epoch begins when the breaker
+    changes its state. A breaker that has another epoch by now is skipped, because it was already opened or tested.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
@@ -223,9 +223,9 @@ def _moved_breaker(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Call `move_breakers` for all breakers, because a worker may have been killed before, and reset idle ramp-ups.
+    """Call `move_breakers` for all breakers, and reset idle ramp-ups; return the breakers that were opened or closed.
 
-    Return the breakers that were opened or closed.
+    This does the work of workers that were killed before they called `move_breakers`.
     """
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

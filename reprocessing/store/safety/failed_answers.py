@@ -40,7 +40,7 @@ SELECT r.dlq_id, f.outcome, f.said, count(*) AS n FROM failed f JOIN redrive_run
 
 @dataclass(frozen=True, slots=True)
 class CommonFailure:
-    """The most common answer of targets to the newest failed attempts, and how many of these attempts got it."""
+    """The most common reason why the newest failed attempts failed (`answer`), and how many attempts failed for it."""
 
     answer: str
     attempts: int
@@ -55,7 +55,7 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
-    """Return, by the DLQ's id, the most common failure of its unfinished runs. `dlq`: only this DLQ; None: all."""
+    """Return, by DLQ id, the most common failure in the DLQ's unfinished runs. `dlq`: only this DLQ; None: all DLQs."""
     return _most_common(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 

@@ -1,4 +1,4 @@
-"""Pause standing runs whose targets have failed for `give_up_after`, or park the only message for the target."""
+"""Pause automatic runs whose targets have failed for `give_up_after`, or park the only message for such a target."""
 
 from __future__ import annotations
 
@@ -156,17 +156,17 @@ class _Failing(FailingTarget):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The runs that were paused, and the copies of parked messages, which may be deleted from their DLQ."""
+    """The runs that were paused, and the messages that were parked, and may now be deleted from their DLQ."""
 
     paused: tuple[PausedRun, ...]
     deletable: tuple[Deletable, ...]
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause standing runs all of whose targets have failed for `give_up_after` (a setting of the DLQ, default 24 h).
+    """Pause automatic runs whose targets all failed for the time `give_up_after` (a setting of the DLQ, default 24 h).
 
-    If a run has only one message for the target, park this message after `max_attempts` instead. The rules are in
-    `give_up`. This function commits by itself.
+    If a run has only one message for the target, park this message after `max_attempts` instead, because no other
+    message can test the target. `domain.safety.give_up` has the exact rules. This function commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
@@ -187,8 +187,8 @@ def give_up_on_failing_targets() -> GivenUp:
 def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the run's only message for the target, and let `give_up_after` begin again.
 
-    If the message is being sent, its lane is leased, or a sent copy may still come back, it is not parked yet: the next
-    call tries again.
+    The message is not parked yet if it is being sent, if its lane is leased, or if its sent copy may still come back.
+    The next call then tries again.
     """
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     values = {"breaker": failing.breaker_id, "letter": letter_id, "lane": lane_id}

@@ -29,7 +29,7 @@ class CheckQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCheck:
-    """A health check that only the caller runs now. `began`: when the caller got it, by the database's clock."""
+    """A health check that only the caller runs now. `began`: when the caller got the check, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -49,7 +49,7 @@ class CheckStatus:
 
     Attributes:
         age: seconds since the latest result; None: there is no result yet.
-        counts: whether the latest result is valid: it is not older than `max_age` seconds.
+        counts: whether the latest result is used; a result that is older than `max_age` seconds is not used.
     """
 
     check_id: int
@@ -183,20 +183,24 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Return whether letters wait for a target that has a due health check."""
+    """Return whether a health check must run now, because letters wait for its target."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
-    """Return up to `limit` due health checks of targets that letters of `dlq` (None: of any DLQ) wait for.
+    """Return up to `limit` health checks that the caller must run now, because letters wait for their targets.
 
-    The returned checks are due again after their interval (`every`), so that no other worker runs them now.
+    Each returned check gets its next time, after its interval (`every`), so that no other worker runs it now. `dlq`:
+    only targets for which letters of this DLQ wait; None: of any DLQ.
     """
     return rows.fetch(ClaimedCheck, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
 def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
-    """Return all health checks of these targets, due or not; each is due again after its interval (`every`)."""
+    """Return all health checks of these targets, for the caller to run now, even if it is not their time yet.
+
+    Each check gets its next time, after its interval (`every`).
+    """
     return rows.fetch(ClaimedCheck, _ALL + _TAKE, {"targets": list(targets)})
 
 
@@ -229,7 +233,7 @@ def add_check(target: int, asked: CheckQuestion, *, by: str, reason: str) -> int
 
 
 def remove_check(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
-    """Remove a health check, with an audit log entry; return False if none of these targets has it."""
+    """Remove a health check of one of these targets, with an audit log entry; return False if none of them has it."""
     values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
     return bool(rows.execute(_REMOVE, values))
 

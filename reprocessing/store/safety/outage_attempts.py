@@ -1,4 +1,4 @@
-"""Mark attempts of automatic runs that failed because their target was down: they do not count for `max_attempts`.
+"""Mark failed attempts of automatic runs whose target was down, because they do not count for `max_attempts`.
 
 Such an attempt is *spared*. A failed attempt is spared if the circuit breaker opened after it, and no message that was
 sent between the attempt and the opening succeeded (docs/adr/0030). A failed canary is always spared. A letter's column
@@ -118,10 +118,10 @@ class _Recounted:
 
 
 def count_again(letters: Collection[int]) -> dict[int, int]:
-    """Let attempts count again that are marked as `spared` (not counted), if the target worked after them.
+    """Count attempts again that are marked as `spared` (not counted), if the target worked after them.
 
-    The target worked if a message succeeded that was sent between the attempt and the breaker's opening. Return, by
-    letter id, how many attempts count of each changed letter: at most `max_attempts`.
+    The target worked if a message succeeded that was sent between the attempt and the breaker's opening. Return, for
+    each changed letter by its id, how many of its attempts count now: at most `max_attempts`.
     """
     if not letters:
         return {}
@@ -135,9 +135,9 @@ def count_again(letters: Collection[int]) -> dict[int, int]:
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark attempts as `spared` (not counted) if their breaker opened after they were sent, or they were canaries.
+    """Mark attempts as `spared` (not counted) if their breaker opened after they were sent, or if they were canaries.
 
-    Return how many letters changed. Call it in the transaction that records these attempts as failed.
+    Return how many letters changed. Call this function in the transaction that records that these attempts failed.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": ATTEMPTS_READ}) if attempts else 0
 
@@ -146,7 +146,8 @@ def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
     """Mark failed attempts of ended epochs of breakers as `spared` (not counted); return how many letters changed.
 
     `epochs`: pairs (id of the breaker, number of the epoch). An epoch lasts until the breaker changes its state. Call
-    it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
+    this function in the transaction that opened the breakers, after opening them. It locks lanes, and workers that send
+    lock the breaker before the lanes.
     """
     if not epochs:
         return 0

@@ -1,4 +1,4 @@
-"""Pause a run because the service itself decides so: store the reason, an audit log entry and an incident."""
+"""Pause a run by the service's own decision: store the reason, an audit log entry and an incident."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PausedRun:
 
 
 def pause_run(run_id: int, why: str, *, public_why: str | None = None) -> PausedRun | None:
-    """Pause a running run, in the caller's transaction; return None if it no longer runs.
+    """Pause a running run, in the caller's transaction; return None if the run is not running any more.
 
     `why`: the reason on the run's page; it may quote a target's answer. `public_why`: the reason in notifications,
     which must not quote a target's answer; None: `why`.

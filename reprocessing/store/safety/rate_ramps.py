@@ -1,6 +1,6 @@
 """Raise or lower the share of a target's rate that is allowed (the ramp-up), by the outcomes of attempts.
 
-A repeated call changes nothing. If a process dies before its call, a later call does the work.
+A repeated call changes nothing. If a process is killed before its call, a later call does the work.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class _Due(Ramp):
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Do the due ramp-up steps of these breakers, which set the allowed share of the rate; return how many were done.
+    """Raise or lower the allowed share of the rate (a ramp-up step) of those breakers for which it is time.
 
-    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step. An idle
-    ramp-up restarts (see `reset_idle_ramps`).
+    Return how many were changed. It is time for a step when the interval of the ramp-up is over, and an attempt got its
+    outcome since the last step. An idle ramp-up restarts (see `reset_idle_ramps`).
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:

@@ -47,8 +47,8 @@ def pause_looping_runs() -> list[PausedRun]:
     """Pause automatic runs whose redriven messages keep coming back as new letters; return the paused runs.
 
     A run is paused if at least 80 % of the DLQ's newest 50 messages have a body that was delivered at least twice in
-    the last hour, and if there are at least 10 such bodies (`domain.safety.redrive_loop`). Do not call it in a
-    transaction.
+    the last hour, and if there are at least 10 different such bodies (`domain.safety.redrive_loop`). Do not call this
+    function in a transaction.
     """
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):

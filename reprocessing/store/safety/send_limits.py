@@ -155,7 +155,7 @@ def read_limits(targets: Collection[int]) -> list[SendLimit]:
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Lock, before the intent to send these letters, the breakers and waves that limit the sends, and the lanes."""
+    """Lock these letters' lanes, and the breakers and waves that limit sends, before attempts are committed."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 

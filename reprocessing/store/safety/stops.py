@@ -1,6 +1,7 @@
 """Stop and resume the sends of a DLQ, of a lane, or of all DLQs. The same statement writes the audit log entry.
 
-Lanes under a stop are not leased, so nothing is sent: leases read `active_runs.ACTIVE_RUNS` and a lane's `stopped_at`.
+Workers lease no lanes whose sends are stopped, so nothing is sent. The SQL condition `active_runs.ACTIVE_RUNS` leaves
+out runs of stopped DLQs; `stopped_at` marks a stopped lane.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Since when nothing is sent, who stopped the sends, and why."""
+    """The fact that sends are stopped: since when, by whom, and why."""
 
     since: datetime
     by: str
@@ -112,7 +113,10 @@ _HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redri
 
 
 def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this DLQ (None: of all DLQs); return the stop. If a stop exists, return it (`new` is false)."""
+    """Stop all sends of this DLQ (None: of all DLQs); return by whom they are stopped, and why.
+
+    If the sends are stopped already, nothing is changed, and `new` is false in the result.
+    """
     found = rows.first(Stop, _HALT if dlq is None else _STOP, {"id": dlq, "by": by, "reason": reason})
     if found is None:
         raise DeadLetterQueue.DoesNotExist(f"no DLQ has the id {dlq}")
@@ -120,12 +124,13 @@ def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
 
 
 def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
-    """Lift the stop of this DLQ (None: the stop of all DLQs); return the lifted stop, or None if there was none.
+    """Resume the sends of this DLQ (None: of all DLQs). Return who had stopped them, or None if they were not stopped.
 
-    The stop of a DLQ and the stop of all DLQs are independent. `seen`: lift only a stop that began at this time.
+    If all DLQs and one DLQ were stopped, each of the two must be resumed. `seen`: resume only if the sends were stopped
+    at this time, which the person saw; None: in any case.
 
     Raises:
-        RestoreUnresolved: all sends are held after a restore.
+        RestoreUnresolved: all DLQs shall be resumed, but their sends are held after a restore from a backup.
     """
     if dlq is None:
         refuse_while_held()
@@ -134,15 +139,15 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
 
 
 def stop_of(dlq: int | None) -> Stop | None:
-    """Return the stop of this DLQ alone; None: there is no such stop.
+    """Return who stopped the sends of this DLQ; None: they are not stopped, or only together with those of all DLQs.
 
-    `dlq` None: return the stop of all DLQs, or the hold after a restore, if there is one.
+    `dlq` None: return who stopped the sends of all DLQs, or that they are held after a restore from a backup.
     """
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
 def describe_stop(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that says who stopped the sends of this DLQ, and why; empty if the sends are not stopped."""
+    """Return a sentence about who stopped the sends of this DLQ or of all DLQs, and why; empty: nobody did."""
     for stop, what in ((stop_of(None), "Everything"), (stop_of(dlq.pk), dlq.name)):
         if stop:
             return f'{what} is stopped by {stop.by} ("{stop.reason}"): nothing is sent until somebody resumes it.'
@@ -150,7 +155,7 @@ def describe_stop(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_while_held() -> None:
-    """Raise RestoreUnresolved if all sends are held after a restore."""
+    """Raise RestoreUnresolved if all sends are held since PostgreSQL was restored from a backup."""
     held = stop_of(None)
     if held and held.restored:
         raise RestoreUnresolved(
@@ -161,7 +166,10 @@ def refuse_while_held() -> None:
 
 
 def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this lane; return the stop. If a stop of the lane exists, return it (`new` is false)."""
+    """Stop all sends of this lane; return by whom they are stopped, and why.
+
+    If the lane is stopped already, nothing is changed, and `new` is false in the result.
+    """
     found = rows.first(Stop, _STOP_LANE, {"id": lane, "by": by, "reason": reason})
     if found is None:
         raise Lane.DoesNotExist(f"no lane has the id {lane}")
@@ -169,13 +177,13 @@ def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
 
 
 def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
-    """Lift the stop of this lane; return the stop, or None if there was none.
+    """Resume the sends of this lane; return who had stopped them, or None if they were not stopped.
 
-    `seen`: lift only a stop that began at this time.
+    `seen`: resume only if the lane was stopped at this time, which the person saw; None: in any case.
     """
     return rows.first(Stop, _RESUME_LANE, {"id": lane, "by": by, "reason": reason, "seen": seen})
 
 
 def stop_of_lane(lane: int) -> Stop | None:
-    """Return the stop of this lane, not of its DLQ; None: the lane itself is not stopped."""
+    """Return who stopped the sends of this lane alone; None: the lane itself is not stopped, but its DLQ may be."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

@@ -48,8 +48,11 @@ class _Row(LastFailures):
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
     """Return when the attempts of these messages were used up, and whether the target worked since, by letter id.
 
-    Three kinds of messages are left out, since they are parked anyway: messages of manual runs; messages of a run that
-    a person resumed because its targets work; messages of which an attempt succeeded before the message came back.
+    Three kinds of messages are left out, since they are parked even if the target is down:
+
+    - messages of manual runs;
+    - messages whose failures count again, because a person resumed their run after the service had paused it;
+    - messages that came back after an attempt of them had counted as a success.
     """
     if not letters:
         return {}

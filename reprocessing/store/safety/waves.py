@@ -1,8 +1,8 @@
 """Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
-A repeated call changes nothing. If a process dies before its call, a later call does the work. A transaction that
-changes a run and its waves locks first the run, then the wave. It locks the run FOR NO KEY UPDATE, so that an intent
-which has locked the wave need not wait.
+A repeated call changes nothing. If a process is killed before its call, a later call does the work. A transaction that
+changes a run and its waves locks first the run, then the wave. It locks the run FOR NO KEY UPDATE. So a transaction
+that has locked the wave to commit attempts need not wait for the run.
 """
 
 from __future__ import annotations
@@ -167,24 +167,25 @@ SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.sett
 
 
 def begin(run_id: int) -> None:
-    """Close the run's open wave, if any, and open a wave of one letter, if the run has waves.
+    """Close the run's open wave, if there is one. If the run is sent in waves, open a wave of one letter.
 
-    Call it in a transaction, with the run locked by a plain UPDATE or FOR NO KEY UPDATE.
+    Call it in a transaction that has locked the run by a plain UPDATE or FOR NO KEY UPDATE.
     """
     close(run_id)
     rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
 
 
 def close(run_id: int) -> None:
-    """Close the run's open wave, whatever its outcomes are. Call it in a transaction, with the run locked."""
+    """Close the run's open wave, whatever its outcomes are. Call this in a transaction that has locked the run."""
     rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
 
 def restart_when_empty(run_id: int) -> None:
-    """Begin the waves of a running run again with one letter, if the run has no queued letters and no open outcomes.
+    """Begin the waves of a running run again with one letter, if none of its letters is in progress.
 
-    Call it in the transaction that adds letters to the run, before the letters are added.
+    Letters in progress are queued, being sent, or awaiting their outcome. Call this function in the transaction that
+    adds letters to the run, before the letters are added.
     """
     if rows.execute(_FRESH, {"run": run_id}):
         rows.execute(_LOCK_RUN, {"run": run_id})
@@ -192,9 +193,10 @@ def restart_when_empty(run_id: int) -> None:
 
 
 def judge_waves(run_ids: Collection[int]) -> list[PausedRun]:
-    """Judge the open wave of each of these runs, and open the next wave or pause the run; return the paused runs.
+    """Judge the open wave of each of these runs. Open the next wave, or pause the run; return the paused runs.
 
-    Call it outside transactions; it commits by itself.
+    If too many letters of an automatic run failed, the circuit breakers of their targets are opened. Call this function
+    outside transactions; it commits by itself.
     """
     if not run_ids:
         return []
@@ -219,7 +221,7 @@ def _open_breakers(run: int, why: str) -> None:
 
 
 def open_wave_counts(run: int) -> WaveCounts | None:
-    """Return the counts of outcomes in a running run's open wave, of its newest letters; None: no wave is open."""
+    """Return how the newest letters of a run's open wave went; None: no wave is open, or the run is not running."""
     return next(iter(_counts([run])), None)
 
 

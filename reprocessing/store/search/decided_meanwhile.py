@@ -1,4 +1,4 @@
-"""Find who acted on letters of a filter after a time, so that a refused bulk action can name the person."""
+"""Find who changed letters that a filter matched, so that the message about a refused bulk action names the person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SELECT a.act, a.by, count(DISTINCT a.letter_id) AS letters, max(a.at) AS at
 
 @dataclass(frozen=True, slots=True)
 class DecidedMeanwhile:
-    """What a person did to letters of a filter, to how many letters, and when last."""
+    """What a person did to letters that a filter matched, to how many letters, and when most recently."""
 
     act: str
     by: str
@@ -39,9 +39,9 @@ class DecidedMeanwhile:
 
 
 def decided_since(criteria: MessageFilter, since: datetime) -> list[DecidedMeanwhile]:
-    """Return up to 3 people who changed letters that matched a filter, the last first; empty: not known.
+    """Return up to 3 people who changed letters that matched a filter, the most recent first.
 
-    It is not known for filters that read bodies, and for changes before the newest 20,000 entries of the audit log.
+    The result is empty for filters that read bodies. Only the newest 20,000 entries of the audit log are read.
     """
     if criteria.reads_bodies:
         return []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
@@ -30,6 +31,15 @@ _STATES: Final[dict[str, LiteralString]] = {
     "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
 }  # fmt: skip
 
+# Each part uses an index.
+_NAMED: Final[LiteralString] = f"""
+SELECT x.id FROM redrive_letter x
+ WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
+UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
+UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
+UNION ALL {field_conditions.NAMED}
+"""  # noqa: S608  # the inserted texts are constants
+
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
@@ -47,13 +57,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # Each part of the condition uses an index.
-    "named": f"""l.id IN (
-        SELECT x.id FROM redrive_letter x
-         WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
-        UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
-        UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
-        UNION ALL {field_conditions.NAMED})""",  # noqa: S608  # the inserted texts are constants
+    "named": f"l.id IN ({_NAMED})",
 }
 
 # Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
@@ -90,7 +94,10 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest 20,000."""
+    """Return the SQL condition that is true of a letter `l` which the filter matches.
+
+    `whole`: search all bodies, not only those of the newest 20,000 letters.
+    """
     parts: list[LiteralString] = []
     if criteria.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
@@ -103,7 +110,7 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
         parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
     if criteria.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
-    parts += field_conditions.where_parts(criteria)
+    parts += [f"l.id IN ({ids})" for ids in field_conditions.ids_by_condition(criteria)]
     if criteria.letters is not None:
         parts.append("l.id = ANY(%(letters)b::bigint[])")
     if criteria.selector is not None:
@@ -116,23 +123,45 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
     return _IN_THE_NEWEST.format(rest=rest, order=newest_first(criteria))
 
 
-def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
-    """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched. `at`: SQL of a time.
+def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, MessageFilter] | None:
+    """Return SQL that selects ids of letters by all conditions of the filter that have an index, and the other ones.
 
-    If the filter has a failure group, letters that were last grouped after this time do not match, and neither do
-    letters of groups that were merged later. Discarded letters match, because they are not grouped again.
+    These conditions are an id, an ordering key, and values of search fields. None: the filter has none of them. The
+    parameters of the SQL are those of the whole filter. An id may be selected twice.
+    """
+    found, rest = field_conditions.ids_by_condition(criteria), replace(criteria, named=None, fields=())
+    if criteria.named is not None:
+        found.append(_NAMED)
+    if criteria.key is not None and not criteria.states:
+        found.append(field_conditions.OF_KEY.format(key="%(key)b::text"))
+    if not found:
+        return None
+    *others, ids = found
+    among = " AND ".join([f"x.id IN ({other})" for other in others] or ["true"])
+    return f"SELECT x.id FROM ({ids}) x(id) WHERE {among}", rest  # noqa: S608  # the parts are constants
+
+
+def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
+    """Return the SQL condition of a bulk action on a letter `l`. All bodies are searched.
+
+    `at`: SQL of the time at which a person saw the letters. Letters that joined the filter's failure group after this
+    time do not match, and neither do letters of groups that were merged into it later. For discarded letters, the time
+    is not checked, because they do not change their group.
     """
     where = where_clause(criteria, whole=True)
     return where if criteria.group is None else where + _IN_GROUP_AT.format(at=at)
 
 
 def newest_first(criteria: MessageFilter) -> LiteralString:
-    """Return the SQL order in which bodies are searched, the newest first. An index has this order."""
+    """Return the SQL order in which bodies are searched: the newest first, in the order of an index."""
     return "l.finished_at DESC, l.id DESC" if criteria.states else "l.id DESC"
 
 
 def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`; for this, read the field at `selector`, and search encrypted bodies.
+    """Return the values of the SQL parameters in `where_clause`, by name.
+
+    This function itself finds the letters with a value in the field `selector`, and searches encrypted bodies, because
+    PostgreSQL cannot. The ids of these letters are parameters.
 
     Raises:
         InvalidFilter: reading and searching took longer than `seconds` (None: there is no limit).
@@ -152,7 +181,7 @@ def sql_parameters(criteria: MessageFilter, *, seconds: float | None = None) -> 
 
 
 def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_clause` that need no search: no body is read, and no field at `selector`."""
+    """Return parameters as `sql_parameters` does, without those for which bodies or fields of messages are read."""
     every: dict[str, Any] = {name: getattr(criteria, name) for name in _CONDITIONS} | field_conditions.parameters(
         criteria
     )
@@ -166,7 +195,7 @@ def plain_parameters(criteria: MessageFilter) -> dict[str, Any]:
 
 
 def is_exhaustive(criteria: MessageFilter) -> bool:
-    """Return whether a filter that reads bodies searches all letters that could match, not only the newest 20,000."""
+    """Return whether a filter searches all letters that could match. Of bodies, only the newest 20,000 are searched."""
     if not criteria.reads_bodies:
         return True
     asked = plain_parameters(criteria) | {"text": None, "limit": SEARCHED_LETTERS + 1}

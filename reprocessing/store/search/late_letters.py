@@ -1,4 +1,4 @@
-"""Count the letters that match the filter of a bulk action, and that it left out because they finished too late."""
+"""Count the letters that a bulk action left out because they finished after it was requested."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class LateLetters:
 
 
 def count_late(action: int, criteria: MessageFilter, *, asked_at: datetime) -> LateLetters:
-    """Return how many letters match the filter but finished after `asked_at`, without letters that the action changed.
+    """Return how many letters match the filter of a bulk action, but finished after it was requested (`asked_at`).
 
-    A released letter that was parked again finished after `asked_at`, too. `action`: id of the bulk action.
+    `action`: id of the bulk action. Letters that it changed are not counted. They may have finished later, too: for
+    example, a letter that was released and parked again.
     """
     asked = filter_conditions.sql_parameters(criteria) | {
         "action": action,

@@ -57,7 +57,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The ids of the letters of one batch. `next`: the next batch reads letters with ids below it; 0: there is none."""
+    """The ids of one batch's letters. `next`: the next batch has lower ids than this; 0: this is the last batch."""
 
     letters: list[int]
     next: int
@@ -74,7 +74,7 @@ _FIRST: Final = 1
 
 
 def next_part(settings: SearchSettings) -> Part:
-    """Return the letters of the next batch: those below the id `settings.below`, which must be set."""
+    """Return the next batch: the newest letters with ids below `settings.below`, which must not be None."""
     below = settings.below or 0
     least = max(_FIRST, below - SPAN)
     found = rows.fetch(_Weight, _CHOOSE, {"below": below, "least": least, "dlq": settings.id, "limit": LETTERS})
@@ -98,7 +98,7 @@ def messages_of(part: Part) -> list[StoredMessage]:
 def write_part(settings: SearchSettings, part: Part, letters: Sequence[int], entries: Sequence[Entry]) -> bool:
     """Replace the search entries of a batch, and store where the next batch begins, in one transaction.
 
-    Return False, and write nothing, if the settings changed meanwhile, or another worker was faster.
+    Return False, and write nothing, if the settings changed meanwhile, or another worker has done the batch.
     """
     values = {"dlq": settings.id, "version": settings.version, "below": settings.below, "next": part.next}
 

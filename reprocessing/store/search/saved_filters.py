@@ -50,7 +50,8 @@ def filters_seen_by(user: User) -> list[Saved]:
 def save_filter(user: User, name: str, criteria: MessageFilter, *, team: Group | None) -> None:
     """Save a filter, for the person (`team` None) or for a team of the person.
 
-    The person's limits (DLQs, masked values) are not stored: the limits of the person who opens the filter apply.
+    The filter is stored without the limits of the person (which DLQs and values they may see). Whoever opens it later
+    gets their own limits.
 
     Raises:
         InvalidFilter: a filter of this name exists, or the person sees 50 saved filters already.
@@ -72,9 +73,9 @@ def may_delete(user: User, saved: Saved | SavedFilter) -> bool:
 
 
 def _readable(rows: QuerySet[SavedFilter]) -> Iterator[Saved]:
-    """Yield the filters that can be read. If a key is not available, leave out the other sealed filters, too.
+    """Yield the filters that can be read. If a key is not available, leave out all later encrypted filters.
 
-    All filters are sealed with the same key, and each call of AWS KMS that fails may take seconds.
+    All filters are encrypted with the same key, and each failing call of AWS KMS may take seconds.
     """
     has_key = True
     for row in rows:

@@ -34,13 +34,13 @@ ON CONFLICT DO NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Hasher:
-    """Computes what is stored for the values of one DLQ: keyed hashes; without a key, the values themselves."""
+    """Computes what is stored for the values of one DLQ: keyed hashes, or without a key the values themselves."""
 
     key: DataKey | None
 
     @property
     def key_id(self) -> int | None:
-        """Return the id of the search key; None: values are stored readable."""
+        """Return the id of the key of the hashes; None: values are stored as they are."""
         return None if self.key is None else self.key.id
 
     def stored(self, name: str, value: str) -> str:
@@ -53,7 +53,7 @@ class Hasher:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A value of a search field, as it is stored. `key_id`: the key of its hash; None: the value is readable."""
+    """A value of a search field, as it is stored. `key_id`: the key of its hash; None: the value is not hashed."""
 
     name: str
     value: str
@@ -79,7 +79,7 @@ class EntriesOfMessages:
 
 
 def hasher_of(dlq: int) -> Hasher:
-    """Return the hasher for new values of a DLQ. Call it outside a transaction, because AWS KMS may be called."""
+    """Return the hasher for new values of a DLQ. Call this outside a transaction, because AWS KMS may be called."""
     return Hasher(payload_keys.current_key((dlq, None)))
 
 
@@ -91,8 +91,8 @@ def stored_entries(found: Iterable[SearchValue], hasher: Hasher) -> list[Entry]:
 def add_entries(letters: Sequence[int], entries: Sequence[Entry]) -> None:
     """Store search entries. `letters`: for each entry, the id of its letter. Letters without a payload get no entries.
 
-    An entry whose key was destroyed meanwhile is not stored. Call it in the transaction that stores the payloads, or
-    that deletes the former entries.
+    An entry whose key was destroyed meanwhile is not stored. Call this function in the transaction that stores the
+    payloads, or that deletes the former entries.
     """
     if entries:
         rows.execute(_ADD, {"letters": list(letters), **rows.arrays(Entry, entries)})

@@ -37,8 +37,8 @@ UPDATE redrive_dlq SET search_version = search_version + 1, search_indexed_for =
 class SearchSettings:
     """A DLQ's search fields (`declared`) and mask rules (`masks`), as texts, and how far its letters are indexed.
 
-    `indexed_for`: the digest of the settings for which letters were last indexed. `below`: letters with ids below this
-    number are still to be indexed again; None: all are indexed.
+    `indexed_for`: the digest of the settings with which letters were last indexed. `below`: letters with ids below this
+    number must still be indexed again; None: all letters are indexed.
     """
 
     id: int
@@ -61,7 +61,7 @@ class SearchSettings:
 
     @property
     def digest(self) -> str:
-        """Return a digest of all settings on which indexed values depend; empty: the DLQ has no search fields."""
+        """Return a digest that changes if letters must be indexed again; empty: the DLQ has no search fields."""
         if not self.declared:
             return ""
         inputs = [_FORM, self.declared, self.masks, conf.current().masked_fields, payload_keys.encrypts()]
@@ -69,7 +69,7 @@ class SearchSettings:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether letters were indexed for other settings, so that all must be indexed again."""
+        """Return whether the settings changed since letters were indexed, so that all must be indexed again."""
         return self.indexed_for != self.digest
 
     @property
@@ -87,7 +87,7 @@ def of_dlq(dlq: DeadLetterQueue) -> SearchSettings:
 
 
 def all_settings() -> list[SearchSettings]:
-    """Return the settings of all DLQs with search fields, or with entries to be removed, sorted by name."""
+    """Return the settings of all DLQs with search fields, or with entries that must be removed, sorted by DLQ name."""
     return rows.fetch(SearchSettings, _ALL, {})
 
 
@@ -98,7 +98,7 @@ def index_again(settings: SearchSettings) -> bool:
 
 
 def unmasked_dlqs(every: list[SearchSettings]) -> list[int]:
-    """Return the ids of the DLQs of which it is known which indexed values are masked.
+    """Return the ids of the DLQs in which everybody can search by fields, since it is known which values are masked.
 
     In other DLQs, only people who may reveal masked values find letters by search fields.
     """
@@ -106,5 +106,5 @@ def unmasked_dlqs(every: list[SearchSettings]) -> list[int]:
 
 
 def encrypts() -> bool:
-    """Return whether new values are stored as keyed hashes, so that values cannot be found by a prefix."""
+    """Return whether new values are stored as keyed hashes, so that people cannot search by the first characters."""
     return payload_keys.encrypts()

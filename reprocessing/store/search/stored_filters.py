@@ -25,12 +25,12 @@ def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
 
 
 def is_sealed(stored: Mapping[str, Any]) -> bool:
-    """Return whether a stored filter has a sealed condition, so that reading it needs a key."""
+    """Return whether a stored filter has an encrypted condition, so that a key is needed to read the filter."""
     return any(sealing.from_text(stored[name]) is not None for name in SECRETS if name in stored)
 
 
 def sealed(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a filter's JSON object (`MessageFilter.stored`), with the conditions sealed that may have message data."""
+    """Return a filter's JSON object (`MessageFilter.stored`). Conditions that may have message data are encrypted."""
     return {**stored, **{name: content.sealed_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}}
 
 

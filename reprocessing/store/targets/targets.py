@@ -34,7 +34,7 @@ def find_targets(arns: Iterable[str]) -> dict[str, Target]:
 
 
 def names_in_metrics() -> dict[int, str]:
-    """Return, by id, how metrics and alarms name each target: by its short name, or by its ARN if names are equal."""
+    """Return, by target id, the target's name in metrics and alarms: the short name, or the ARN if names are equal."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(resource_name(arn) for arn in arns.values())
     return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}
@@ -68,7 +68,8 @@ def save_target(
 ) -> list[Difference]:
     """Create the target, or change it, and write an audit log entry; return the changes.
 
-    `seen`: the changes that a person saw; if other changes would be made, raise InvalidTarget. None: no check.
+    `seen`: the changes that a person saw and confirmed; if other changes would be made, raise InvalidTarget. None: no
+    person saw the changes before.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()

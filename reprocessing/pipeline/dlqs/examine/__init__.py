@@ -63,8 +63,8 @@ _CHECKS = (
 class Examination:
     """The result of an examination: the findings about a DLQ, and the values that would be stored (`proposal`).
 
-    `passed`: the checks without findings, as sentences: the first lines of their docstrings. `reasons`: why
-    each value is proposed; see `why`.
+    `passed`: one sentence for each check without findings, which is the first line of the check's docstring. `reasons`:
+    why each value is proposed; the method `why` reads them.
     """
 
     observed: Observed
@@ -80,7 +80,7 @@ class Examination:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a finding forbids adding the DLQ, until its problem is solved."""
+        """Return whether a finding forbids adding the DLQ. Its problem must be solved first."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
 

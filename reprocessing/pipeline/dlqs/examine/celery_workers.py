@@ -19,7 +19,8 @@ _OF_TASKS = {
 def tasks(case: Case) -> Iterator[Finding]:
     """Queues of Celery workers have a redrive policy, and only task messages are changed.
 
-    The admin shows this if the check passes. Else, yield a finding for each queue or option that does not fit.
+    The admin shows this sentence if the check passes. Else, the check yields a finding for each queue or option that
+    does not fit Celery workers.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:

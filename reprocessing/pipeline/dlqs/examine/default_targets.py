@@ -42,7 +42,7 @@ _SAY_WHERE: Final = "Set the target of its messages: --to TARGET."
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """The reason (`why`) why messages cannot be redriven to a source, and what to do (`cure`)."""
+    """Returned if messages cannot be redriven to a source. `why`: the reason. `cure`: what a person can do."""
 
     source: str
     why: str
@@ -50,12 +50,16 @@ class NoTarget:
 
 
 def kind_of(named: ResourceKind) -> TargetKind | None:
-    """Return which kind of target a resource is. None: nothing can be sent to it, or SQS has to be asked about it."""
+    """Return the kind of target that a resource of this kind is.
+
+    None: nothing can be sent to such a resource, or only SQS knows the kind, because it may be a standard or FIFO
+    queue.
+    """
     return _KINDS.get(named)
 
 
 def default_timeout(kind: TargetKind) -> float:
-    """Return how many seconds a new target of this kind has to answer: 60 for functions, 30 for others."""
+    """Return for how many seconds a new target of this kind may answer: 60 for functions, 30 for others."""
     return _TIMEOUT.get(kind, _USUAL_TIMEOUT)
 
 
@@ -79,9 +83,9 @@ def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool =
 
 
 def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoTarget:
-    """Return the default target of messages that this resource failed to process; or `NoTarget`, with the reason.
+    """Return the target to which the messages of a failed resource go by default; `NoTarget` if there is none.
 
-    The target may have no row yet.
+    The target may not be stored yet.
 
     Raises:
         QueueUnreachable: AWS did not answer about a queue or a subscription.
@@ -136,15 +140,15 @@ class SourceTargets:
     """Finds the target of each source of a DLQ.
 
     Attributes:
-        to: the target that a person gave; None: none.
-        takes_back: messages go back to their source, even if another target is stored for the source.
+        to: the target that a person gave; None: the person gave none.
+        takes_back: True: messages go back to their source, even if another target is stored for the source.
         meant: the sources to which `to` and `takes_back` apply; empty: all sources.
         role: the ARN of the role to assume.
         known: the targets of stored sources, by the source's ARN.
-        ways: the result: the ARN of each source's target, by the source's ARN.
-        nowhere: the result: the sources to which messages cannot be redriven, with the reasons.
-        queues: the targets that are queues, by ARN.
-        others: the targets that are no queues, by ARN.
+        ways: result: the ARN of each source's target, by the source's ARN.
+        nowhere: result: the sources to which messages cannot be redriven, with the reasons.
+        queues: result: the targets that are queues, by ARN.
+        others: result: the targets that are not queues, by ARN.
     """
 
     to: Target | None
@@ -158,9 +162,9 @@ class SourceTargets:
     others: dict[str, Target] = field(default_factory=dict)
 
     def trace(self, queues: Sequence[DescribedQueue], failed: Sequence[Arn]) -> None:
-        """Find the target of each source, also of each stored source; put the results into this object.
+        """Find the target of each source, also of stored sources, and put the results into this object.
 
-        `queues`: the source queues. `failed`: the other sources that a person named.
+        `queues`: the source queues. `failed`: the ARNs of other sources that a person named.
 
         Raises:
             QueueUnreachable: AWS did not answer about a queue or a subscription.
@@ -198,9 +202,9 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the target of a stored source that was not named now.
+        """Return the target of a stored source that neither SQS nor a person named now.
 
-        If the source is its own target, SQS is not asked about the source, which may be deleted.
+        If the source is its own target, return the stored target without asking SQS: the queue may be deleted.
         """
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)

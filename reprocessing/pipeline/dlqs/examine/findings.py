@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the checks of a DLQ examine: the DLQ's state in AWS and PostgreSQL, and the values that would be stored."""
+    """What the checks of a DLQ read: the DLQ's state in AWS and PostgreSQL, and the values that would be stored."""
 
     observed: Observed
     proposal: DlqProposal
@@ -52,12 +52,15 @@ class Case:
         return self.observed.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the DLQ will have after the change; `default` if it has none."""
+        """Return the value that a field of the DLQ will have after the proposed values are stored.
+
+        `default`: returned if the field will have no value.
+        """
         held = getattr(self.observed.row, field) if self.observed.row else default
         return self.proposal.dlq.get(field, held)
 
     def of_target(self, target: DescribedQueue | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of a target will have after the change.
+        """Return the value that a field of a target will have after the proposed values are stored.
 
         `target`: a queue, or the target's ARN.
         """
@@ -82,7 +85,7 @@ def note(what: str, cure: str = "") -> Finding:
 
 
 def reporters(arn: str, name: str) -> Iterator[Finding]:
-    """Yield a warning if no consumer may report the outcomes of messages that are sent to this target."""
+    """Yield a warning if no consumer may report the outcomes of messages that were sent to this target."""
     if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
         yield warn(
             f"No consumer may report outcomes yet of messages to {name}.",

@@ -32,13 +32,14 @@ class Observed:
     Attributes:
         dlq: the DLQ, with its attributes in SQS.
         depth: SQS's counts of the DLQ's messages.
-        sources: the source queues by ARN: found by SQS, or named by a person with a URL.
+        sources: the source queues by ARN: those that SQS lists, and those whose URL a person gave.
         named: the ARNs of the sources that a person named.
-        targets_by_source: the ARN of each source's target, by the source's ARN; includes former sources.
+        targets_by_source: the ARN of each source's target, by the source's ARN. Sources are included that were stored
+            before, but are not named any more (former sources).
         without_target: the sources to which messages cannot be redriven.
-        queues: the targets that are queues, by ARN; without targets of former sources that were not named this time.
-        other_targets: the targets that are no queues, by ARN; they may have no row.
-        moves: AWS's own redrives in progress; None: SQS did not say.
+        queues: the targets that are queues, by ARN; without targets of former sources.
+        other_targets: the targets that are not queues, by ARN; they may not be stored yet.
+        moves: AWS's own redrives in progress; None: SQS did not list them.
         parking: the parking queue; None: none was given.
         unknown: what SQS did not return, with the reasons.
         now: PostgreSQL's time.
@@ -46,7 +47,7 @@ class Observed:
         targets: stored targets, by ARN.
         dlqs: every watched DLQ, by ARN.
         on_lanes: number of the DLQ's unfinished letters that belong to a run.
-        unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
+        unsettled: number of sent letters, of any DLQ, whose outcome only a capture of this DLQ will show.
         prospect: counts of the letters that a run would send; None: the DLQ is new.
         shares: counts of the letters that a run would send, for each target.
     """
@@ -82,10 +83,11 @@ class Wanted:
         sources: URLs of source queues that SQS does not name, or ARNs of other sources (a function, a rule).
         to: the target of messages of `sources`, or of all sources if `sources` is empty; None: no target was given.
         takes_back: messages go back to their source, even if another target is stored for the source.
-        dlq: values by the names of the row's fields (see dlq_proposal.DlqProposal); missing fields keep their value.
-        target: values by field for the targets of all sources of the DLQ.
+        dlq: the DLQ's settings by the names of the row's fields (see dlq_proposal.DlqProposal); missing fields keep
+            their value.
+        target: settings for the targets of all sources of the DLQ, by field.
         teams: names of the groups whose members see the DLQ; None: no change.
-        targets: values by field for single targets, by ARN.
+        targets: settings for single targets, by ARN, and then by field.
         ways: the targets of single sources, by the source's ARN, which replace the stored targets.
         default_source: ARN of the source of messages that do not name their source.
         names_default: if `sources` has a single source, this source becomes the default source.
@@ -156,10 +158,10 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
 
 
 def _on_lanes(dlq: int) -> int:
-    """Return the number of unfinished letters that a run has: on lanes, or selected, to be put onto lanes later.
+    """Return the number of unfinished letters that belong to a run: letters on lanes, and letters of a planned run.
 
-    The stored counts are read instead of the letters: PostgreSQL's planner expects few letters on lanes, and would
-    read all letters.
+    This function reads stored counts. A query of the letters would be slow, since PostgreSQL's planner expects few
+    letters on lanes, and would then read all letters.
     """
     placed = sum(count.n for count in counters.counts_by_state(dlq) if count.state in _ON_LANES)
     runs = list(Run.objects.filter(dlq=dlq, state__in=(RunState.RUNNING, RunState.PAUSED)).values_list("pk", flat=True))

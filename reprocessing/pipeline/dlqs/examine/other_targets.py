@@ -28,8 +28,8 @@ def unreachable_sources(case: Case) -> Iterator[Finding]:
 def targets_are_not_watched(case: Case) -> Iterator[Finding]:
     """No target is a watched DLQ.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal for each rule or source
-    that sends messages to a watched DLQ: they would be captured as failed.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each rule or source that
+    sends messages to a watched DLQ: the messages would be captured as failed.
     """
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
@@ -56,8 +56,9 @@ def targets_are_not_watched(case: Case) -> Iterator[Finding]:
 def evidence(case: Case) -> Iterator[Finding]:
     """Only queues use the outcome absence.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal for each target that has
-    this outcome, but is no queue, and whose failed messages go to no watched DLQ.
+    The admin shows this sentence if the check passes. Absence means that a sent message did not come back to its DLQ.
+    The check yields a refusal for each function or endpoint with this outcome, unless its failed messages go to a
+    watched DLQ.
     """
     for arn, target in case.observed.other_targets.items():
         watched = case.of_target(arn, "watched_by")
@@ -71,8 +72,9 @@ def evidence(case: Case) -> Iterator[Finding]:
 def unnamed_failures(case: Case) -> Iterator[Finding]:
     """Messages that do not name what failed have one possible source.
 
-    The admin shows this sentence if the check passes. Else, the check yields a warning: the DLQ has several
-    sources and no default source, and messages of some sources do not name their source.
+    The admin shows this sentence if the check passes. Else, the check yields a warning. Messages of Lambda functions
+    and of some subscriptions do not name their source. If the DLQ has several sources, and its default source is not a
+    function or subscription, such messages are parked.
     """
     mute = [
         source

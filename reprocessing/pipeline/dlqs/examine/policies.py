@@ -19,8 +19,9 @@ from reprocessing.store.dlqs.dlq_proposal import PLACE_KEYS
 def outcome(case: Case) -> Iterator[Finding]:
     """The outcome absence can be proved.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal for each target queue with
-    this outcome whose failed messages do not come to a watched DLQ that is captured.
+    The admin shows this sentence if the check passes. Absence means that a sent message did not come back to its DLQ.
+    The check yields a refusal for each target queue that has this outcome, but whose failed messages do not come to a
+    watched DLQ that is captured.
     """
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
@@ -42,9 +43,9 @@ def outcome(case: Case) -> Iterator[Finding]:
 def outcome_after_observing(case: Case) -> Iterator[Finding]:
     """The outcome of each target was chosen for a DLQ that is captured.
 
-    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that has
-    the outcome accepted since its DLQ is in mode observe, where no other outcome can be proved. Now the DLQ leaves this
-    mode, so the outcome absence could be proved.
+    The admin shows this sentence if the check passes. The check is about a DLQ that leaves mode observe. In this mode,
+    a target queue got the outcome accepted, because no other outcome could be proved. From now on, absence can be
+    proved. So the check yields a warning for each target queue whose outcome is still accepted.
     """
     row = case.observed.row
     if row is None or row.mode != Mode.OBSERVE or case.mode == Mode.OBSERVE:
@@ -66,8 +67,9 @@ def outcome_after_observing(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    The admin shows this sentence if the check passes. For each target with outcome acknowledged, the check yields
-    a refusal if no time limit for reports is set, or a note about the time limit.
+    The admin shows this sentence if the check passes. The check is about targets with the outcome acknowledged, for
+    which consumers report their success. It yields a refusal if no time limit for reports is set, and else a note about
+    the time limit.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
@@ -90,8 +92,8 @@ def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names.
 
     The admin shows this sentence if the check passes. Else, the check yields a refusal for each target queue whose
-    redrive policy names another DLQ than before, while messages that were sent to this queue wait for captures of the
-    former DLQ.
+    redrive policy names another DLQ than before, although sent messages still wait for captures of the former DLQ,
+    which would show whether they came back.
     """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)
@@ -109,9 +111,9 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No target of another DLQ needs captures of this DLQ.
 
-    The admin shows this sentence if the check passes. Else, the check yields refusals: this DLQ gets mode observe,
-    so it is not captured any more. But a target of another DLQ has outcome absence and needs these captures, or sent
-    messages wait for them.
+    The admin shows this sentence if the check passes. Else, this DLQ gets mode observe, so it is not captured any more,
+    although others need its captures. The check yields a refusal for each such target of another DLQ with outcome
+    absence, and one if sent messages wait for a capture.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
@@ -193,8 +195,8 @@ def backoff_problem(base: float, cap: float) -> Finding | None:
 def pace(case: Case) -> Iterator[Finding]:
     """Backoff, rate and schedule are sound.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal for an impossible backoff, a
-    warning for a target without a rate limit, or a note for an unused schedule.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for an initial backoff that is
+    longer than the longest backoff, a warning for a target without a rate limit, or a note for an unused schedule.
     """
     if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
         yield found

@@ -16,10 +16,10 @@ _SCHEDULES: Final = frozenset({"interval", "crontab"})
 
 
 def with_policy(wanted: Wanted) -> Wanted:
-    """Return the options, with the settings of the DLQ's policy added.
+    """Return the options that a person gave. Where the person gave no option, the setting of the DLQ's policy is added.
 
-    The policy's settings apply where a person gave no option. The result also lists the DLQ's own settings
-    (`own_settings`): the given options, and stored settings that the policy does not have and that are not defaults.
+    The result also lists the DLQ's own settings (`own_settings`), which the policy does not change: the given options,
+    and stored settings that differ from the default and that the policy does not have.
 
     Raises:
         InvalidPolicy: no policy has this name.

@@ -68,12 +68,12 @@ def policy(wanted: Wanted, observed: Observed) -> KeyPolicy:
 
 
 def mode(wanted: Wanted, observed: Observed) -> Mode:
-    """Return the mode that the DLQ will have after the change."""
+    """Return the mode that the DLQ will have after the proposed values are stored."""
     return Mode(wanted.dlq.get("mode", observed.row.mode if observed.row else Mode.MANUAL))
 
 
 def watcher(observed: Observed, seen: DescribedQueue) -> str | None:
-    """Return the ARN of the DLQ that a queue's redrive policy names, if that DLQ is watched; else None."""
+    """Return the ARN of the DLQ into which messages of this queue fail, if that DLQ is watched; else None."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
     return behind if behind == observed.dlq.facts.arn or behind in observed.dlqs else None
 
@@ -101,12 +101,19 @@ def _new_dlq(wanted: Wanted, observed: Observed) -> dict[str, Any]:
 
 
 def must_delete_at_capture(observed: Observed) -> bool:
-    """Return whether copies cannot stay in the DLQ: they would block FIFO groups, or a redrive policy moves them."""
+    """Return whether messages must be deleted from the DLQ when they are captured.
+
+    In a FIFO DLQ, they would block their message groups. If the DLQ has a redrive policy, SQS would move them to yet
+    another DLQ.
+    """
     return observed.dlq.facts.fifo or observed.dlq.facts.redrive is not None
 
 
 def _target(wanted: Wanted, observed: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
-    """Return the values to store for a target queue, from SQS, its row and the given options; defaults if it is new."""
+    """Return the values to store for a target queue.
+
+    A value comes from the options that a person gave, from SQS, or from the stored target. A new target gets defaults.
+    """
     facts = seen.facts
     row = observed.targets.get(facts.arn)
     watching = watcher(observed, seen)
@@ -127,9 +134,9 @@ def _target(wanted: Wanted, observed: Observed, seen: DescribedQueue, keyed: Sel
 
 
 def _window(seen: DescribedQueue, row: Target | None) -> float:
-    """Return the return window in seconds: how long a failed message may take to come back.
+    """Return the return window of a target in seconds: how long a failed message may take to come back to the DLQ.
 
-    The stored value stays, unless the visibility timeout has changed and now needs a longer window.
+    A stored window stays, unless the queue's visibility timeout has changed so that a longer window is needed.
     """
     needed = seen.window.total_seconds()
     if row is None or row.visibility != int(seen.facts.visibility.total_seconds()):
@@ -153,7 +160,10 @@ def _proof(wanted: Wanted, observed: Observed, watching: str | None) -> Proof:
 
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
-    """Return `accepted` if the target itself keeps the order of a lane, or no order is wanted; else `settled`."""
+    """Return when the next message of a key may be sent: when the target accepted the one before, or at its outcome.
+
+    `accepted` is enough if the target is a FIFO queue with the same message groups, or if messages have no order.
+    """
     if keyed.source is SelectorSource.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

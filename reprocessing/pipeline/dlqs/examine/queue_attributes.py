@@ -1,4 +1,4 @@
-"""Define a queue with the attributes that SQS returns."""
+"""Read a queue's attributes from SQS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DescribedQueue:
 
     @property
     def window(self) -> timedelta:
-        """Return how long a message that fails can take to reach the queue's DLQ; at most 14 days.
+        """Return how long a message that fails again can take to reach the queue's DLQ; at most 14 days.
 
         SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides the message for
         the visibility timeout, and the consumer may be busy for another visibility timeout before its next receive.
@@ -38,9 +38,9 @@ def describe_queue(address: QueueAddress) -> DescribedQueue:
 
 
 def queue_address(text: str, role: str = "") -> QueueAddress:
-    """Return the address of the queue with this URL or ARN. SQS is asked for the URL of an ARN.
+    """Return the address of the queue with this URL or ARN. For an ARN, SQS is asked for the URL.
 
     Raises:
-        QueueUnreachable: the text is neither a URL nor the ARN of a queue, or SQS did not tell the URL.
+        QueueUnreachable: the text is neither a URL nor the ARN of a queue, or SQS did not return the URL.
     """
     return QueueAddress.of(text, role) if read(text) is None else locate(text, role)

@@ -83,8 +83,8 @@ def sources(case: Case) -> Iterator[Finding]:
 def failures_come_back(case: Case) -> Iterator[Finding]:
     """Target queues move messages that fail again to a watched DLQ.
 
-    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue that
-    does not move such messages to a watched DLQ, or that may lose or repeat messages.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each target queue whose
+    redrive policy does not move such messages to a watched DLQ, or whose settings may lose or repeat messages.
     """
     for seen in case.observed.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
@@ -115,8 +115,9 @@ def failures_come_back(case: Case) -> Iterator[Finding]:
 def retention(case: Case) -> Iterator[Finding]:
     """The DLQ keeps messages longer than its source queues.
 
-    The admin shows this sentence if the check passes. Else, the check yields a warning for each source queue that
-    keeps messages as long or longer: SQS counts a message's age from its first send.
+    The admin shows this sentence if the check passes. Else, the check yields a warning for each source queue that keeps
+    messages as long or longer: SQS counts a message's age from its first send, so a message may reach the DLQ shortly
+    before SQS deletes it.
     """
     facts = case.observed.dlq.facts
     if facts.fifo:
@@ -133,8 +134,8 @@ def retention(case: Case) -> Iterator[Finding]:
 def deletion_of_copies(case: Case) -> Iterator[Finding]:
     """Copies can be deleted from the DLQ at the time that --delete-when sets.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal if copies should stay in the
-    DLQ but cannot, or notes about when copies are deleted.
+    The admin shows this sentence if the check passes. A copy is the message of a captured letter in the DLQ. The check
+    yields a refusal if copies should stay in the DLQ but cannot, or notes about when copies are deleted.
     """
     facts = case.observed.dlq.facts
     if must_delete_at_capture(case.observed):
@@ -159,8 +160,8 @@ def deletion_of_copies(case: Case) -> Iterator[Finding]:
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ.
 
-    The admin shows this sentence if the check passes. Else, the check yields a warning (in mode automatic, a
-    refusal).
+    The admin shows this sentence if the check passes. Else, AWS's redrive is in progress, and the check yields a
+    warning (in mode automatic, a refusal).
     """
     if case.observed.moves is None:
         yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")

@@ -1,4 +1,4 @@
-"""Say why each value of a DLQ and its targets is proposed: what SQS reports, what follows from it, or the default."""
+"""Say why each value of a DLQ and its targets is proposed, such as an attribute of the queue, or the default."""
 
 from __future__ import annotations
 

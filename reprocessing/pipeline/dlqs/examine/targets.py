@@ -47,7 +47,10 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target and the findings about it. `row`: the stored target; None: it is new. `fields`: the values to store."""
+    """A target, and the findings about it.
+
+    `row`: the stored target; None: the target is new. `fields`: the values that would be stored.
+    """
 
     arn: str
     kind: TargetKind
@@ -57,11 +60,11 @@ class TargetCase:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a finding forbids adding the target, until its problem is solved."""
+        """Return whether a finding forbids adding the target. Its problem must be solved first."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the target will have after the change."""
+        """Return the value that a field of the target will have after the values in `fields` are stored."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 
@@ -104,7 +107,7 @@ def find_target(text: str) -> Target | None:
 
 
 def queue_target(text: str) -> Target:
-    """Return the queue with this URL or ARN as a target that is not stored. Its attributes are read from SQS.
+    """Return a new target, not stored yet, for the queue with this URL or ARN. Its attributes are read from SQS.
 
     Raises:
         InvalidTarget: the text is neither a URL nor the ARN of a queue.
@@ -124,7 +127,10 @@ def queue_target(text: str) -> Target:
 
 
 def unknown_target(text: str, known: Iterable[str]) -> str:
-    """Return a sentence for people that says that no target has this name, and which targets (`known`) exist."""
+    """Return a sentence for people: no target has this name, but targets with other names exist.
+
+    `known`: the names of the targets that exist.
+    """
     return (
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or the name of a known target: {', '.join(sorted(known)) or 'none'}."
@@ -207,7 +213,10 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
-    """Return a warning about an HTTP endpoint without TLS. Only an endpoint in an allowed network gets messages."""
+    """Return a warning about an HTTP endpoint without TLS.
+
+    Messages are sent to it only if REDRIVE_OUTBOUND_HOSTS allows the network of its IP address.
+    """
     said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
@@ -241,7 +250,11 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
-    """Yield findings about a topic or bus: a person must have agreed (--refire) to the number of its receivers."""
+    """Yield findings about a topic or bus as target.
+
+    All its receivers get each message again. A person must have agreed to their number (--refire); else, refuse the
+    target.
+    """
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
@@ -260,7 +273,10 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 
 
 def _others(case: TargetCase) -> int | str:
-    """Return how many receivers of a topic or bus would get a message again; or, as text, why this is unknown."""
+    """Return how many receivers of a topic or bus would get a message again, without the one that failed.
+
+    If AWS does not tell the number, return a text that says why.
+    """
     try:
         return max(count_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueUnreachable as error:

@@ -12,9 +12,9 @@ from reprocessing.store.rights.roles import ROLE_GROUPS, possible_teams
 def groups(case: Case) -> Iterator[Finding]:
     """Every team is a group, and not the group of a role.
 
-    The admin shows this sentence if the check passes. Else, the check yields a refusal for each team that is no
-    group (of Django's users) or the group of a role, or a warning if no DLQ had a team before, because people then see
-    fewer DLQs.
+    The admin shows this sentence if the check passes. Else, the check yields a refusal for each team that is not a
+    group of Django's users, or that is the group of a role. It also yields a warning if no DLQ had a team before: from
+    then on, people see only the DLQs of their groups.
     """
     wanted = case.proposal.teams or ()
     known = list(possible_teams().values_list("name", flat=True)) if wanted else []
@@ -33,7 +33,7 @@ def groups(case: Case) -> Iterator[Finding]:
 
 
 def _refuse_role(name: str, known: Sequence[str]) -> Finding:
-    """Return the refusal of a role as a team. `known`: the names of the groups that can be teams."""
+    """Return the refusal of the group of a role as a team. `known`: the names of the groups that can be teams."""
     there_are = f"The teams are: {', '.join(known)}." if known else "There are no teams yet. Add a group in the admin."
     return refuse(
         f'"{name}" is a role, and roles are not teams: a role says what people may do, a team which DLQs they see. '

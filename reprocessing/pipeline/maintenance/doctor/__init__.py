@@ -45,9 +45,9 @@ class CheckContext:
 
     Attributes:
         names: names of the DLQs to check; empty: all.
-        control: name of the queue to which beat sends its ticks.
+        control: name of the queue to which beat sends the task `tick`.
         conf: the settings.
-        rates: the rate limits in Redis.
+        rates: the connection to Redis, which has the rate limits.
         now: returns this machine's time.
     """
 
@@ -60,7 +60,7 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check: its title, and at least one finding (`findings`)."""
+    """The result of one check: the title of the check, and one or more findings."""
 
     title: str
     findings: tuple[DoctorFinding, ...]

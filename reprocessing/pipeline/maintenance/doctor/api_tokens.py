@@ -1,4 +1,4 @@
-"""Check API tokens: must an owner sign in soon, so that programs can go on using the owner's token?"""
+"""Check API tokens: find tokens that are refused, or soon will be, until their owners sign in again."""
 
 from __future__ import annotations
 

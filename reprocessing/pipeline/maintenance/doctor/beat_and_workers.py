@@ -1,4 +1,7 @@
-"""Check that beat sends tasks, and that workers take the tasks. A process may run and do neither."""
+"""Check that beat sends tasks, and that workers take tasks. A running process may do neither.
+
+A tick is the task that beat sends every 2 s. A hint is a task that sends the messages of lanes.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,9 @@ _CHECK_BOTH: Final = f"Check that a beat leads (log: redrive.beat). If one leads
 
 
 def findings(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
-    """Yield findings: does beat send ticks, and do workers take ticks and hints (tasks for due lanes)?
+    """Yield findings that say whether beat sends ticks, and whether workers take ticks and hints.
 
-    `control`: the queue of the ticks. `hint_life`: seconds within which hints must be taken.
+    `control`: the queue of the ticks. `hint_life`: seconds within which workers must take a hint.
     """
     found = stalled_lanes.beat_status(control)
     clock = _clock(found)
@@ -64,9 +67,10 @@ def findings(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
 
 
 def _clock(found: BeatStatus) -> DoctorFinding:
-    """Return a finding about beat's clock against PostgreSQL's, from the time that beat's last tick has.
+    """Return a finding about the difference between beat's clock and PostgreSQL's clock.
 
-    If beat's clock is ahead, the time may be in the future. If it is behind, a worker took a tick long after that time.
+    Beat writes its time into each tick. If beat's clock is ahead, this time may be in the future. If beat's clock is
+    behind, a worker seems to take the tick long after this time.
     """
     ticked = found.ticked or 0.0
     behind = 0.0 if found.consumed is None else ticked - found.consumed
@@ -84,5 +88,8 @@ def _consumed(found: BeatStatus, control: str, *, why: str = _NOT_CONSUMED, cure
 
 
 def _is_late(age: float | None) -> bool:
-    """Return whether the age (s) of the last tick sent or taken is unknown, below 0 (in the future), or above 60."""
+    """Return whether the last tick is too old, or its age (s) is not plausible.
+
+    That is so if the age is above 60, below 0 (the tick's time is in the future), or None (unknown).
+    """
     return age is None or not 0 <= age <= _SILENT

@@ -58,7 +58,7 @@ _NOT_ASKED: Final = frozenset({dlq_proposal.DEFAULT, "region"})
 
 
 def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings of all checks of a DLQ. If none is worse than a note, also yield that the DLQ is well."""
+    """Yield the findings of all checks of a DLQ. If none is worse than a note, also yield that the DLQ is correct."""
     found = [
         *poll_history.findings(row, conf),
         *configuration.findings(row, conf),
@@ -84,7 +84,7 @@ def _address(row: DeadLetterQueue) -> QueueAddress:
 
 
 def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Yield a finding for each queue whose stored region is wrong. Calls to AWS are signed for the stored region."""
+    """Yield a finding for each queue with a wrong stored region: requests would be signed for the wrong region."""
     for address in (_address(row), *_queues(row).values()):
         try:
             region = describe(address).arn.split(":")[3]
@@ -110,9 +110,9 @@ def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 @dataclass(frozen=True, slots=True)
 class _OtherQueue:
-    """A parking queue or a rule's target queue.
+    """The parking queue, or the queue that is the target of a rule.
 
-    `why`: what follows if it accepts no message. `cure`: what to do then.
+    `why`: what follows if it does not accept messages. `cure`: what a person can do then.
     """
 
     address: QueueAddress
@@ -121,7 +121,7 @@ class _OtherQueue:
 
 
 def _other_queues(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Yield a finding for each parking queue or rule's target queue that does not exist or refuses messages."""
+    """Yield a finding if the parking queue or the target queue of a rule does not exist or refuses messages."""
     if row.mode == Mode.OBSERVE:
         return
     for queue in (*_parking(row), *_ruled(row)):
@@ -149,7 +149,7 @@ def _parking(row: DeadLetterQueue) -> Iterator[_OtherQueue]:
 
 
 def _ruled(row: DeadLetterQueue) -> Iterator[_OtherQueue]:
-    """Yield each target queue of the DLQ's rules once. Targets of the DLQ itself are left out."""
+    """Yield each queue that is the target of one of the DLQ's rules, but is not a target of the DLQ itself."""
     told = set(_queues(row))
     for rule in rules.rules_with_targets(row.pk):
         if (to := rule.target) is not None and to.kind in QUEUE_KINDS and to.arn not in told:
@@ -161,7 +161,7 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_OtherQueue]:
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings that add_dlq would show about the DLQ now, and the stored sources that cannot be reached."""
+    """Yield the findings that add_dlq would show about the DLQ now, and an error for each unreachable source queue."""
     named = []
     for source in row.sources.select_related("target").order_by("arn"):
         if source.target.kind in QUEUE_KINDS and source.target.arn == source.arn:

@@ -1,4 +1,4 @@
-"""Find drift: objects of a configuration file that people changed, or unlocked, after the last apply of the file."""
+"""Find drift: objects of a configuration file that people changed or unlocked by hand after the last apply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://.*", re.IGNORECASE | re.DOTALL)
 
 
 def findings() -> Iterator[DoctorFinding]:
-    """Yield a warning for each object of a configuration file that was changed by hand; if only unlocked, a note.
+    """Yield a warning for each object of a configuration file that was changed by hand, and a note if only unlocked.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.
@@ -55,7 +55,10 @@ def _finding(drift: Drift) -> DoctorFinding:
 
 
 def _differences(drift: Drift) -> Iterator[str]:
-    """Yield a text for each changed setting, with the values in the file and now; after 8, the number of the others."""
+    """Yield a text for each changed setting, with its value in the file and its value now.
+
+    Only 8 settings are shown. A last text says how many others changed.
+    """
     fields = drift.change.fields if drift.change else ()
     if not fields:
         before, after = ((settings or {}).get("own_settings") for settings in (drift.mark.written, drift.now))
@@ -82,7 +85,10 @@ def _shown(kind: Kind, key: str, value: Any) -> str:  # noqa: ANN401  a JSON val
 
 
 def _covered(value: Any) -> Any:  # noqa: ANN401  a JSON value
-    """Return a JSON value whose URLs have only scheme and host: the other parts may have a password or a token."""
+    """Return a JSON value in which only scheme and host of each URL are left.
+
+    The other parts of a URL may have a password or a token, which must not be shown.
+    """
     match value:
         case str():
             return _URL.sub(lambda found: _covered_url(found[0]), value)
@@ -108,7 +114,10 @@ def _covered_url(url: str) -> str:
 
 
 def _cut(text: str, same: int) -> str:
-    """Cut a long value so that its first difference is visible. `same`: how many first characters both values share."""
+    """Shorten a long text so that the part is shown in which it differs from another text.
+
+    `same`: how many characters at the beginning are equal in both texts.
+    """
     if len(text) <= _LONGEST:
         return text
     start = max(0, same - _BEFORE) if same >= _LONGEST else 0

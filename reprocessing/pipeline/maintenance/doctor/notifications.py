@@ -24,7 +24,7 @@ _READING: Final = 5.0  #: seconds that Apprise may take to parse a URL
 
 
 def findings(conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield findings about the destinations of notifications, and about events that no destination gets.
+    """Yield findings about the destinations of notifications, and about events of which no destination is notified.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

@@ -67,7 +67,10 @@ def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFindin
 
 
 def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
-    """Yield a finding if the queue's DLQ has failed tasks. That DLQ is in the same account and region."""
+    """Yield a finding if the DLQ of one of the service's own queues has failed tasks, or cannot be read.
+
+    The DLQ is in the same account and region as the queue.
+    """
     if facts.redrive is None:
         return
     name = resource_name(facts.redrive.target_arn)

@@ -1,4 +1,4 @@
-"""Check the encryption of payloads: is it on, can its keys be used, and are payloads stored readable nevertheless?"""
+"""Check the encryption of payloads: whether it is on, whether its keys work, and whether all payloads have it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NAME: Final = "payloads"
 
 
 def findings(conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield findings: does every key that is in use fit, and can the first key encrypt and decrypt data keys?
+    """Yield findings about the payload keys: each key in use must be right, and the first key must encrypt and decrypt.
 
-    One data key of each name is decrypted, since a wrong key may have the right name.
+    To check this, one data key of each key name is decrypted, since a wrong key may have the right name.
     """
     used = payload_keys.used_wrapping_keys()
     known = [entry.partition("=")[0] for entry in conf.payload_keys]
@@ -56,7 +56,7 @@ def _without_keys(used: Collection[str]) -> DoctorFinding:
 
 
 def _key_errors(used: Collection[str], known: Collection[str]) -> Iterator[DoctorFinding]:
-    """Yield errors of the keys that are in use, and of the first key."""
+    """Yield an error for each key in use that does not work, and for the first key if it does not work."""
     if lost := sorted(set(used) - set(known)):
         yield error_finding(
             _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted "
@@ -80,7 +80,7 @@ def _key_errors(used: Collection[str], known: Collection[str]) -> Iterator[Docto
 
 
 def _readable(used: Collection[str]) -> Iterator[DoctorFinding]:
-    """Yield a warning if payloads are stored readable although others are encrypted."""
+    """Yield a warning if some payloads are stored unencrypted, although others are encrypted."""
     if used and (n := resealing.count_readable()):
         few = f"among the oldest and newest {resealing.LOOKED_AT:,} of each"
         yield warning_finding(

@@ -82,7 +82,10 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Yield a finding if scheduled polls do not run: three intervals and 5 minutes have passed since the last poll."""
+    """Yield a finding if workers do not poll the DLQ as scheduled.
+
+    That is so if three intervals and 5 minutes have passed since the last poll. DLQs with a crontab are not checked.
+    """
     if (
         row.crontab is not None
         or row.depth_at is None
@@ -113,7 +116,7 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield a finding if messages are not captured, because the mode does not capture them automatically."""
+    """Yield a finding if the DLQ has messages that are not captured, and its mode is manual."""
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:

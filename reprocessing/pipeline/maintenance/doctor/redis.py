@@ -19,7 +19,7 @@ _NAME: Final = "Redis"
 
 
 def findings(of: Rates) -> Iterator[DoctorFinding]:
-    """Yield findings: does Redis answer, and does it evict keys when its memory is full?"""
+    """Yield findings that say whether Redis answers, and whether it deletes keys when its memory is full."""
     try:
         policy = of.eviction_policy()
     except RateLimitUnavailable as error:

@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yield a finding for each of these permissions that this process lacks on a queue, and say what then fails.
+    """Yield a finding for each of these permissions that the service does not have on a queue; it says what will fail.
 
     Raises:
         QueueUnreachable: SQS did not answer.

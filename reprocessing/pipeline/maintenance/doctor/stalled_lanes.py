@@ -1,4 +1,4 @@
-"""Check for stalled lanes: lanes that should be replayed, but are not."""
+"""Find stalled lanes: their messages could be sent, but no worker sends them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOST: Final = 60.0  #: a lane is stalled, too, so many seconds after its lease 
 
 
 def findings(names: Sequence[str]) -> Iterator[DoctorFinding]:
-    """Yield findings about stalled lanes of the DLQs with these names; empty: of all DLQs."""
+    """Yield findings about stalled lanes. `names`: only of the DLQs with these names; empty: of all DLQs."""
     dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
     found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)
