@@ -56,9 +56,7 @@ class RuleForm(PreviewForm):
         help_text="Rules are evaluated from the lowest position; the first rule whose conditions all match decides.",
     )  # fmt: skip
     action = forms.ChoiceField(label="Action", choices=[(one.value, words) for one, words in _WORDS.items()])
-    delay = number(
-        "Delay (s)", "Only for the action delay: how long the message waits.", least=0.001, most=MAX_SECONDS
-    )
+    delay = number("Delay (s)", "Only for the action delay: how long the message waits.", least=0.001, most=MAX_SECONDS)
     target = text("Target", "For the actions replay and divert: a registered target, or the URL or ARN of a queue.")
     enabled = forms.BooleanField(required=False, label="Enabled", help_text="A rule that is not enabled does nothing.")
     rate_class = forms.ModelChoiceField(
