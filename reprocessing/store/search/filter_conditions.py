@@ -26,6 +26,12 @@ from reprocessing.store.search import field_conditions
 #: Milliseconds after which a query is stopped, because a person waits for its result.
 _SEARCH_TIMEOUT_MS: Final = 5_000
 
+# Each search is planned for its values: a value may be that of one letter, or of a million letters.
+_BEGIN: Final = """
+SELECT set_config('statement_timeout', %(most)b, true), set_config('plan_cache_mode', 'force_custom_plan', true)
+"""
+_END: Final = ("SET LOCAL statement_timeout TO DEFAULT", "SET LOCAL plan_cache_mode TO DEFAULT")
+
 _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
     "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
@@ -227,9 +233,10 @@ def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
     milliseconds = milliseconds or _SEARCH_TIMEOUT_MS
     try:
         with transaction.atomic():
-            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})
+            rows.execute(_BEGIN, {"most": str(milliseconds)})
             yield
-            rows.execute("SET LOCAL statement_timeout TO DEFAULT", {})
+            for reset in _END:
+                rows.execute(reset, {})
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
