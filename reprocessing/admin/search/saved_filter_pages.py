@@ -168,9 +168,9 @@ def list_section_values(request: HttpRequest) -> dict[str, Any]:
     for name in ("after", "e", "_changelist_filters"):
         query.pop(name, None)
     try:
-        criteria: MessageFilter | None = list_search.criteria_of(request, query)
-    except InvalidFilter:
-        criteria = None
+        criteria = list_search.criteria_of(request, query)
+    except InvalidFilter as error:
+        return section_values(request, SavingPage.LIST, "", None) | {"why_not_saved": str(error)}
     return section_values(request, SavingPage.LIST, query.urlencode(), criteria)
 
 

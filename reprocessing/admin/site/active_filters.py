@@ -67,7 +67,7 @@ def words(field: Field[Any, Any], how: str, value: str, seen: VisibleDlqs) -> st
     `how`: the filter's Django lookup, such as "isnull". Names of rows that the person does not see are left out.
     """
     if how == "isnull":
-        return "none" if _YES.get(value) == "yes" else "any"
+        return labels.without(field) if _YES.get(value) == "yes" else "any"
     if isinstance(field, ForeignKey):
         model: Any = field.related_model
         ids = value.split(",") if _IDS.fullmatch(value) else []

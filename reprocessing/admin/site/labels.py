@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.db.models import Field
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
@@ -103,3 +104,9 @@ def state(name: str, presumed: bool = False) -> str:  # noqa: FBT001, FBT002  a 
 def counted_state(name: str) -> str:
     """Return the name of a state for a number of messages in which presumed deliveries count as delivered."""
     return f"delivered or {STATE_NAMES['presumed']}" if name == LetterState.DELIVERED else state(name)
+
+
+def without(field: Field[Any, Any]) -> str:
+    """Return what a row without a related object in this field is called in filters; "none" unless it has a meaning."""
+    is_rule = (field.model._meta.model_name, field.name) == ("rule", "dlq")  # noqa: SLF001  Django's public name
+    return "all DLQs" if is_rule else "none"

@@ -12,6 +12,7 @@ from django.db.models import Manager, QuerySet
 from django.db.models.fields.related import RelatedField
 from django.http import Http404, HttpRequest
 
+from reprocessing.admin.site import labels
 from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
 from reprocessing.store.rights.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
 
@@ -110,6 +111,7 @@ class VisibleRelatedFilter(RelatedFieldListFilter):
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
     ) -> list[tuple[Any, Any]]:
         """Return the ids and names of the objects that the filter offers, in the order of the objects' own list."""
+        self.empty_value_display = labels.without(field)  # else Django's "-", which says nothing
         model = field.related_model
         ordering = self.field_admin_ordering(field, request, model_admin)
         every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it

@@ -90,6 +90,8 @@ def test_the_page_and_the_list_show_a_rule_in_words() -> None:
     assert re.findall(r'<div class="readonly">(.*?)</div>', page)[3:5] == [
         "all DLQs", "tenant equals acme and type exists",
     ]  # fmt: skip
+    listed = client.get("/admin/reprocessing/rule/?dlq__isnull=True").content.decode()
+    assert XX
     source = dlq("orders")
     Rule.objects.update(
         dlq=source.dlq, action="divert", conditions=[], target=source.target, error_count=2, trouble="too long"

@@ -141,6 +141,13 @@ def test_a_filter_wider_than_the_list_is_not_saved(query: str, why: str) -> None
     assert SavedFilter.objects.count() == 0
 
 
+def test_the_list_says_why_its_filter_cannot_be_saved() -> None:
+    ann = _member("ann", _team("shop"))
+    why = "This filter cannot be saved. A filter of this list by key queue cannot be saved. Search for its key."
+    assert why in ann.get(f"{LIST}?lane=3").content.decode()
+    assert "cannot be saved" not in ann.get(f"{LIST}?state__exact=parked").content.decode()
+
+
 def test_a_search_for_a_word_that_was_done_in_bodies_is_saved_as_such() -> None:
     team = _team("shop")
     ann = _member("ann", team, also=("view_payload",))
