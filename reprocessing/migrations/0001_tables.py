@@ -3183,7 +3183,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
-                    "deed",
+                    "action",
                     models.TextField(
                         choices=[
                             ("release", "release"),
@@ -3296,7 +3296,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("used_at", None), ("state__in", ["approved", "alone"]), _connector="OR"),
-                        name="only_approved_deed_is_done",
+                        name="only_approved_action_is_done",
                     ),
                 ],
             },
@@ -3316,7 +3316,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="UnapprovedDeed",
+            name="UnapprovedAction",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("by_key", models.TextField()),
@@ -3332,14 +3332,16 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "db_table": "redrive_unapproved_deed",
+                "db_table": "redrive_unapproved_action",
                 "default_permissions": (),
                 "indexes": [
-                    models.Index(models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_deeds_by_person")
+                    models.Index(
+                        models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_actions_by_person"
+                    )
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("messages__gte", 1)), name="unapproved_deed_has_messages"
+                        condition=models.Q(("messages__gte", 1)), name="unapproved_action_has_messages"
                     )
                 ],
             },

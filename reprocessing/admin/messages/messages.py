@@ -142,15 +142,15 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return the template values `deeds` (actions) and `letters` (a hidden field) of a parked or discarded message.
+        """Return the template values `actions` and `letters` (a hidden field) of a parked or discarded message.
 
         Other messages have none.
         """
         offered = [decision for decision in _DECISIONS if decision.state == letter.state]
         if not offered:
             return {}
-        deeds = [action_of(request, decision) for decision in offered]
-        return {"deeds": deeds, "letters": pack_messages([letter])}
+        actions = [action_of(request, decision) for decision in offered]
+        return {"actions": actions, "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
@@ -187,7 +187,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         context["is_outcome_told"] = context["sentence"].startswith(visible(context["known"].sentence))
         context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
-        context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
+        context["actions"] = message_actions.action_buttons(context.get("actions", ()))
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:

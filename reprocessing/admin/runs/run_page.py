@@ -137,7 +137,7 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
     for action in actions.possible_actions(run):
-        address = reverse("admin:reprocessing_run_deed", args=[run.pk, action.name])
+        address = reverse("admin:reprocessing_run_action", args=[run.pk, action.name])
         yield Button(action.name, address, "" if may else "You may not operate runs")
 
 

@@ -100,13 +100,13 @@ class Breakers(ReadOnlyAdmin):
 
     def pages(self) -> Iterable[Page]:
         """Return the page that closes, opens or half-opens a circuit breaker."""
-        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
+        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "action", {}),)
 
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
         """Return a button for each state that the circuit breaker can be put into."""
         shared = visible_rows.is_shared(request, row)
         for move in breaker_actions.possible_moves(row):
-            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, move])
+            address = reverse("admin:reprocessing_breaker_action", args=[row.pk, move])
             takes = ("reset_breaker", "change circuit breakers")
             yield button(request, f"{move.capitalize()}…", address, takes, grave=move == "open", shared=shared)
 

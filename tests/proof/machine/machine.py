@@ -16,7 +16,7 @@ from reprocessing.pipeline.routing import route
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
-from tests.proof.machine.deeds import SOMEBODY, Deeds, sending
+from tests.proof.machine.actions import SOMEBODY, Actions, sending
 from tests.proof.machine.ground import Policy
 from tests.proof.machine.promises import Watch
 from tests.proof.machine.turns import Turn, fresh
@@ -34,7 +34,7 @@ _ROUNDS, _ROUNDS_EACH = 60, 6
 _AFTER_ALL: Final = 6 * 86_400.0  # what is gone for so long could turn up no more
 
 
-class Machine(Deeds):
+class Machine(Actions):
     turns: Bundle[Turn] = Bundle("turns")
     taken: Bundle[dict[str, Any]] = Bundle("taken")
 

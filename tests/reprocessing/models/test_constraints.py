@@ -30,7 +30,7 @@ def _run(stock: Stock, **fields: object) -> models.Run:
 
 
 def _approval(**fields: object) -> models.Approval:
-    values = {"deed": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
+    values = {"action": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
     return models.Approval.objects.create(**{**values, "reason": "obsolete", "expires_at": NOW, **fields})
 
 
@@ -363,11 +363,11 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ),
     ("only_ended_approval_has_end_time", lambda _: _approval(ended_at=NOW)),
     ("only_open_approval_keeps_message", lambda _: _approval(state="void", ended_at=NOW, body=b"x")),
-    ("only_approved_deed_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
+    ("only_approved_action_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
     ("one_approval_default", lambda _: models.ApprovalDefault.objects.create(name="orders", above=1)),
     (
-        "unapproved_deed_has_messages",
-        lambda s: models.UnapprovedDeed.objects.create(dlq=s.dlq, by_key="ann", messages=0),
+        "unapproved_action_has_messages",
+        lambda s: models.UnapprovedAction.objects.create(dlq=s.dlq, by_key="ann", messages=0),
     ),
     ("one_payload_key_per_dlq_and_day", _twice(lambda s: _payload_key(dlq=s.dlq, day=NOW.date()))),
     ("one_payload_key_per_dlq_and_day", _twice(lambda _: _payload_key())),

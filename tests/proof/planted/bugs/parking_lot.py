@@ -7,10 +7,10 @@ from tests.proof.planted.bug import quoted
 BUGS = quoted("""
 @reprocessing/pipeline/parking_lot/act_on_parked.py
 @tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py
-a-deed-without-its-record: test_who_decided_and_why_is_recorded_with_the_deed
+an-action-without-its-record: test_who_decided_and_why_is_recorded_with_the_action
 -decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
 +decisions.record_decisions([], act, was=was, by=by, reason=reason, operation=operation)
-a-deed-in-another-transaction: test_what_cannot_be_recorded_is_not_done
+an-action-in-another-transaction: test_what_cannot_be_recorded_is_not_done
 -    return rows.in_transaction(decide)
 +    return decide()
 a-decision-of-nobody: test_nobody_decides_without_a_name_and_a_reason

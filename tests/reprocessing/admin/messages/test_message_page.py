@@ -65,7 +65,9 @@ def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
     ann = person("ann", *DECIDES)
     seen = pages(ann, letter.pk)
     values = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
-    refused = [ann.post(f"/admin/reprocessing/{desk}/{letter.pk}/{deed}", values) for desk in DESKS for deed in SHOWING]
+    refused = [
+        ann.post(f"/admin/reprocessing/{desk}/{letter.pk}/{action}", values) for desk in DESKS for action in SHOWING
+    ]
     assert ["4111-canary" in page for page in seen] == [False] * 2
     assert ["You may not see payloads" in page for page in seen] == [True] * 2
     assert [answer.status_code for answer in refused] == [403] * 6

@@ -117,16 +117,16 @@ def test_message_is_found_by_each_id_and_key(by: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "act", "state"),
+    ("action", "act", "state"),
     [("release", AuditAct.RELEASED, LetterState.WAITING), ("discard", AuditAct.DISCARDED, LetterState.DISCARDED)],
 )
-def test_decisions_are_recorded_with_user_and_reason(deed: str, act: AuditAct, state: LetterState) -> None:
+def test_decisions_are_recorded_with_user_and_reason(action: str, act: AuditAct, state: LetterState) -> None:
     source = dlq()
     chosen, left = [parked(source), parked(source)], parked(source)
     client = person("ann", *DECIDES)
-    page = post(client, LOT + deed, scope="ticked", pick=[pack_messages([one]) for one in chosen])
+    page = post(client, LOT + action, scope="ticked", pick=[pack_messages([one]) for one in chosen])
     before = states(*chosen)
-    done = post(client, LOT + deed, letters=carried(page), reason="the consumer is mended")
+    done = post(client, LOT + action, letters=carried(page), reason="the consumer is mended")
     assert before == [LetterState.PARKED, LetterState.PARKED]
     assert states(*chosen, left) == [state, state, LetterState.PARKED]
     assert reviews() == [(act, one.pk, "ann", "the consumer is mended") for one in chosen]
@@ -191,7 +191,7 @@ def test_closed_buttons_do_not_act() -> None:
     letter = parked(dlq())
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
-    assert [f'formaction="{LOT}{deed}"' in pages[0] for deed in ("release", "discard")] == [True, False]
+    assert [f'formaction="{LOT}{action}"' in pages[0] for action in ("release", "discard")] == [True, False]
     assert "discard (it needs the permission to discard parked messages)" in pages[0]
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
     given = {"letters": carried(pages[1]), "csrfmiddlewaretoken": token(client, "/admin/password_change/")}

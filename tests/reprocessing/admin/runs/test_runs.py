@@ -235,8 +235,8 @@ def test_all_actions_are_recorded_with_user_and_reason(source: Source, ann: Clie
     assert (run.state, run.selected, run.asked_by, run.reason, run.waves) == (
         "planned", 3, "ann", "the shop is mended", True,
     )  # fmt: skip
-    for deed, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
-        confirm(ann, _address(run, f"{deed}/now"))
+    for action, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
+        confirm(ann, _address(run, f"{action}/now"))
         run.refresh_from_db()
         assert run.state == state
     told = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "reason"))

@@ -39,12 +39,14 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
 
 
 @pytest.mark.parametrize(
-    ("deed", "act", "after"),
+    ("action", "act", "after"),
     [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
-def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
+def test_who_decided_and_why_is_recorded_with_the_action(
+    bench: Workbench, action: object, act: str, after: str
+) -> None:
     parked_at = bench.letter().finished_at
-    deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
+    action([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     review = AuditEntry.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
     assert datetime.fromisoformat(review.before.pop("parked_at")) == parked_at
@@ -54,11 +56,11 @@ def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: o
     assert bench.letter().released_by == ("anna" if act == "released" else None)
 
 
-@pytest.mark.parametrize("deed", [act_on_parked.release, act_on_parked.discard])
-def test_what_cannot_be_recorded_is_not_done(bench: Workbench, deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("action", [act_on_parked.release, act_on_parked.discard])
+def test_what_cannot_be_recorded_is_not_done(bench: Workbench, action: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions, "record_decisions", Mock(side_effect=DatabaseError("gone")))
     with pytest.raises(DatabaseError):
-        deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
+        action([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     assert bench.letter().state == "parked"
 
 

@@ -186,8 +186,8 @@ def test_pausing_and_resuming_record_who_and_why(stock: Stock) -> None:
     assert AuditEntry.objects.filter(run=run).latest("id").before == {"state": "paused", "by": "ben", "why": "lunch"}
 
 
-Deed = Callable[[Run], object]
-DEEDS: dict[str, tuple[Deed, set[str]]] = {
+Transition = Callable[[Run], object]
+ACTIONS: dict[str, tuple[Transition, set[str]]] = {
     "start": (lambda run: run_transitions.start(run, **BY), {"planned"}),
     "pause": (lambda run: run_transitions.pause(run.pk, **BY), {"running"}),
     "resume": (lambda run: run_transitions.resume(run.pk, **BY), {"paused"}),
@@ -197,11 +197,11 @@ DEEDS: dict[str, tuple[Deed, set[str]]] = {
 
 
 @pytest.mark.parametrize("state", ["planned", "running", "paused", "aborted", "finished"])
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, deed: str, state: str) -> None:
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, action: str, state: str) -> None:
     run = started(stock)
     Run.objects.filter(pk=run.pk).update(state=state, stopped_by="s", why="w", finished_at=NOW)
-    act, out_of = DEEDS[deed]
+    act, out_of = ACTIONS[action]
     assert bool(act(run)) == (state in out_of)
     changed = Run.objects.get(pk=run.pk).state != state
     assert (changed, AuditEntry.objects.filter(run=run).count()) == (state in out_of, 2 + (state in out_of))

@@ -49,7 +49,7 @@ ORDER BY 1
 """
 
 
-class Deeds(RuleBasedStateMachine):
+class Actions(RuleBasedStateMachine):
     def __init__(self, ground: Ground, told: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.ground, self.told = ground, told
