@@ -1084,7 +1084,7 @@ class Migration(migrations.Migration):
                     "kind",
                     models.TextField(
                         choices=[
-                            ("standing", "standing: redrives whatever the DLQ holds"),
+                            ("automatic", "automatic: redrives whatever the DLQ holds"),
                             ("drain", "drain: redrives a selection"),
                         ],
                         default="drain",
@@ -1133,7 +1133,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view", "operate"),
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(("kind", "standing")), fields=("dlq",), name="one_standing_run_per_dlq"
+                        condition=models.Q(("kind", "automatic")), fields=("dlq",), name="one_automatic_run_per_dlq"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1141,7 +1141,7 @@ class Migration(migrations.Migration):
                             ("kind", "drain"),
                             _connector="OR",
                         ),
-                        name="standing_run_never_ends",
+                        name="automatic_run_never_ends",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -13,7 +13,7 @@ from reprocessing.models.target import MAX_RATE, MIN_RATE
 class RunKind(models.TextChoices):
     """Which letters a run takes: all of a DLQ in mode automatic, or a selection."""
 
-    STANDING = "standing", "standing: redrives whatever the DLQ holds"
+    AUTOMATIC = "automatic", "automatic: redrives whatever the DLQ holds"
     DRAIN = "drain", "drain: redrives a selection"
 
 
@@ -69,11 +69,11 @@ class Run(models.Model):
         default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(
-                fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="one_standing_run_per_dlq"
+                fields=["dlq"], condition=Q(kind=RunKind.AUTOMATIC), name="one_automatic_run_per_dlq"
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.FINISHED, RunState.ABORTED]) | Q(kind=RunKind.DRAIN),
-                name="standing_run_never_ends",
+                name="automatic_run_never_ends",
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.PAUSED, RunState.ABORTED]) | (~Q(why="") & ~Q(stopped_by="")),

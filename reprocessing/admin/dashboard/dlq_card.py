@@ -59,7 +59,7 @@ class DlqCard:
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
-        runs: the open runs; not the standing run, if it has nothing to do.
+        runs: the open runs; not the automatic run, if it has nothing to do.
         groups: the open failure groups with the most messages.
         more_groups: number of open failure groups that are not in `groups`.
         visible_copies: number of captured messages whose copies in SQS are visible again.

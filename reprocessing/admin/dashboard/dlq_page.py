@@ -141,8 +141,8 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 
 
 def _is_idle(run: OpenRun) -> bool:
-    """Return whether this is the standing run (the run of mode automatic), and it has no unfinished messages."""
-    return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
+    """Return whether this is the automatic run, and it has no unfinished messages."""
+    return run.kind == RunKind.AUTOMATIC and run.state == RunState.RUNNING and not run.unfinished
 
 
 def _largest_groups(found: Sequence[LargestGroup]) -> Iterable[Count]:

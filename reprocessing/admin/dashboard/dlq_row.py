@@ -152,12 +152,12 @@ class DlqRow:
 
     @cached_property
     def _running(self) -> tuple[StartedRun, ...]:
-        """Return the running runs. Outside mode automatic, a standing run only finishes the messages that it has."""
+        """Return the running runs. Outside mode automatic, an automatic run only finishes the messages that it has."""
         may_idle = self.status.mode != Mode.AUTOMATIC
         return tuple(
             run
             for run in self.runs
-            if run.state == RunState.RUNNING and not (may_idle and run.kind == RunKind.STANDING and not run.unfinished)
+            if run.state == RunState.RUNNING and not (may_idle and run.kind == RunKind.AUTOMATIC and not run.unfinished)
         )
 
     @cached_property

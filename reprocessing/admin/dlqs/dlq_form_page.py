@@ -137,7 +137,7 @@ def _write(preview: Preview, by: str, reason: str) -> Done:
 
 
 def _of_manual(row: DeadLetterQueue, preview: Preview) -> str:
-    """Return what is redriven of a DLQ that was set to mode manual; if its standing run still sends, with a link."""
+    """Return what is redriven of a DLQ that was set to mode manual; if its automatic run still sends, with a link."""
     was_automatic = any(change.field == "mode" and change.before == Mode.AUTOMATIC for change in preview.changes)
     new = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven automatically"
     if (run := automatic_redrive.still_sending(row.name)) is None:

@@ -135,7 +135,7 @@ def _to_run(letter: Letter, request: HttpRequest) -> Button | None:
 
 def _automatic_run(letter: Letter, request: HttpRequest) -> Button | None:
     unfinished = (RunState.RUNNING, RunState.PAUSED)
-    run = Run.objects.filter(dlq=letter.dlq_id, kind=RunKind.STANDING, state__in=unfinished).order_by("-pk").first()
+    run = Run.objects.filter(dlq=letter.dlq_id, kind=RunKind.AUTOMATIC, state__in=unfinished).order_by("-pk").first()
     if run is None:
         return None
     paused = "paused " if run.state == RunState.PAUSED else ""

@@ -60,7 +60,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     change_list_template = "reprocessing/admin/message_list.html"
     list_display: tuple[str, ...] = (
-        "message_id", "dlq", "type", "standing", "key", "age", "tries", "time_left", "captured_at",
+        "message_id", "dlq", "type", "state_text", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
@@ -103,7 +103,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return [("state", StateFilter) if name == "state" else name for name in super().get_list_filter(request)]
 
     @admin.display(description="state")
-    def standing(self, letter: Letter) -> str:
+    def state_text(self, letter: Letter) -> str:
         """Return the name of the message's state, such as "presumed delivered"."""
         return labels.state(letter.state, letter.presumed)
 

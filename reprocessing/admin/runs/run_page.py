@@ -124,7 +124,7 @@ def _plan_stamp(run: Run) -> str:
 
 
 def _selection_text(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return f"all new messages of {run.dlq.name}"
     if run.is_for_released_letters:
         return "messages released from the parking lot"

@@ -11,7 +11,7 @@ from reprocessing.models import Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.store.safety import waves
 
-#: Max waves that the page shows, because a standing run has many.
+#: Max waves that the page shows, because an automatic run has many.
 _WAVES: Final = 8
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 

@@ -61,7 +61,7 @@ class RunView(Answer):
 
     run: str
     dlq: str
-    kind: str = Field(description="drain: takes selected messages; standing: the automatic run, takes all new messages")
+    kind: str = Field(description="drain: takes selected messages; automatic: takes all new messages")
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="another value after each change of the run's state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")

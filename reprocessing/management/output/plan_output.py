@@ -58,7 +58,7 @@ def counts(changes: Sequence[ObjectChange]) -> str:
 def in_json(plan: Plan, *, acted: bool) -> dict[str, Any]:
     """Return the plan of apply_config as JSON. `acted`: the plan was executed.
 
-    `notes`: for each DLQ that is now in mode manual while its standing run still sends, a sentence that says so.
+    `notes`: for each DLQ that is now in mode manual while its automatic run still sends, a sentence that says so.
     """
     return {
         "dry_run": not acted,

@@ -72,7 +72,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
         yield from _target(target, now)
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
-        which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
+        which = run["kind"] if run["kind"] == RunKind.AUTOMATIC else f"{run['name']} ({run['kind']}{by})"
         yield f"  run       {which} is {_run_state(run)}"
         if run["why"]:
             yield f"            {run['why']}"

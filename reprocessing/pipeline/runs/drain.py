@@ -169,7 +169,7 @@ def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> Non
 
 
 def _describe_request(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return f"all messages of {run.dlq.name}, by beat"
     what = "released letters" if run.is_for_released_letters else Selection.read(run.selection)
     return f"{what} of {run.dlq.name}"

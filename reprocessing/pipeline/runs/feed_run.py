@@ -104,7 +104,7 @@ def _letters(
 
 def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> EnlistResult | None:
     with suppress(NativeRedriveConflict):  # the DLQ was handed to AWS a moment ago
-        run = standing_run(dlq)
+        run = automatic_run(dlq)
         return plan.enlist(dlq, run, through=through, stop=lambda: stop() or time.monotonic() >= until)
     return None
 
@@ -183,14 +183,14 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
     return bool(hidden)
 
 
-def standing_run(dlq: DeadLetterQueue) -> Run:
-    """Return the DLQ's automatic run (also called standing run), which takes all new messages and does not end.
+def automatic_run(dlq: DeadLetterQueue) -> Run:
+    """Return the DLQ's automatic run, which takes all new messages and does not end.
 
     If there is none, create it. Whether it has waves depends on the DLQ's settings.
     """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
-            dlq=dlq, kind=RunKind.STANDING,
+            dlq=dlq, kind=RunKind.AUTOMATIC,
             defaults={
                 "name": f"automatic:{dlq.pk}",  # people cannot give a run such a name
                 "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),

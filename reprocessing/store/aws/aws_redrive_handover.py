@@ -76,7 +76,7 @@ class HandoverBlockers:
 
 _LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
 
-_STANDING = """
+_BLOCKERS = """
 SELECT d.mode, d.aws_redrive_since IS NOT NULL AS moving,
        d.stopped_at IS NOT NULL OR EXISTS (SELECT FROM redrive_global_stop) AS stopped,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
@@ -122,7 +122,7 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
     """Return which conditions forbid handing a DLQ to AWS's redrive. If none does, the result's `is_free` is true."""
-    return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
+    return rows.fetch(HandoverBlockers, _BLOCKERS, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:

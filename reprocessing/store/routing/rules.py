@@ -162,7 +162,7 @@ class RuleStatus:
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-_STANDING = """
+_RULE_STATUS = """
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
@@ -182,4 +182,4 @@ def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """
-    return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})
+    return rows.fetch(RuleStatus, _RULE_STATUS, {"dlq": dlq})

@@ -53,7 +53,7 @@ class StartedRun:
 _STARTED = """
 SELECT r.id, r.dlq_id, r.kind, r.state,
        CASE WHEN bool_or(r.state = 'paused') OVER (PARTITION BY r.dlq_id)
-              OR (r.kind = 'standing' AND d.mode <> 'automatic') THEN (
+              OR (r.kind = 'automatic' AND d.mode <> 'automatic') THEN (
             SELECT count(*) FROM (
                    SELECT FROM redrive_letter l
                     WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')

@@ -167,7 +167,7 @@ def _is_in(run: int, state: RunState) -> bool:
 def _check_approval(kind: ActionKind, run: int, *, by: str, approval: int | None) -> None:
     """Raise ApprovalNeeded if a second person must approve that a run starts or continues; automatic runs need none."""
     row = Run.objects.get(pk=run)
-    if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
+    if row.kind == RunKind.AUTOMATIC or (approval is None and not limits.is_any_limited()):
         return
     action = RequestedAction(kind, f"{_TITLES[kind]} the run {row.name}", {"run": run})
     messages = {row.dlq_id: count_to_send(run)}

@@ -118,7 +118,7 @@ WITH {_SENDS}, {_RESTARTS}, tried AS (
       FROM sends s JOIN failing f ON f.id = s.breaker_id LEFT JOIN restarts x ON x.breaker_id = s.breaker_id
       JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
      CROSS JOIN LATERAL (SELECT greatest(f.failing_since, x.at, r.changed_at) AS since) p
-     WHERE s.failed AND s.ended >= p.since AND r.kind = 'standing' AND r.id IN ({ACTIVE_RUNS})
+     WHERE s.failed AND s.ended >= p.since AND r.kind = 'automatic' AND r.id IN ({ACTIVE_RUNS})
        AND p.since <= redrive_now() - make_interval(secs => d.give_up_after)
      GROUP BY s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts
     HAVING max(s.ended + s.slack) >= redrive_now()

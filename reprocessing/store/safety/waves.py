@@ -39,7 +39,7 @@ class _Open(WaveCounts):
     run_id: int
     name: str
     success: float
-    standing: bool
+    is_automatic: bool
 
 
 # The result of an attempt for its wave. If a letter's first attempt had no result (not sent, lost worker, no report),
@@ -97,7 +97,7 @@ _NEWEST: Final[LiteralString] = """(
      ORDER BY a.id DESC LIMIT %(last)b)
 """
 _COUNTS = f"""
-SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success AS success, w.size,
+SELECT w.id, w.run_id, r.name, r.kind = 'automatic' AS is_automatic, d.wave_success AS success, w.size,
        (SELECT count(*) FROM redrive_wave f
          WHERE f.run_id = w.run_id AND f.no < w.no AND f.size = 1 AND f.failed = 1
            AND f.no > coalesce((SELECT b.no FROM redrive_wave b
@@ -238,7 +238,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
-    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.standing)
+    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.is_automatic)
 
 
 def _move(run: int) -> PausedRun | None:

@@ -159,7 +159,7 @@ a-last-attempt-of-unknown-end-frees-its-key: test_a_twin_is_not_sent_while_a_cop
 +            deadline=None and target.copy_window if
 @tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
 spent-in-an-outage-is-parked: test_a_limit_of_one_attempt_outlasts_an_outage
--attempt.attempts >= dlq.max_attempts and not attempt.standing:
+-attempt.attempts >= dlq.max_attempts and not attempt.is_automatic:
 +attempt.attempts >= dlq.max_attempts:
 @tests/reprocessing/pipeline/targets/test_every_target.py
 an-epoch-after-an-unknown-outcome: test_a_fifo_queue_is_told_another_letter_only_when_the_first_is_known_to_have_failed

@@ -241,8 +241,8 @@ def test_queued_messages_of_an_aborted_run_need_review(ann: Client, shop: Source
     assert _review(_board(ann)) == ("", "3")
 
 
-def test_idle_standing_run_of_a_manual_dlq_takes_no_messages(ann: Client, shop: Source) -> None:
-    run, letter = _run(shop, "running", kind="standing"), _waiting(shop)
+def test_idle_automatic_run_of_a_manual_dlq_takes_no_messages(ann: Client, shop: Source) -> None:
+    run, letter = _run(shop, "running", kind="automatic"), _waiting(shop)
     assert (_review(_board(ann)), _action(_board(ann))[0]) == (("1", ""), "Drain 1")
     Letter.objects.filter(pk=letter.pk).update(run=run)
     assert (_review(_board(ann)), _action(_board(ann))[0]) == (("", "1"), "Redriving")
@@ -264,7 +264,7 @@ def test_a_large_paused_run_is_not_in_progress(ann: Client, shop: Source, monkey
     for shown in ("1", "2", "2+"):
         _waiting(shop, run=other)
         assert _review(_board(ann)) == ("3+", shown)
-    Run.objects.filter(pk=other.pk).update(kind="standing")
+    Run.objects.filter(pk=other.pk).update(kind="automatic")
     assert _review(_board(ann)) == ("3+", "2+")
     Letter.objects.filter(run=other).update(state="delivered", finished_at=database_now())
     assert _review(_board(ann)) == ("5", "")

@@ -123,8 +123,8 @@ def test_largest_failure_groups_are_linked() -> None:
     assert "<h3>Failure groups</h3>" not in _page(person("bob", *SEES))
 
 
-def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
-    run = Run.objects.create(name="automatic:1", dlq=shop.dlq, kind="standing", state="running")
+def test_automatic_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
+    run = Run.objects.create(name="automatic:1", dlq=shop.dlq, kind="automatic", state="running")
     assert "automatic:1" not in _page(ann)
     letter = parked(shop)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)

@@ -193,7 +193,7 @@ def test_a_captured_message_of_a_dlq_that_is_not_manual_is_not_led_to_a_plan() -
     page = opens(ann, address)
     assert (_first_button(page), "Plan a run" in page) == ("", False)
     assert "<strong>Captured: the automatic run of the DLQ will take it.</strong>" in page
-    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="standing", state="running", asked_by="beat")
+    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="automatic", state="running", asked_by="beat")
     assert _first_button(opens(ann, address)) == f"/admin/reprocessing/run/{run.pk}/change/ Open the automatic run"
     Run.objects.update(state="paused", stopped_by="zoe", why="why")
     assert _first_button(opens(ann, address)).endswith("Open the paused automatic run")

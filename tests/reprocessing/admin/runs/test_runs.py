@@ -194,7 +194,7 @@ def test_empty_plan_names_the_plan_with_its_messages() -> None:
 
 def test_empty_plan_says_where_the_messages_are_and_offers_no_start(source: Source, ann: Client) -> None:
     add_letter(source, LetterState.PARKED)
-    sending = feed_run.standing_run(source.dlq)
+    sending = feed_run.automatic_run(source.dlq)
     for _ in range(2):
         add_letter(source, LetterState.WAITING, run=sending, lane=add_lane(source, run=sending))
     Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1))
@@ -424,8 +424,8 @@ def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
-def test_standing_run_can_be_paused_only(source: Source, ann: Client) -> None:
-    run = Run.objects.create(name="automatic:1", dlq=source.dlq, kind="standing", state="running", asked_by="beat")
+def test_automatic_run_can_be_paused_only(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="automatic:1", dlq=source.dlq, kind="automatic", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
     assert "waiting for new messages</p>" in page

@@ -153,9 +153,9 @@ def test_a_run_that_is_not_there_or_stands_elsewhere_is_said_to(bench: Workbench
     assert refusal("abort_run", "monday", *WHY, "--confirm").startswith(why)
 
 
-def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
+def test_an_automatic_run_is_paused_and_never_aborted(ask: Ask) -> None:
     bench = Workbench(fields={"mode": "automatic"})
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     assert f"manage.py pause_run {run.name} --reason WHY --confirm" in refusal("abort_run", run.name, *WHY, "--confirm")
     ask("pause_run", run.name, *WHY, "--confirm")
     bench.bury("letter")

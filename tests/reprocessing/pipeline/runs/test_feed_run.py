@@ -63,13 +63,13 @@ def test_an_empty_dlq_is_received_from_while_letters_await_what_that_proves() ->
     assert bench.capture().skipped
 
 
-def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
+def test_an_automatic_dlq_s_letters_go_into_its_automatic_run() -> None:
     bench = Workbench(fields=AUTOMATIC)
     for body in ("a", "b"):
         bench.bury(body)
         bench.capture()
     run = Run.objects.get()
-    assert (run.kind, run.state, bench.states()) == ("standing", "running", {"a": "waiting", "b": "waiting"})
+    assert (run.kind, run.state, bench.states()) == ("automatic", "running", {"a": "waiting", "b": "waiting"})
     assert bench.letter(payload__body=b"b").run_id == run.pk
 
 

@@ -276,16 +276,16 @@ def test_a_paused_run_adopts_nothing_from_a_plan_that_is_being_started(stock: St
     aborted(stock)
     being_started = planned(stock)
     leftover_lanes.adopt_leftovers(stock.dlq.pk, being_started.pk)
-    standing = Run.objects.create(
-        name="standing", dlq=stock.dlq, kind="standing", state="paused", asked_by="beat", started_at=NOW,
+    automatic = Run.objects.create(
+        name="automatic", dlq=stock.dlq, kind="automatic", state="paused", asked_by="beat", started_at=NOW,
         stopped_by="ann", why="the consumer is broken",
     )  # fmt: skip
-    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
-    rows.in_transaction(lambda: enlistment.enlist_letters(stock.dlq.pk, standing.pk))
-    assert (len(of(being_started)), len(of(standing))) == (2, 0)
-    Run.objects.filter(pk=standing.pk).update(state="running", stopped_by="", why="")
-    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
-    assert (len(of(being_started)), len(of(standing))) == (0, 2)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, automatic.pk)
+    rows.in_transaction(lambda: enlistment.enlist_letters(stock.dlq.pk, automatic.pk))
+    assert (len(of(being_started)), len(of(automatic))) == (2, 0)
+    Run.objects.filter(pk=automatic.pk).update(state="running", stopped_by="", why="")
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, automatic.pk)
+    assert (len(of(being_started)), len(of(automatic))) == (0, 2)
 
 
 def test_two_plans_do_not_adopt_from_each_other_before_a_start(stock: Stock) -> None:

@@ -45,7 +45,7 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
     )  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
-        run = feed_run.standing_run(bench.dlq)
+        run = feed_run.automatic_run(bench.dlq)
         seed(bench, run, 1, LETTERS)
         with connection.cursor() as cursor:
             cursor.execute(_ENTRIES)
