@@ -336,7 +336,7 @@ class Migration(migrations.Migration):
                 ("depth_in_flight", models.BigIntegerField(blank=True, null=True)),
                 ("depth_at", models.DateTimeField(blank=True, null=True)),
                 ("uncaptured_since", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, default="")),
+                ("last_error", models.TextField(blank=True, default="")),
                 ("added_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "teams",
@@ -888,7 +888,7 @@ class Migration(migrations.Migration):
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("fence", models.BigIntegerField(db_default=0)),
                 ("failures", models.IntegerField(db_default=0)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "dlqs",
@@ -933,8 +933,8 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("failures", 0), ("trouble", "")),
-                            models.Q(("failures__gt", 0), models.Q(("trouble", ""), _negated=True)),
+                            models.Q(("failures", 0), ("last_error", "")),
+                            models.Q(("failures__gt", 0), models.Q(("last_error", ""), _negated=True)),
                             _connector="OR",
                         ),
                         name="failing_destination_has_error",
@@ -1536,7 +1536,7 @@ class Migration(migrations.Migration):
                 ("match_count", models.BigIntegerField(db_default=0)),
                 ("error_count", models.BigIntegerField(db_default=0)),
                 ("last_hit_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 ("created_by", models.TextField()),
                 ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
@@ -2279,7 +2279,7 @@ class Migration(migrations.Migration):
                 ),
                 ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 (
                     "letter",
                     models.ForeignKey(
@@ -3100,7 +3100,7 @@ class Migration(migrations.Migration):
                 ("in_flight", models.BigIntegerField(blank=True, null=True)),
                 ("oldest_age", models.FloatField(blank=True, null=True)),
                 ("read_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("trouble", models.TextField(blank=True, default="")),
+                ("last_error", models.TextField(blank=True, default="")),
                 ("reported_at", models.DateTimeField(blank=True, null=True)),
                 ("ignored_at", models.DateTimeField(blank=True, null=True)),
                 ("ignored_by", models.TextField(blank=True, default="")),
@@ -3125,12 +3125,12 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(
                                 ("in_flight__isnull", False),
+                                ("last_error", ""),
                                 ("retention__isnull", False),
-                                ("trouble", ""),
                                 ("visible__isnull", False),
                             ),
                             models.Q(
-                                models.Q(("trouble", ""), _negated=True),
+                                models.Q(("last_error", ""), _negated=True),
                                 ("in_flight", None),
                                 ("oldest_age", None),
                                 ("retention", None),
@@ -3138,7 +3138,7 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="discovered_queue_was_read_or_has_trouble",
+                        name="discovered_queue_was_read_or_has_error",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

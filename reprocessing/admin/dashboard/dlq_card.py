@@ -116,7 +116,7 @@ class DlqCard:
     @property
     def is_alarming(self) -> bool:
         """Return whether the DLQ is stopped or has a problem, or SQS soon deletes an unfinished message."""
-        return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
+        return bool(self.watch.stopped_at or self.watch.last_error or self.soon)
 
     @property
     def is_wary(self) -> bool:

@@ -188,7 +188,7 @@ class DlqRow:
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
             RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.not_closed),
-            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.PROBLEM: bool(status.trouble),
+            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.PROBLEM: bool(status.last_error),
             RowState.UNCAPTURED: self.uncaptured > 0, RowState.AWS: bool(status.native),
             RowState.PAUSED: bool(self.paused), RowState.REVIEW: self.review > 0,
             RowState.PROGRESS: self.progress > 0, RowState.DELIVERED: self.trend.delivered > 0,

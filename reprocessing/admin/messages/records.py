@@ -69,7 +69,7 @@ class TargetChecks(RecordsAdmin):
 class ParkingQueueMessages(RecordsAdmin):
     """The list of messages to parking queues: copies of parked messages, and notices when these are parked no more."""
 
-    list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
+    list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "last_error")
     list_filter = ("parking_event",)
     list_select_related = ("letter",)
 

@@ -151,7 +151,11 @@ def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
         if dlq.orphans_hidden_until and dlq.orphans_hidden_until > now and dlq.leased_until is None
         else None
     )
-    return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
+    return {
+        "last_error": visible(dlq.last_error),
+        "until": until,
+        "busy": bool(dlq.leased_until and dlq.leased_until > now),
+    }
 
 
 def _plan(run: Run, query: QueryDict) -> dict[str, Any]:

@@ -50,7 +50,8 @@ FIELDS: Final = {
     "give_up_after": "Give up after (s)", "given_up_at": "Given up at", "group": "Failure group",
     "happened_at": "Happened at", "match_count": "Messages decided", "holds_lane": "Key queue waits",
     "counts_as_failure": "Failure for breaker", "key": "Ordering key", "kinds": "Events", "lane": "Key queue",
-    "last_hit_at": "Last match", "letter": "Message", "made_at": "Created at", "created_by": "Created by",
+    "last_error": "Problem", "last_hit_at": "Last match", "letter": "Message", "made_at": "Created at",
+    "created_by": "Created by",
     "max_age": "Max age (s)", "max_attempts": "Max attempts", "message": "Error message",
     "aws_redrive_since": "AWS redrive since", "parking_event": "Event", "next_at": "Next attempt",
     "next_poll_at": "Next poll",
@@ -70,7 +71,7 @@ FIELDS: Final = {
     "size": "Size (messages)", "stop_reason": "Stop reason", "stopped_at": "Stopped at", "stopped_by": "Stopped by",
     "subject": "Subject", "successes": "Successes in a row", "taken_at": "Accepted at",
     "threshold": "Failures to open", "timeout": "Timeout (s)", "times": "Times", "took": "Request time (s)",
-    "touched": "Messages sent", "trouble": "Problem", "url": "URL", "valid_from": "Valid from (UTC)",
+    "touched": "Messages sent", "url": "URL", "valid_from": "Valid from (UTC)",
     "valid_until": "Valid until (UTC)", "verdict": "Result", "visibility": "Visibility timeout (s)",
     "watched_by": "DLQ of the target", "why": "Reason", "window": "Return window (s)",
 }  # fmt: skip

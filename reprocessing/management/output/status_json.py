@@ -119,7 +119,7 @@ def _of_dlq(watch: DlqStatus) -> Json:
             "orphans_hidden_until": watch.orphans_hidden_until,
         },
         "native": watch.native or None,
-        "trouble": watch.trouble or None,
+        "last_error": watch.last_error or None,
     }
 
 

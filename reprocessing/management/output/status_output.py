@@ -85,7 +85,8 @@ def _problems(dlq: Json, found: Json) -> Iterable[str]:
     """Yield lines about problems of a DLQ: processes that mode automatic lacks, a native redrive, failed attempts."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
-    yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
+    labels = {"native": "native", "last_error": "error"}
+    yield from (f"  {label:9} {dlq[field]}" for field, label in labels.items() if dlq[field])
     if failing := dlq["failing"]:
         yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} recently"
 

@@ -68,7 +68,7 @@ def poll_dlq(
     """
     with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
-        counted.failed = bool(gathered.captured.trouble)
+        counted.failed = bool(gathered.captured.error)
         counted.idle = gathered.skipped or gathered.captured.busy
     return gathered
 
@@ -96,9 +96,9 @@ def _letters(
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
             until = max(ends, time.monotonic() + _AT_LEAST)
             gathered.enlisted = _enlist(dlq, gathered.captured.newest_letter, until, stop)
-        if placed.trouble:
-            capture_lease.note_trouble(dlq.pk, placed.trouble)
-            logger.warning("%s", placed.trouble, extra={"dlq": dlq.name})
+        if placed.error:
+            capture_lease.note_error(dlq.pk, placed.error)
+            logger.warning("%s", placed.error, extra={"dlq": dlq.name})
     return gathered
 
 

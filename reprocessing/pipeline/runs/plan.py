@@ -42,11 +42,11 @@ class EnlistResult(Enlisted):
 class PlaceResult:
     """How many captured letters got a place in a lane, or a reason to park them (`placed`).
 
-    `trouble`: why other letters got none, as text for people; empty: all got one.
+    `error`: why other letters got none, as text for people; empty: all got one.
     """
 
     placed: int = 0
-    trouble: str = ""
+    error: str = ""
 
 
 def place_captured(dlq: DeadLetterQueue, *, stop: Callable[[], bool] = lambda: False) -> PlaceResult:

@@ -112,7 +112,7 @@ WITH claimed AS (
            aws_redrive_destination = %(to)b::text, aws_redrive_task = '',
                   aws_redrive_last_task_at = %(after)b::timestamptz,
            aws_redrive_asked_at = redrive_now(), leased_until = NULL, fence = nextval('redrive_fence'),
-           trouble = CASE WHEN starts_with(trouble, %(ours)b::text) THEN '' ELSE trouble END
+           last_error = CASE WHEN starts_with(last_error, %(ours)b::text) THEN '' ELSE last_error END
      WHERE id = %(dlq)b AND aws_redrive_since IS NULL RETURNING id
 )
 INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)

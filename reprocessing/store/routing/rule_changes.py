@@ -103,7 +103,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
             row.save(force_insert=True)
         else:
             Rule.objects.filter(pk=row.pk).update(
-                **{change.field: getattr(row, change.field) for change in changes}, trouble="", error_count=0
+                **{change.field: getattr(row, change.field) for change in changes}, last_error="", error_count=0
             )
         _record(row, changes, by, reason, new=new)
         rules.raise_version()

@@ -351,7 +351,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("discovery_has_region", lambda _: _scope(region="")),
     ("open_scan_has_stage_and_start", lambda _: _scope(stage="queues")),
     ("discovered_queue_has_arn", lambda _: _found(arn="https://queue")),
-    ("discovered_queue_was_read_or_has_trouble", lambda _: _found(visible=None)),
+    ("discovered_queue_was_read_or_has_error", lambda _: _found(visible=None)),
     ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),
     ("one_row_per_dlq_source_and_rule", _same_source_twice),
     ("discovered_source_kind_is_known", lambda _: _source_of_failures(_scope(), kind="topic")),

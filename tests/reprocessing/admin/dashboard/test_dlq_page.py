@@ -80,7 +80,7 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     held_copy(letter, visible_until=database_now() + timedelta(hours=1))
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
-        depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), trouble="AccessDenied", mode="automatic"
+        depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), last_error="AccessDenied", mode="automatic"
     )
     Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="redrive", why="9 of 10 failed")
     Breaker.objects.filter(target=shop.target).update(

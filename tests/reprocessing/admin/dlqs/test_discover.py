@@ -171,7 +171,7 @@ def many(count: int) -> None:
     """Store discovered DLQs that could not be read."""
     scope = DiscoveryScope.objects.create(region="us-east-1")
     arns = [f"arn:aws:sqs:us-east-1:123456789012:old-{number:03}" for number in range(count)]
-    DiscoveredQueue.objects.bulk_create(DiscoveredQueue(arn=arn, scope=scope, trouble="No access.") for arn in arns)
+    DiscoveredQueue.objects.bulk_create(DiscoveredQueue(arn=arn, scope=scope, last_error="No access.") for arn in arns)
     DiscoveredSource.objects.bulk_create(
         DiscoveredSource(dlq_arn=arn, source_arn=arn.replace("old", "new"), kind="queue", scope=scope) for arn in arns
     )

@@ -366,7 +366,7 @@ def test_start_after_a_stop_is_refused(source: Source, ann: Client) -> None:
 
 
 def test_plan_waits_for_its_capture(source: Source, ann: Client) -> None:
-    DeadLetterQueue.objects.update(trouble="SQS says <no>.")
+    DeadLetterQueue.objects.update(last_error="SQS says <no>.")
     given = {"dlq": source.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
     run = Run.objects.get()

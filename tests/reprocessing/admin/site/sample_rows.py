@@ -69,7 +69,7 @@ def rows_of_everything() -> None:
         api_token(f"deploy-{number}")
         scope = DiscoveryScope.objects.create(region=f"eu-west-{number}")
         queue = DiscoveredQueue.objects.create(
-            arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, trouble="SQS refused it."
+            arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, last_error="SQS refused it."
         )
         DiscoveredSource.objects.create(dlq_arn=queue.arn, source_arn=f"{queue.arn}-source", kind="queue", scope=scope)
     GlobalStop.objects.create(by="ann", reason="a test")

@@ -111,7 +111,7 @@ def teams() -> tuple[Team, Team]:
     ManagedObject.objects.create(kind="policies", name=THEIRS, written={}, applied_by="ann")
     scope = DiscoveryScope.objects.create(region="eu-west-1")
     arn = f"arn:aws:sqs:eu-west-1:111122223333:{THEIRS}"
-    DiscoveredQueue.objects.create(arn=arn, scope=scope, trouble="SQS refused it.")
+    DiscoveredQueue.objects.create(arn=arn, scope=scope, last_error="SQS refused it.")
     DiscoveredSource.objects.create(dlq_arn=arn, source_arn=f"{arn}-source", kind="queue", scope=scope)
     return found
 

@@ -144,7 +144,9 @@ def test_what_cannot_be_presumed_says_so(ask_json: AskJson, source: Source) -> N
 
 
 def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, source: Source) -> None:
-    DeadLetterQueue.objects.update(trouble="no right", depth_visible=1_969, depth_in_flight=2, depth_at=ago(seconds=1))
+    DeadLetterQueue.objects.update(
+        last_error="no right", depth_visible=1_969, depth_in_flight=2, depth_at=ago(seconds=1)
+    )
     stops.stop(orders.pk, by="ann", reason="rain")
     stops.stop(None, by="bob", reason="flood")
     run = Run.objects.create(name="monday", dlq=orders, kind=RunKind.DRAIN, state=RunState.RUNNING, asked_by="cy")
@@ -248,7 +250,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     lane = add_lane(source, LanePhase.HELD, why=why)
     add_letter(source, LetterState.WAITING, lane=lane, rule=bad, route="hold", rulebook_version=2)
     add_letter(source, LetterState.WAITING, rulebook_version=2)
-    Rule.objects.filter(pk=bad.pk).update(match_count=1, error_count=2, trouble="body:kind: it was odd")
+    Rule.objects.filter(pk=bad.pk).update(match_count=1, error_count=2, last_error="body:kind: it was odd")
     (told,) = ask_json("redrive_status", "orders")["rules"]
     counts = ("match_count", "stopped", "error_count", "asked")
     assert (told["name"], [told[name] for name in counts], told["errs_too_often"]) == ("bad", [1, 1, 2, 2], True)

@@ -147,11 +147,11 @@ def test_beat_captures_a_dlq_that_somebody_waits_for_except_in_mode_observe(
 
 
 def test_a_look_notes_the_depth_and_ends_trouble() -> None:
-    bench = Workbench(fields={"mode": "observe", "trouble": "out of reach"})
+    bench = Workbench(fields={"mode": "observe", "last_error": "out of reach"})
     bench.bury("letter")
     feed_run.record_depth(bench.dlq)
     seen = _fresh(bench)
-    assert (seen.depth_visible, seen.depth_in_flight, seen.trouble) == (1, 0, "")
+    assert (seen.depth_visible, seen.depth_in_flight, seen.last_error) == (1, 0, "")
     assert "ReceiveMessage" not in asked(bench.dlq_url)
 
 
