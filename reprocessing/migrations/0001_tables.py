@@ -1329,7 +1329,7 @@ class Migration(migrations.Migration):
                 ("since", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("why", models.TextField(blank=True, db_default="")),
                 ("epoch", models.BigIntegerField(db_default=0)),
-                ("rest", models.FloatField(db_default=0.0)),
+                ("current_cooldown", models.FloatField(db_default=0.0)),
                 ("retry_at", models.DateTimeField(blank=True, null=True)),
                 ("canary_until", models.DateTimeField(blank=True, null=True)),
                 ("failing_since", models.DateTimeField(blank=True, null=True)),

@@ -79,8 +79,8 @@ class Breakers(ReadOnlyAdmin):
     readonly_fields = ("ramp_up",)
     fieldsets = (
         (None, {"fields": (
-            "target", "rate_class", "state", "since", "why", "failing_since", "retry_at", "rest", "canary_until",
-            "successes", "ramp_up",
+            "target", "rate_class", "state", "since", "why", "failing_since", "retry_at", "current_cooldown",
+            "canary_until", "successes", "ramp_up",
         )}),
         ("Settings", {"fields": (
             "threshold", "ratio", "at_least", "cooldown", "cooldown_cap", "canaries_to_close", "ramp_from",

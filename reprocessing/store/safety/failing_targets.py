@@ -51,16 +51,16 @@ restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
       FROM sends s
      CROSS JOIN LATERAL (
-        SELECT coalesce(max(l.rest), 0) AS rest
+        SELECT coalesce(max(l.seconds), 0) AS seconds
           FROM (VALUES (s.letter_id, s.no - 1), (s.letter_before, s.no_before)) AS tried (letter_id, failures)
          CROSS JOIN LATERAL (
             SELECT least(coalesce(u.backoff_cap, c.backoff_cap, d.backoff_cap),
                          coalesce(u.backoff_base, c.backoff_base, d.backoff_base)
-                         * 2.0 ^ least(tried.failures - 1, 64)) AS rest
+                         * 2.0 ^ least(tried.failures - 1, 64)) AS seconds
               FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
               LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
              WHERE l.id = tried.letter_id AND tried.failures > 0 OFFSET 0) l) backoff
-     WHERE s.pause > s.slack AND s.pause > s.slack + make_interval(secs => backoff.rest)
+     WHERE s.pause > s.slack AND s.pause > s.slack + make_interval(secs => backoff.seconds)
      GROUP BY s.breaker_id
 )"""
 

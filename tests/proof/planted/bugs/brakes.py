@@ -62,7 +62,7 @@ a-long-cooldown-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_exp
 -make_interval(secs => 2 * b.cooldown_cap) AS slack
 +interval '20 min' AS slack
 a-long-backoff-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
-- AND s.pause > s.slack + make_interval(secs => backoff.rest)
+- AND s.pause > s.slack + make_interval(secs => backoff.seconds)
 +
 what-awaits-its-outcome-elsewhere-is-not-seen: test_a_target_is_tried_on_for
 -WHERE a.target_id = o.target_id AND a.closed_at IS NULL

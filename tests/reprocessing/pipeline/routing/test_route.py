@@ -474,7 +474,7 @@ def test_a_rule_acts_on_letters_behind_an_open_breaker() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
     bench.enqueue("good", tenant="other")
-    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1), rest=3600)
+    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1), current_cooldown=3600)
     bench.replay()
     assert set(bench.states().values()) == {"waiting"}
     rule("acme", "quarantine", "tenant equals acme")

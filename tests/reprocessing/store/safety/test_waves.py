@@ -232,7 +232,7 @@ def test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed(automatic: W
 @pytest.mark.soak
 def test_failures_after_which_the_breaker_opened_do_not_stop_the_last_wave(last: Waves) -> None:
     last.go(["refused"] * 30, counts_as_failure=True)
-    Breaker.objects.update(state="open", retry_at=database_now(), rest=30, epoch=1)
+    Breaker.objects.update(state="open", retry_at=database_now(), current_cooldown=30, epoch=1)
     assert last.look() == []
     Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=2)
     last.go(["refused"] * 30, counts_as_failure=True, breaker_epoch=2)
