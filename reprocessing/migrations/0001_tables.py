@@ -1852,7 +1852,7 @@ class Migration(migrations.Migration):
                             ("unknown_source", "Its source queue is not known, and the DLQ names no other target."),
                             ("stale", "A later message of its ordering key was delivered before this one arrived."),
                             ("key_conflict", "Another body was delivered under the same idempotency key."),
-                            ("twin_discarded", "A person discarded another message with the same idempotency key."),
+                            ("equal_discarded", "A person discarded another message with the same idempotency key."),
                             ("possible_return", "It may be a redriven message that came back without its redrive id."),
                             ("received_too_often", "It was received more often than the DLQ's limit allows."),
                             ("quarantined", "A rule quarantined it."),

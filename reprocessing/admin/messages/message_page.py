@@ -92,7 +92,7 @@ def page(
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "detail": visible(detail_of(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
-        "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
+        "idempotency_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),
         "events": events,
         "older_events": older,

@@ -174,8 +174,8 @@ class MessagesAdmin(ReadOnlyAdmin):
             "tries": attempts_of(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
-        twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
-        context["duplicate_of"] = twin.first() if twin else None
+        found = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
+        context["duplicate_of"] = found.first() if found else None
         context |= message_page.page(letter, request.user, shown, revealed=bool(more.get("reveals"))) | {
             "reveal": self._reveal_form(request)
         }

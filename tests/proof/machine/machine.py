@@ -67,10 +67,10 @@ class Machine(Actions):
 
     @precondition(lambda self: self.watch is not None and self.watch.buried)
     @rule(which=st.integers(0, 7), other=YES_NO)
-    def bury_a_twin(self, which: int, other: bool) -> None:
+    def bury_an_equal_letter(self, which: int, other: bool) -> None:
         """A letter of an event that is buried already, with the same body or another one."""
         known = list(self._watch.buried.values())
-        self._bury(None, late=False, twin=known[which % len(known)], other=other)
+        self._bury(None, late=False, equal=known[which % len(known)], other=other)
 
     @precondition(lambda self: self.watch is not None and self.watch.arrivals)
     @rule(which=st.integers(0, 7))

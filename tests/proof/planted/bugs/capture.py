@@ -239,7 +239,7 @@ what-is-forgotten-has-not-passed:
 -UPDATE
 +)
 +UPDATE
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
 a-forgotten-return-frees-another-copy-s-key: test_a_return_of_a_forgotten_attempt_frees_no_key
 -SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
 +SET state = 'free', until = NULL

@@ -179,16 +179,16 @@ def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> N
 
 
 @pytest.mark.soak
-def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
-    bench, first, second = _twins()
+def test_a_restored_letter_frees_its_key_and_leaves_equal_letters_parked() -> None:
+    bench, first, second = _equal_letters()
     act_on_parked.discard([first], by="anna", reason="of no use")
     bench.replay()
-    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "discarded")
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("equal_discarded", "discarded")
     act_on_parked.restore([first], by="anna", reason="it is of use")
-    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("equal_discarded", "free")
 
 
-def _twins() -> tuple[Workbench, int, int]:
+def _equal_letters() -> tuple[Workbench, int, int]:
     """Park the first of two letters with one idempotency key, which is free again; the second waits."""
     bench = Workbench(fields={"idempotency_key": "attribute:order"})
     bench.enqueue("first", order="7")
@@ -199,15 +199,15 @@ def _twins() -> tuple[Workbench, int, int]:
     return bench, first, second
 
 
-def test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way() -> None:
-    bench, first, second = _twins()
+def test_a_discarded_letter_leaves_the_key_to_its_equal_that_is_under_way() -> None:
+    bench, first, second = _equal_letters()
     bench.replay_and_die(sent=True)
     act_on_parked.discard([first], by="anna", reason="of no use")
     assert Claim.objects.values_list("letter", "state").get() == (second, "held")
 
 
 def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard() -> None:
-    _, first, _ = _twins()
+    _, first, _ = _equal_letters()
     act_on_parked.discard([first], by="anna", reason="of no use")
     Claim.objects.update(state="delivered")
     act_on_parked.restore([first], by="anna", reason="it is of use")

@@ -26,7 +26,7 @@ OPEN_ROAD = SendLimit(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", why_unhealthy=None, unsettled=0, ramp=1,
     canary_wait=0, step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
-UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with the same idempotency key is being sent")
+UNDER_WAY = Wait(gate.EQUAL_UNDER_WAY, "another message with the same idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
@@ -51,7 +51,7 @@ ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half op
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": True}, 1, Skip(duplicate_of=2)),
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False}, 1, Park(ParkedReason.KEY_CONFLICT)),
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False, "released": True}, 1, Go()),
-        ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.TWIN_DISCARDED)),
+        ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.EQUAL_DISCARDED)),
         ({"claim_letter": 2, "claim_state": "discarded", "released": True}, 1, Go()),
         ({"claim_letter": 2, "claim_state": "held", "released": True, "attempts": 3}, 0, UNDER_WAY),
     ],
@@ -133,8 +133,8 @@ def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) ->
 
 
 def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_permits_nothing() -> None:
-    twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
-    waits = gate.judge_head(twin, replace(OPEN_ROAD, state="open", canary_wait=1.0), room=1)
+    equal = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
+    waits = gate.judge_head(equal, replace(OPEN_ROAD, state="open", canary_wait=1.0), room=1)
     assert waits == Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")
     assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "the circuit breaker was not found")
 
@@ -161,23 +161,23 @@ def test_an_equal_key_with_another_body_is_a_conflict() -> None:
 
 
 @through_postgres
-def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
+def test_an_equal_letter_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     bench.replay_and_die(sent=True)
     bench.bury("second", idem="k")
     bench.redrive("other", idem="other")
     assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
-    twin = bench.letter(payload__body=b"second").lane
-    assert twin is not None
-    assert (twin.phase, twin.why) == ("ready", "another message with the same idempotency key is being sent")
+    equal = bench.letter(payload__body=b"second").lane
+    assert equal is not None
+    assert (equal.phase, equal.why) == ("ready", "another message with the same idempotency key is being sent")
     clock.advance(LEASE)
     bench.replay()
     assert bench.states()["first"] == "delivered"
 
 
 @through_postgres
-def test_a_twin_of_a_discarded_letter_is_parked() -> None:
+def test_an_equal_letter_of_a_discarded_letter_is_parked() -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     with bench.refusing("first", poison=True):
@@ -185,7 +185,7 @@ def test_a_twin_of_a_discarded_letter_is_parked() -> None:
     act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     _one_after_another(bench, "second")
     assert bench.states() == {"first": "discarded", "second": "parked"}
-    assert bench.letter(state="parked").reason == "twin_discarded"
+    assert bench.letter(state="parked").reason == "equal_discarded"
 
 
 @through_postgres
