@@ -2694,7 +2694,7 @@ class Migration(migrations.Migration):
                 ("size", models.IntegerField(blank=True, null=True)),
                 ("opened_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("settled_at", models.DateTimeField(blank=True, null=True)),
-                ("touched", models.IntegerField(blank=True, null=True)),
+                ("sent", models.IntegerField(blank=True, null=True)),
                 ("failed", models.IntegerField(blank=True, null=True)),
                 (
                     "run",
@@ -2719,13 +2719,13 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("failed", None), ("settled_at", None), ("touched", None)),
+                            models.Q(("failed", None), ("sent", None), ("settled_at", None)),
                             models.Q(
                                 ("failed__gte", 0),
                                 ("failed__isnull", False),
+                                ("sent__gte", models.F("failed")),
+                                ("sent__isnull", False),
                                 ("settled_at__isnull", False),
-                                ("touched__gte", models.F("failed")),
-                                ("touched__isnull", False),
                             ),
                             _connector="OR",
                         ),

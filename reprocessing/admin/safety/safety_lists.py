@@ -115,7 +115,7 @@ class Breakers(ReadOnlyAdmin):
 class Waves(RecordsAdmin):
     """The list of waves, the parts of a run. The next wave of a run starts if the wave before succeeded."""
 
-    list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
+    list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "sent", "failed")
     list_select_related = ("run",)
     search_fields = ("run__name__exact",)
 

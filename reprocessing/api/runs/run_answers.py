@@ -170,7 +170,7 @@ class RunDetail(RunView):
                 blocked=tally.blocked, failed_attempts=tally.failed_attempts, percent=tally.percent,
             ),
             wave_history=[
-                WaveView(no=wave.no, size=wave.size, sent=wave.touched, failed=wave.failed, settled_at=wave.settled_at)
+                WaveView(no=wave.no, size=wave.size, sent=wave.sent, failed=wave.failed, settled_at=wave.settled_at)
                 for wave in status.waves
             ],
             targets=[

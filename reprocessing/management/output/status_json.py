@@ -193,5 +193,5 @@ def _of_run(one: OpenRun) -> Json:
         "unfinished": one.unfinished,
         "why": one.why or None,
         "aws_requests": asked and asdict(asked),
-        "wave": one.wave and {"no": one.wave, "size": one.wave_size, "touched": one.touched},
+        "wave": one.wave and {"no": one.wave, "size": one.wave_size, "sent": one.sent},
     }

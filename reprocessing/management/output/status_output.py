@@ -123,7 +123,7 @@ def _wave(wave: Json | None) -> str:
     if wave is None:
         return ""
     size = "the last wave" if wave["size"] is None else f"a wave of {wave['size']:,}"
-    return f"; in {size}, {counted(wave['touched'], 'message')} sent"
+    return f"; in {size}, {counted(wave['sent'], 'message')} sent"
 
 
 def _waiting(polling: Json) -> str:

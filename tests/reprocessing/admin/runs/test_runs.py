@@ -509,7 +509,7 @@ def test_the_waves_of_a_run_are_told(source: Source, ann: Client) -> None:
     _captured(source)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", in_waves=True))
     confirm(ann, _address(run, "start/now"))
-    Wave.objects.filter(run=run).update(settled_at=source.dlq.added_at, touched=1, failed=0)
+    Wave.objects.filter(run=run).update(settled_at=source.dlq.added_at, sent=1, failed=0)
     page = ann.get(_address(run)).content.decode()
     assert '<b>1</b> <span class="chip">done</span><small>1 sent, 0 failed</small>' in page
 

@@ -191,7 +191,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
 ) -> None:
     why = "Paused automatically: rain."
     run = Run.objects.create(name="monday", dlq=source.dlq, state="paused", stopped_by="the service", why=why)
-    Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
+    Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), sent=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
     lane = add_lane(source, LanePhase.LEASED)
     letter = add_letter(source, LetterState.SENDING, lane=lane, attempts=1)
@@ -200,7 +200,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
-    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, why)
+    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "sent": 1}, why)
     lines = ask("redrive_status")
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in lines
     assert f"monday (drain) is paused: 0 messages unfinished{said}\n            {why}" in lines

@@ -207,7 +207,7 @@ def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
     bench = _bench(waves=True)
     assert _enlist(bench, _at_turn(1, lambda: _replay_all(bench))).letters == 7
     _replay_all(bench)
-    assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "touched")) == [(1, 1), (10, None)]
+    assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "sent")) == [(1, 1), (10, None)]
 
 
 def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_stopped(

@@ -211,7 +211,7 @@ def test_a_letter_is_deleted_with_all_its_rows_or_not_at_all(clock: Clock, monke
 
 def test_waves_are_deleted_after_their_attempts(clock: Clock) -> None:
     stock = Stock()
-    settled = {"run": stock.run, "settled_at": lanes.database_now(), "touched": 1, "failed": 0}
+    settled = {"run": stock.run, "settled_at": lanes.database_now(), "sent": 1, "failed": 0}
     waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
     Wave.objects.create(run=stock.run, no=3)
     _attempt(stock, stock.letter, wave=waves[1])

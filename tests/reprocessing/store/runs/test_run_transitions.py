@@ -314,9 +314,9 @@ def test_waves_begin_with_the_run_restart_when_resumed_and_end_with_it(stock: St
     run = started(stock)
     run_transitions.pause(run.pk, **BY)
     run_transitions.resume(run.pk, **BY)
-    assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, None)]
+    assert list(Wave.objects.order_by("no").values_list("size", "sent")) == [(1, 0), (1, None)]
     run_transitions.abort(run, **BY, stop_dlq=False)
-    assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, 0)]
+    assert list(Wave.objects.order_by("no").values_list("size", "sent")) == [(1, 0), (1, 0)]
 
 
 def test_a_plan_selects_again_after_its_keys_changed(stock: Stock) -> None:

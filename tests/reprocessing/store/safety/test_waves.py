@@ -20,7 +20,7 @@ from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Size, touched and failed.
+#: Size, sent and failed.
 Judged = tuple[int | None, int | None, int | None]
 
 
@@ -40,7 +40,7 @@ class Waves(Stock):
         return waves.judge_waves([self.run.pk])
 
     def history(self) -> list[Judged]:
-        return list(Wave.objects.filter(run=self.run).order_by("no").values_list("size", "touched", "failed"))
+        return list(Wave.objects.filter(run=self.run).order_by("no").values_list("size", "sent", "failed"))
 
     def judged(self) -> list[Judged]:
         """Look, which stops nothing, and return the history."""
@@ -312,12 +312,12 @@ def test_after_a_stop_failed_waves_in_a_row_are_counted_anew(stock: Waves) -> No
 
 
 @pytest.mark.parametrize(
-    ("unfinished", "touched", "anew"), [(True, True, False), (False, False, False), (False, True, True)]
+    ("unfinished", "sent", "anew"), [(True, True, False), (False, False, False), (False, True, True)]
 )
 def test_waves_begin_anew_when_no_letter_is_left_and_one_was_sent(
-    stock: Waves, unfinished: bool, touched: bool, anew: bool
+    stock: Waves, unfinished: bool, sent: bool, anew: bool
 ) -> None:
-    if touched:
+    if sent:
         stock.go(["accepted"])
     if not unfinished:
         Letter.objects.filter(run=stock.run).update(state="delivered", finished_at=database_now())
