@@ -94,7 +94,7 @@ class DlqCard:
         return self.unplanned + sum(min(run.unfinished, dlq_row.MAX_COUNTED) for run in self.paused)
 
     @property
-    def is_least(self) -> bool:
+    def is_lower_bound(self) -> bool:
         """Return whether more messages than `waits_for_people` need a person: a paused run has over 10,000."""
         return any(run.unfinished > dlq_row.MAX_COUNTED for run in self.paused)
 

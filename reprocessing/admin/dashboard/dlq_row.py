@@ -112,12 +112,12 @@ class DlqRow:
     def review(self) -> int:
         """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run.
 
-        If `is_review_least`, the true number may be higher.
+        If `is_review_lower_bound`, the true number may be higher.
         """
         return self.counts.parked + self._waits_for_person
 
     @cached_property
-    def is_review_least(self) -> bool:
+    def is_review_lower_bound(self) -> bool:
         """Return whether the number of messages that need a person may be higher than `review`."""
         return self._is_capped and bool(self._running)
 
@@ -125,13 +125,13 @@ class DlqRow:
     def progress(self) -> int:
         """Return how many captured messages are in progress: unfinished, and not waiting for a person.
 
-        If `is_progress_least`, the true number may be higher.
+        If `is_progress_lower_bound`, the true number may be higher.
         """
         unfinished = max(0, self.counts.captured + self.counts.open - self._waits_for_person)
         return min(unfinished, _counted(self._running)) if self._is_capped else unfinished
 
     @cached_property
-    def is_progress_least(self) -> bool:
+    def is_progress_lower_bound(self) -> bool:
         """Return whether the number of messages in progress may be higher than `progress`."""
         return self._is_capped and any(run.unfinished > MAX_COUNTED for run in self._running)
 
