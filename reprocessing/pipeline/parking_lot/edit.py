@@ -131,7 +131,7 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
 
     For example, it keeps its place in its key queue.
     """
-    if not stand.led:
+    if not stand.has_source:
         return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
         return "The message keeps its ordering key and its place in the key queue, whatever the edit changes."
