@@ -22,7 +22,7 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## create the virtual environment
 
 test: setup  ## run the tests that are not slow, on real PostgreSQL, Valkey and a local SQS
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "not soak and not prove" $(ARGS)  # 3 processes on 2 cores, because tests often wait
+	$(BIN)/python -m tests.flaky -n 2 --dist loadfile --no-loadscope-reorder -m "not soak and not prove" $(ARGS)
 
 together: setup  ## run the tests of make test and make soak, without tests marked long; CI runs this
 	$(BIN)/python -m tests.flaky -n 4 --dist loadfile --no-loadscope-reorder -m "not prove and not long" --durations=12 $(ARGS)

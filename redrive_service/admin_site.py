@@ -28,12 +28,12 @@ class ServiceAdminSite(RedriveAdminSite):
     login_template = "redrive_service/login.html"
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Import all pages; return their URLs."""
+        """Import the modules of all admin pages, and return the URLs of the pages."""
         autodiscover()
         return super().get_urls()
 
     def check(self, app_configs: Sequence[AppConfig] | None) -> list[CheckMessage]:
-        """Import all pages; return what Django's checks find in them."""
+        """Import the modules of all admin pages, and return the problems that Django's system checks find in them."""
         autodiscover()
         return super().check(app_configs)
 
@@ -48,9 +48,10 @@ class ServiceAdminSite(RedriveAdminSite):
         return super().login(request, ways | (extra_context or {}))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """End the session. If the OpenID provider can end its session, return a page that opens the provider's URL.
+        """End the session here. If the OpenID provider can end its session, too, return a page that opens its URL.
 
-        A redirect would not work: the content security policy allows forms only to this host (form-action).
+        A redirect to the provider would not work, because the form-action of the content security policy allows forms
+        to be sent only to this host.
         """
         there = ""
         if settings.OIDC and request.method == "POST":

@@ -36,7 +36,7 @@ class RedriveServiceConfig(AppConfig):
 
 
 def _limit_idle_transactions(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
-    """Let PostgreSQL end transactions of this new connection that are idle for 30 s (`IDLE_AT_MOST`).
+    """Set PostgreSQL's `idle_in_transaction_session_timeout` to 30 s (`IDLE_AT_MOST`) for a new connection.
 
     A statement sets the limit, because a connection pooler may refuse the limit as an option of the connection.
     """
@@ -53,7 +53,8 @@ class CommandsConfig(AppConfig):
 class ServiceAdminConfig(SimpleAdminConfig):
     """Django's admin, with this service's sign-in form.
 
-    The pages are imported with the URLs, since workers, beat and most commands do not need them: that takes 0.3 s.
+    The modules of the pages are imported only when URLs are read. The import takes 0.3 s, and workers, beat and most
+    commands do not need the pages.
     """
 
     default_site = "redrive_service.admin_site.ServiceAdminSite"

@@ -1,10 +1,10 @@
 """Celery beat in several processes, of which one leads and sends the scheduled tasks that are due.
 
-django-celery-beat 2.9.0 sends a due task, and saves minutes later that it was sent. So a process that takes over sends
-the task again. Here, a process claims a due task in the database before it sends the task, and only one claim succeeds.
-So even two leaders do not send a due task twice (docs/adr/0002).
+django-celery-beat 2.9.0 sends a due task, and saves minutes later that the task was sent. So a process that becomes
+leader meanwhile sends the task again. Here, a process first claims a due task: it changes the task's row in the
+database, and only one process succeeds. So even two leaders do not send a due task twice (docs/adr/0002).
 
-"Tick" is the name of one of these tasks: `reprocessing.tick`, due every 2 s. Celery's method `Scheduler.tick` is
+One of these tasks is called "tick" (`reprocessing.tick`). It is sent every 2 s. Celery's method `Scheduler.tick` is
 something else: it checks the schedule once.
 """
 
@@ -34,7 +34,7 @@ _LONG_AGO = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # an entry that was last sen
 
 
 class ClaimFailed(Exception):  # the name says what happened
-    """Another process claimed the due task, or somebody changed the schedule."""
+    """A due task could not be claimed: another process claimed it first, or somebody changed the schedule."""
 
 
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
@@ -42,10 +42,11 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
 
     A process claims a due task by a compare-and-set of the run count in the row of the scheduled task. Then it sends
     the task. If sending fails, it tries again until the same entry of the schedule is due again. If the process is
-    killed after the claim, the task is not sent. Tasks may be lost or repeated, because PostgreSQL has the work to do.
+    killed after the claim, the task is not sent. A lost or repeated task does no harm, because PostgreSQL, not the
+    task, has the work to do.
 
     The schedule follows this machine's clock. If the clock was set back, or if the clock of the previous leader was
-    ahead, an entry was last sent at a time in the future. Then the entry is due at once.
+    ahead, the stored time of an entry's last send can be in the future. Then the entry is due at once.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
@@ -132,9 +133,9 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         """Do nothing, so that a process can start while PostgreSQL is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing, because each claim is saved at once. django-celery-beat saves in this method what was sent.
+        """Do nothing: `reserve` has saved each sent task already.
 
-        If that save failed, django-celery-beat 2.9.0 would read the old time of the entry, and send its task again.
+        django-celery-beat 2.9.0 saves sent tasks in this method. If the save failed, it would send the tasks again.
         """
 
     def _clock_was_set_back(self) -> bool:
@@ -156,7 +157,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
-        """Return whether the schedule's tables changed since the last call. Does not depend on this machine's clock."""
+        """Return whether the schedule's tables changed since the last call, whatever this machine's clock says."""
         last_change = self.Changes.last_change()
         changed: bool = last_change != self._last_timestamp
         self._last_timestamp = last_change
@@ -165,14 +166,16 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     def enabled_models(self) -> list[BeatValue]:
         """Return the rows of all enabled tasks.
 
-        django-celery-beat 2.9.0 leaves out crontabs whose hour is not near, which is wrong in half-hour time zones.
+        django-celery-beat 2.9.0 leaves out crontabs that are not due in the next hours. It computes this wrongly in
+        time zones with half hours.
         """
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """Return the stored schedule: entries by name. A row that cannot be read is logged and left out.
+        """Return the stored schedule: its entries by name. A row that cannot be read is logged and left out.
 
-        An entry that was last sent at a time in the future is due. Otherwise, beat would wait until that time.
+        If the stored time of an entry's last send is in the future, the entry is sent at once. Otherwise, beat would
+        wait until after that time.
         """
         schedule = {}
         now = self.app.now()
@@ -188,7 +191,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return schedule
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, BeatValue]]) -> None:
-        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised; django-celery-beat hides it."""
+        """Store the entries of CELERY_BEAT_SCHEDULE. Raise database errors, which django-celery-beat would hide."""
         for name, fields in mapping.items():
             self.Entry.from_entry(name, app=self.app, **fields)
 

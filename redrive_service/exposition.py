@@ -1,7 +1,7 @@
-"""The Prometheus endpoint /metrics: every web process returns every metric of the whole service.
+"""The Prometheus endpoint /metrics: each web process returns all metrics of the whole service.
 
-A request needs the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration); if the variable is
-not set, the address returns 404. Metrics contain numbers, and names of DLQs and targets, but no message data.
+A request needs the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration). If the variable is
+not set, the endpoint returns 404. Metrics contain numbers, and names of DLQs and targets, but no message data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reprocessing.pipeline.aws import collect_metrics
 
 
 class _Samples(Collector):
-    """Passes samples to Prometheus's client library, grouped by metric. The samples of one metric must be adjacent."""
+    """Passes samples to Prometheus's client library, grouped by metric. Samples of the same metric must be adjacent."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples = samples
@@ -38,7 +38,7 @@ class _Samples(Collector):
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """Return the metrics as text; 404 if no token is set, 401 for a wrong token, 503 if PostgreSQL does not answer."""
+    """Return the metrics as text, or status 404 (no token is set), 401 (wrong token) or 503 (PostgreSQL is down)."""
     token = settings.METRICS_TOKEN
     if not token:
         return HttpResponseNotFound("There are no metrics here: REDRIVE_METRICS_TOKEN is not set.\n", "text/plain")

@@ -1,6 +1,6 @@
-"""Health checks: whether a web process answers, and whether the service can work.
+"""Health checks of the service itself: whether a web process answers, and whether the service can work.
 
-Load balancers, containers and `make demo` request them.
+Load balancers, containers and `make demo` request these pages.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # parameters th
 
 
 class HealthMiddleware:
-    """Answers /health/… and /metrics before another middleware checks the host or requires TLS.
+    """Answers health checks and /metrics before other middleware checks the host or requires TLS.
 
-    Load balancers, containers and Prometheus send requests to an IP address, without TLS.
+    This is needed because load balancers, containers and Prometheus send requests to an IP address, without TLS.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer to a health check; for other paths, the answer of the next middleware."""
+        """Return the answer to a health check or to /metrics. For other paths, call the next middleware."""
         answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)
@@ -56,7 +56,7 @@ class HealthMiddleware:
 
 @require_safe
 def live(_request: HttpRequest) -> JsonResponse:
-    """Return status 200 and check nothing, for liveness probes: restart the process if it does not answer."""
+    """Return status 200 and check nothing. A liveness probe restarts the process if this page does not answer."""
     return JsonResponse({"live": True})
 
 
@@ -71,7 +71,7 @@ def ready(_request: HttpRequest) -> JsonResponse:
 def work(_request: HttpRequest) -> JsonResponse:
     """Return status 200 if a worker took a task within the last minute, else 503.
 
-    The body has the age of the last taken task in seconds; null: no task is known, or PostgreSQL does not answer.
+    The body has the seconds since a worker last took a task, or null if no task is known or PostgreSQL does not answer.
     """
     question, parameters = Heartbeat.ages(CONTROL).query.sql_with_params()
     try:
@@ -106,7 +106,7 @@ def redis_answers() -> bool:
 
 
 class _Hasty(psycopg.Connection[tuple[Any, ...]]):
-    """A connection to PostgreSQL that waits for answers until the time `until` only. libpq would wait for ever."""
+    """A connection to PostgreSQL that waits for answers only until the time `until`. libpq would wait for ever."""
 
     until: float
 
@@ -115,9 +115,9 @@ class _Hasty(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
-    """Run a query on a new connection. Return its first row; None: the query found no row.
+    """Run a query on a new connection, and return its first row, or None if the query finds no row.
 
-    Takes at most 2 s (`TIMEOUT`), without the time to look up the host's name.
+    This takes at most 2 s (`TIMEOUT`), plus the time of the DNS lookup.
 
     Raises:
         psycopg.Error: the query failed, or took too long.

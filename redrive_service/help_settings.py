@@ -1,7 +1,7 @@
-"""Minimal Django settings, for the help of commands without environment variables. They connect to no server.
+"""Minimal Django settings, with which `manage.py` shows help without environment variables and without servers.
 
-`manage.py` uses them only for `help`, `--help` and `deployment_files`. They have the applications of settings.py,
-without admin and Celery.
+`manage.py` uses these settings only for `help`, `--help` and `deployment_files`. They install the applications of
+settings.py, except the admin and Celery.
 """
 
 #: Applications that settings.py also installs. Both settings files list them after their own applications.

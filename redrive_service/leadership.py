@@ -33,10 +33,10 @@ _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _
 
 
 def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """Return a connection that is used only for the lock. Either side notices within 10 s that the other is gone.
+    """Return a connection that is used only for the advisory lock. Each side notices within 10 s if the other is gone.
 
-    `parameters`: Django's connection parameters. They must name PostgreSQL itself, not a pooler: a pooler may give each
-    transaction another session, but the lock belongs to one session.
+    `parameters` are Django's connection parameters. They must name PostgreSQL itself, not a connection pooler. A pooler
+    may use another session for each transaction, but the lock belongs to one session.
     """
     return psycopg.connect(
         **{
@@ -55,7 +55,7 @@ def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 class Leadership:
-    """The leadership of this process: its PostgreSQL session holds the lock, or tries to get it.
+    """Whether this beat process is the leader: its PostgreSQL session holds the lock, or tries to get it.
 
     PostgreSQL releases the lock when the session ends for any reason. So two processes never hold the lock, and nobody
     has to clean up after a killed leader. A process that lost its session tries to get the lock again.
@@ -68,7 +68,7 @@ class Leadership:
         self._stands_by = False
 
     def is_held(self) -> bool:
-        """Return whether this process leads now: ask PostgreSQL, and if it did not lead before, try to get the lock."""
+        """Return whether this process leads: ask PostgreSQL whether it has the lock or, if not, try to get the lock."""
         led = self._leads
         try:
             self._leads = self._ask()

@@ -1,4 +1,4 @@
-"""Read the variables of notifications: REDRIVE_NOTIFY_<NAME> (URL of a destination), REDRIVE_ALERT_… (thresholds)."""
+"""Read the variables of notifications: REDRIVE_NOTIFY_<NAME> (URL of a destination) and REDRIVE_ALERT_… (limits)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be
 def read_destinations(
     variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the URLs by destination, and a text about each variable that cannot be used. No text shows a URL.
+    """Return the URLs by destination, and a text about each variable that cannot be used.
 
-    An empty variable is ignored. `secrets`: signing secrets by name. `inside`: internal hosts that are allowed.
+    The texts do not show URLs, because URLs can contain secrets. Empty variables are ignored. `secrets` has the signing
+    secrets by name. `inside` are the hosts of the internal network to which notifications may be sent.
     """
     keys = {name: key for name, text in secrets.items() if (key := signing_secret.secret_bytes(text))}
     urls: dict[str, str] = {}
@@ -42,7 +43,10 @@ def read_destinations(
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """Return the set thresholds, by their names in settings.REDRIVE, and a text about each invalid threshold."""
+    """Return the limits that are set, by their names in settings.REDRIVE, and a text about each invalid limit.
+
+    A limit says when people are notified, for example above how many parked messages.
+    """
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

@@ -60,7 +60,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:
-        """Return whether a request can still arrive: a part of it has arrived, or the connection is new."""
+        """Return whether a request can still arrive: a part of a request has arrived, or the connection is new."""
         return self.request is not None or self.last_activity == self.creation_time
 
 
@@ -79,7 +79,7 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]  # waitress is untyped
                 channel.will_close = True
 
     def accept_queued(self) -> None:
-        """Accept the connections that wait in the kernel, because closing the socket would reset them."""
+        """Accept the connections that wait in the kernel. If the socket were closed first, they would be reset."""
         for _ in range(self.adj.backlog):
             before = len(self.active_channels)
             if before < self.adj.connection_limit:
@@ -107,8 +107,8 @@ class Server:
     ) -> None:
         """Open the socket. Requests are answered only in `run`. Raises OSError if the address cannot be used.
 
-        `threads`: how many requests are answered at the same time. `keeps_proxy_headers`: whether the application gets
-        the headers that proxies add.
+        `threads` is the number of requests that are answered at the same time. If `keeps_proxy_headers` is true, the
+        application gets the headers that proxies add, such as X-Forwarded-For.
         """
         self._adjustments = Adjustments(
             threads=threads,
@@ -168,9 +168,9 @@ class Server:
         self._listener.socket.close()
 
     def _close_idle(self, *, since: float) -> bool:
-        """Close connections without a request. Return whether other connections are open.
+        """Close connections that have no request. Return whether other connections are still open.
 
-        In the first 2 s after `since`, a new connection, or one with a part of a request, is not closed.
+        In the first 2 s after `since`, new connections, and connections with a part of a request, are not closed.
         """
         channels = list(self._listener.active_channels.values())
         may_arrive = time.monotonic() < since + _TO_ARRIVE_AT_END
@@ -182,14 +182,14 @@ class Server:
 
 
 class HealthApplication(WSGIHandler):
-    """Answers /health/… and /metrics, and nothing else."""
+    """Answers health checks and /metrics, and nothing else."""
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's signature
-        """Load only the middleware that answers health checks: no sessions, no pages."""
+        """Load only the middleware that answers health checks. Sessions and pages are not needed here."""
         self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer to a health check or to /metrics; 404 for any other path."""
+        """Return the answer to a health check or to /metrics. Other paths get status 404."""
         answer: HttpResponseBase = self._answer(request)
         return answer
 
@@ -201,8 +201,8 @@ def _nothing_else(_request: HttpRequest) -> HttpResponseBase:
 def prepare_pages() -> None:
     """Load all URLs and templates, then exempt all objects of this process from garbage collection.
 
-    Otherwise, the first requests would load them, for half a second. And one request in several hundred would wait
-    0.1 s for a full collection of 250,000 objects that live as long as the process.
+    Otherwise, the first requests would load them, which takes half a second. And one request in several hundred would
+    wait 0.1 s for a full garbage collection of 250,000 objects that live as long as the process.
     """
     reverse("admin:index")
     for folder in get_app_template_dirs("templates"):

@@ -1,6 +1,7 @@
 """Sign-in by password: the form, the client's address, and the page after too many wrong passwords.
 
-django-axes counts wrong passwords by user name and client address. It locks such a pair for AXES_COOLOFF_TIME.
+django-axes counts wrong passwords by user name and client address. After too many, it locks this user name for this
+address, for AXES_COOLOFF_TIME.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SignInForm(AdminAuthenticationForm):
 
 
 def lock_message(request: HttpRequest, username: str) -> str:
-    """Return a text: why the user name is locked, until when, and which command ends the lock."""
+    """Return a text that says why the user name is locked, until when, and which command ends the lock."""
     address = client_address(request)
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
@@ -52,16 +53,16 @@ def lock_message(request: HttpRequest, username: str) -> str:
 def locked_out(
     _request: HttpRequest, response: HttpResponse, _credentials: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """Return the log-in page with status 429, so that programs also notice the lock."""
+    """Return the sign-in page with status 429, so that programs also notice the lock."""
     response.status_code = TOO_MANY_REQUESTS
     return response
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address, by which wrong passwords are counted (IPv6: its /64 network); None: unknown.
+    """Return the client's address, by which wrong passwords are counted, or None if it is unknown.
 
-    Each of the REDRIVE_PROXY_COUNT proxies appends the address of its client to X-Forwarded-For. Earlier entries may be
-    forged by the client, so they are not read.
+    Of an IPv6 address, return the /64 network. Each of the REDRIVE_PROXY_COUNT proxies appends the address of its
+    client to X-Forwarded-For. Earlier entries of this header may be forged, so they are not read.
     """
     peer = request.META.get("REMOTE_ADDR", "")
     addresses = [word.strip() for word in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]

@@ -8,6 +8,7 @@ Durations are seconds in the settings and timedeltas here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from importlib.util import find_spec
@@ -140,12 +141,21 @@ _DESTINATIONS = "DESTINATIONS"
 _DEFAULTS: dict[str, object] = {setting.name.upper(): getattr(Conf(), setting.name) for setting in fields(Conf)}
 
 
+#: The last value of settings.REDRIVE that `current` read, copied, and its settings. A page may ask a thousand times.
+_last_read: tuple[object, Conf] | None = None
+
+
 def current() -> Conf:
     """Return the settings in settings.REDRIVE.
 
     If these are invalid, raise `InvalidSettings`, which lists all problems.
     """
-    return read_settings(getattr(settings, "REDRIVE", {}))
+    global _last_read  # noqa: PLW0603  each process has one settings.REDRIVE
+    given = getattr(settings, "REDRIVE", {})
+    last = _last_read
+    if last is None or last[0] != given:
+        last = _last_read = (deepcopy(given), read_settings(given))
+    return last[1]
 
 
 def read_settings(given: Mapping[str, Any]) -> Conf:

@@ -29,11 +29,14 @@ _kept: dict[str, int] = {}
 _LARGE = 1_000_000
 
 
-#: Folders whose tests are slow: threads against each other, worker processes, whole stories, servers of every kind.
+#: Folders whose tests are slow: threads against each other, worker processes, whole stories, servers of every kind; and
+#: folders in which a test takes more than three times as long as others, on average.
 _SLOW_FOLDERS = tuple(
     Path(__file__).parent / name
     for name in (
         "race", "stories", "broker/real_workers", "reprocessing/pipeline/targets", "reprocessing/commands/maintenance",
+        "reprocessing/admin/editing", "reprocessing/admin/targets", "reprocessing/commands/configuration",
+        "reprocessing/pipeline/aws", "reprocessing/pipeline/maintenance", "reprocessing/pipeline/routing",
     )
 )  # fmt: skip
 

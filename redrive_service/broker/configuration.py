@@ -29,14 +29,14 @@ def celery_settings(
 ) -> dict[str, Any]:
     """Return the `CELERY_*` settings for SQS.
 
-    The queues need a visibility timeout of 900 s (three times a task's hard time limit: kombu never extends the
-    timeout), a dead-letter queue after five receives, and a retention of several days.
+    The queues need a visibility timeout of 900 s, a dead-letter queue after five receives, and a retention of several
+    days. The visibility timeout is three times a task's hard time limit, because kombu never extends it.
 
     Args:
-        queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
+        queue_urls: URLs of the service's own standard queues, by name. The default queue `redrive-control` is required.
         region: the AWS region of the queues.
         long_poll_seconds: how long a receive waits for a message. The maximum, 20, costs least.
-        timeouts: values, by name, that replace defaults of `Timeouts`.
+        timeouts: values that replace defaults of `Timeouts`, by the names of its fields.
 
     Raises:
         BrokerIsMisconfigured: a queue cannot be used, or the long poll is not 1 to 20 s.

@@ -15,8 +15,9 @@ logger = logging.getLogger("redrive.broker")
 class Consumer(CeleryConsumer):
     """A consumer that leaves messages in SQS if they are not tasks of this service, and logs only their ids.
 
-    SQS shows such a message again, and later dead-letters it. Celery's own consumer would log its body and headers,
-    and delete a message that cannot be decoded. So if somebody moved other messages to the queue, they would be lost.
+    SQS delivers such a message again, and later moves it to the queue's dead-letter queue. Celery's own consumer would
+    log the body and headers of the message, and delete a message that it cannot decode. So messages that somebody
+    moved to the wrong queue would be lost.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
@@ -60,9 +61,9 @@ class Consumer(CeleryConsumer):
 
 
 def _safe_words(exc: Exception) -> str:
-    """Return a text about an error for the log: the text of this package's errors, only the class of others.
+    """Return a text about an error for the log: its class and, if the error is of this package, its text.
 
-    The texts of other errors can quote the content of a message.
+    The texts of other errors could quote the content of a message.
     """
     part = f" ({exc})" if isinstance(exc, envelope.EnvelopeIsUnusable) else ""
     return type(exc).__name__ + part

@@ -1,8 +1,8 @@
 """Check a message's envelope (headers and form of a Celery task) before Celery reads it.
 
 Celery does not validate envelopes. A time limit that is not a number blocks a slot of the worker for good, or ends the
-worker. A task with an ETA occupies a slot until then. An id that is not text is logged. This service's tasks need few
-fields, so every other envelope is refused, and its message stays in SQS.
+worker. A task with an ETA occupies a slot until its ETA. An id that is not text would be written to the log. This
+service's tasks need few fields. A message whose envelope has other fields or values is refused, and stays in SQS.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class EnvelopeIsUnusable(ValueError):
 
 
 def check(message: KombuValue) -> None:
-    """Check that a message has the form of this service's tasks; else raise `EnvelopeIsUnusable`."""
+    """Check that a message has the form of this service's tasks. Raises EnvelopeIsUnusable if it has not."""
     headers = message.headers
     if not isinstance(headers, dict):
         raise EnvelopeIsUnusable("headers")
@@ -60,7 +60,7 @@ def _is_instant_or_none(value: object) -> bool:
 
 
 def _are_limits(value: object) -> bool:
-    """Return whether the value is None, or a list of two time limits: seconds, or None for no limit."""
+    """Return whether the value is None, or a list of two time limits. A limit is in seconds; None means no limit."""
     if value is None:
         return True
     if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard limit and the soft limit

@@ -1,4 +1,4 @@
-"""Describes a failed receive of messages for the log: HTTP status and error code, without payloads and credentials."""
+"""Describe for the log why a receive failed: HTTP status and error code, without payloads and credentials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Answer(Protocol):
         """The HTTP status; 599 if no HTTP response arrived."""
 
     def read(self) -> bytes | None:
-        """Return the body; None if the response has no body."""
+        """Return the body, or None if the response has no body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +31,17 @@ class ReceiveFailure:
 
     status: int
     code: str
-    """SQS's error code, curl's error code (`curl-28`: timed out), or the class of the exception; "": not known."""
+    """SQS's error code, curl's error code (such as `curl-28`, a timeout), or the class of the exception; may be ""."""
 
     @classmethod
     def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:
-        """Return the failure in an HTTP response, without SQS's error text, which can quote a signed request."""
+        """Return why the receive failed, from an HTTP response. SQS's error text is left out: it can quote requests."""
         code = f"curl-{curl_error}" if curl_error else _error_code(answer.read())
         return cls(status=answer.status, code=code)
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure in an exception: SQS's error code or, without a code, the class. The text is not used."""
+        """Return why the receive failed, from an exception: SQS's error code, else the class of the exception."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))
@@ -49,7 +49,7 @@ class ReceiveFailure:
 
 
 def _error_code(body: bytes | None) -> str:
-    """Return the error code in the JSON body of an error (AWS JSON 1.0), such as `QueueDoesNotExist`; "": no code.
+    """Return the error code of an error's JSON body (AWS JSON 1.0), such as `QueueDoesNotExist`, or "" without code.
 
     The code is the end of the body's member `__type`: `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}`.
     """

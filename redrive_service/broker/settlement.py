@@ -1,4 +1,4 @@
-"""Delete the messages of finished tasks from the service's own queues. SQS shows all other messages again."""
+"""Delete the messages of finished tasks from the service's own queues. SQS delivers all other messages again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger("redrive.broker")
 class SettlingChannel(ClientsChannel):
     """A channel that deletes the messages of finished tasks. It continues when SQS refuses a call or does not answer.
 
-    If a message cannot be deleted, SQS shows it again after its visibility timeout, and its task runs again.
+    If a message cannot be deleted, SQS delivers it again after its visibility timeout, and its task runs again.
     """
 
     def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # kombu's signature
@@ -28,10 +28,11 @@ class SettlingChannel(ClientsChannel):
             self._forget(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
-        """Leave a message in SQS, which shows it again after its visibility timeout (`requeue`: after one long poll).
+        """Leave a message in SQS, which delivers it again after its visibility timeout.
 
-        SQS dead-letters the message after `maxReceiveCount` receives. kombu 5.7.0 would delete a rejected message of a
-        queue without a redrive policy.
+        If `requeue` is true, SQS delivers the message already after the time of one long poll. After `maxReceiveCount`
+        receives, SQS moves it to the queue's dead-letter queue. kombu 5.7.0 would delete a rejected message of a queue
+        without a redrive policy.
         """
         try:
             if requeue:

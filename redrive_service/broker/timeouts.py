@@ -17,8 +17,8 @@ class TimeoutsAreInvalid(ValueError):
 class Timeouts:
     """The timeouts and pauses of one worker, in seconds.
 
-    With the defaults, a worker receives tasks again within 45 s after SQS has recovered: a hanging receive is aborted
-    after `20 + receive_margin` seconds, and the next receive begins at most `longest_pause` later.
+    With the defaults, a worker receives tasks again within 45 s after SQS has recovered. A hanging receive is aborted
+    after `20 + receive_margin` seconds. The next receive begins at most `longest_pause` seconds later.
     """
 
     connect: float = 3.0
@@ -37,7 +37,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Return the timeouts in the transport option `timeouts`, with defaults for the others.
+        """Return the timeouts that the transport option `timeouts` gives, with defaults for all other timeouts.
 
         Raises:
             TimeoutsAreInvalid: a name is unknown, or a value is not above zero.

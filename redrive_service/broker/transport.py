@@ -19,9 +19,10 @@ require_tested_kombu(version("kombu"))
 class Transport(SQS.Transport):
     """kombu's SQS transport with workarounds for its bugs.
 
-    The transport option `predefined_queues` has the queues. The option `timeouts` replaces defaults of `Timeouts`.
-    Credentials and endpoint come from AWS's default chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's
-    `sts_role_arn` is not supported: name a role in AWS's default chain, which renews the credentials.
+    The transport option `predefined_queues` names the queues, and the option `timeouts` replaces defaults of
+    `Timeouts`. Credentials and endpoint come from AWS's default chain (`AWS_ENDPOINT_URL_SQS` for another endpoint).
+    kombu's option `sts_role_arn` is not supported. Configure a role in AWS's default chain instead, because the chain
+    renews the credentials.
     """
 
     Channel = Channel

@@ -19,8 +19,8 @@ _KEEPALIVE_INTERVAL = 5  # seconds between two keepalive probes
 class BoundedHttpConnection(AsyncHTTPSConnection):
     """One HTTP request, aborted after its deadline.
 
-    kombu calculates timeouts, but `CurlClient._setup_request` never passes them to curl. Then curl waits for ever for a
-    server that does not answer. So `on_prepare`, which kombu documents for curl options, sets them.
+    kombu calculates timeouts, but `CurlClient._setup_request` never passes them to curl. So curl would wait for ever
+    for a server that does not answer. Here, `on_prepare`, kombu's documented hook for curl options, sets the timeouts.
     """
 
     def __init__(self, *, http_client: KombuValue, connect: float, total: float) -> None:
@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request, which sets its deadline on the curl handle each time, because kombu reuses handles."""
+        """Return the request. It sets its deadline on its curl handle, because kombu reuses handles of old requests."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request
@@ -48,7 +48,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
     """An SQS connection whose receives return a dict of messages or a `ReceiveFailure`, and never raise.
 
     For status 5xx, kombu 5.7.0 returns a list, but its channel expects a dict. For all other errors, kombu raises an
-    exception. Both would end the worker or, in a call by a timer, the polling of the queue.
+    exception. In both cases, the worker would end, or stop polling the queue.
     """
 
     def __init__(self, *, timeouts: Timeouts, long_poll: float, **kwargs: KombuValue) -> None:
@@ -57,7 +57,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
         self._long_poll = long_poll
 
     def get_http_connection(self) -> BoundedHttpConnection:
-        """Return a connection for one request, with the deadline of a receive, which is the longest of all calls."""
+        """Return a connection for one request. Every request has the deadline of a receive, the longest call."""
         return BoundedHttpConnection(
             http_client=self._httpclient,
             connect=self._patience.connect,

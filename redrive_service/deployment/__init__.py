@@ -1,4 +1,4 @@
-"""Make the files of a production deployment for `manage.py deployment_files`, from one description of the processes."""
+"""Make the files of a production deployment for `manage.py deployment_files`: for Compose, Kubernetes or ECS."""
 
 from redrive_service.deployment.files import Platform, deployment_files
 from redrive_service.deployment.installation import Installation

@@ -56,5 +56,5 @@ def _service(process: Process, installation: Installation) -> dict[str, Any]:
 
 
 def _literal(variables: dict[str, str]) -> dict[str, str]:
-    """Return the variables with `$` doubled: compose would replace `$NAME` in a value."""
+    """Return the variables with each `$` in a value doubled, because compose would replace `$NAME` in a value."""
     return {name: value.replace("$", "$$") for name, value in variables.items()}

@@ -33,8 +33,8 @@ class Installation:
         account: the AWS account of the queues, 12 digits.
         region: the AWS region of the queues.
         host: the host name of the admin.
-        more: further environment variables, which also replace those that this class sets (docs/production.md).
-        more_secrets: names of further secrets, in addition to `REQUIRED_SECRETS`.
+        more: additional environment variables (docs/production.md). They replace variables that this class sets.
+        more_secrets: names of secrets in addition to `REQUIRED_SECRETS`.
     """
 
     image: str
@@ -68,7 +68,7 @@ class Installation:
 
     @property
     def tag(self) -> str:
-        """Return the image's tag, or the start of its digest, in characters that a Kubernetes name may have."""
+        """Return the image's tag or, if it has none, the start of its digest, as a part of a Kubernetes name."""
         tag = self.image.rpartition("/")[2].partition("@sha256:")
         text = tag[2][:12] or tag[0].partition(":")[2] or "latest"
         return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")[:40]

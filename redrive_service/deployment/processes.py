@@ -36,7 +36,7 @@ class FileProbe:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Return the probe as a command inside the container. It runs every 30 s, so it starts no Python."""
+        """Return the probe as a command inside the container. It runs every 30 s, so it does not use slow Python."""
         return ("sh", "-c", f"find {self.path} -mmin -2 | grep -q .")
 
 
@@ -45,17 +45,17 @@ Probe: TypeAlias = HttpProbe | FileProbe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process of the service: either runs until it is stopped, or runs once before the others.
+    """A process of the service. It runs until it is stopped or, if `replicas` is 0, once before the other processes.
 
     Attributes:
         ready: the probe that decides whether the process gets page requests.
-        alive: the liveness probe. If it fails, the process is restarted. It asks no other server.
+        alive: the liveness probe. If it fails, the process is restarted. It does not depend on other servers.
         cpu: thousandths of a core.
         memory: MiB.
         stop_within: seconds from SIGTERM to SIGKILL.
-        replicas: how many containers to start; 0: the process runs once, before the others.
+        replicas: how many containers to start; 0 for a process that runs once, before the others.
         ports: name and number of each port.
-        environment: variables of this process alone.
+        environment: environment variables that only this process gets.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Process:
 
     @property
     def runs_once(self) -> bool:
-        """Return whether the process ends by itself, before the others start."""
+        """Return whether the process runs once and ends, before the other processes start."""
         return self.replicas == 0
 
 

@@ -1,6 +1,6 @@
-"""Decide which variables `--set` may write into deployment files, where everybody can read them, and which are secrets.
+"""Decide which variables `--set` may write into deployment files. Secrets are refused: everybody can read the files.
 
-Nothing here reads a file that a variable names: the path is one of the container, not of the operator's machine.
+If a variable names a file, the file is not read here, because its path is in the container, not on this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _KMS_MAY_BE_SET: Final = ", or --set it if every key is NAME=ARN of a KMS key"
 
 
 def variable_problem(name: str, value: str) -> str:
-    """Return why `--set NAME=VALUE` is refused, and what to type instead, without the value; empty: it is accepted."""
+    """Return why `--set NAME=VALUE` is refused, and what to type instead, or an empty text if it is accepted.
+
+    The text does not show the value, which may be secret.
+    """
     if not _NAME.fullmatch(name):
         return f"{name!r} is no variable's name. Type --set NAME=VALUE"
     if name == payloads.KEYS and payloads.has_only_kms_keys(value):
@@ -34,7 +37,7 @@ def variable_problem(name: str, value: str) -> str:
 
 
 def secret_problem(name: str) -> str:
-    """Return why `--secret NAME` is refused, and what to type instead; empty: it is accepted."""
+    """Return why `--secret NAME` is refused, and what to type instead, or an empty text if it is accepted."""
     secret = secret_of(name)
     if secret == name:
         return ""

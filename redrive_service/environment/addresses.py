@@ -1,4 +1,4 @@
-"""Check the URLs and host names in environment variables. Error texts quote no part of them, which may be secret."""
+"""Check the URLs and host names in environment variables. Error texts do not quote them, because they may be secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 
 def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """Return the parts of the URL; None: the URL is malformed, or its scheme is not one of `schemes`."""
+    """Return the parts of the URL, or None if the URL is malformed or its scheme is not one of `schemes`."""
     try:
         found = urlsplit(value)
         port = found.port  # reading the port validates it
@@ -36,7 +36,7 @@ def is_visible(value: str) -> bool:
 
 
 def is_host(value: str) -> bool:
-    """Return whether Django accepts the value as an allowed host: a name, an address, or .domain, without a port."""
+    """Return whether Django accepts the value in ALLOWED_HOSTS: a name, an address, or `.domain`, without a port."""
     if value.startswith("[") and value.endswith("]"):
         try:
             return ipaddress.IPv6Address(value[1:-1]).scope_id is None
@@ -46,7 +46,7 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """Return in words which option of the URL libpq refuses, without its value; empty: libpq accepts all options."""
+    """Return which option of a PostgreSQL URL libpq would refuse, without its value, or "" if libpq accepts all."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
         return "an option that libpq does not know"
@@ -55,7 +55,7 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return what redis-py or Redis would refuse in the URL, in words; empty: nothing. Does not connect to Redis."""
+    """Return what redis-py or Redis would refuse in the URL, or "" if both accept it. Does not connect to Redis."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name

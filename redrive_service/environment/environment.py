@@ -56,7 +56,11 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the checked values. Raises EnvironmentIsIncomplete, with all problems, if a variable is unusable."""
+    """Return the checked values of all variables.
+
+    Raises:
+        EnvironmentIsIncomplete: a variable is missing or cannot be used. The error lists all problems.
+    """
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

@@ -1,4 +1,4 @@
-"""Find out whether a sandbox runs in the project's folder, and write how to use or to start it."""
+"""Find out whether a sandbox runs in the project's folder, and write how to use the sandbox or how to start it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FOLDER = Path(__file__).parents[2] / ".sandbox"
 
 
 def with_first_look(problems: str, folder: Path = FOLDER) -> str:
-    """Return the problems of the environment, with the command that makes a running sandbox's environment usable.
+    """Add to the problems of the environment a command with which the user can go on.
 
-    If no sandbox runs in the folder, the last line names the command that starts the demo.
+    If a sandbox runs in the folder, the command sets the sandbox's environment variables. If not, it starts the demo.
     """
     file = folder / "environment"
     if not (file.is_file() and _is_locked(folder / "lock")):
@@ -23,7 +23,7 @@ def with_first_look(problems: str, folder: Path = FOLDER) -> str:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Return whether a sandbox holds the lock. A file cannot tell this: it stays when the sandbox ends."""
+    """Return whether a running sandbox holds the lock. The lock file alone says nothing: it stays after the end."""
     try:
         with lock.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # closing the file releases this lock

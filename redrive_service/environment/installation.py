@@ -23,7 +23,7 @@ def mode(variables: Variables) -> Mode:
 
 
 def place(variables: Variables) -> str:
-    """Return the installation's name, which every page shows (REDRIVE_PLACE); default: the mode."""
+    """Return the installation's name (REDRIVE_PLACE), which every admin page shows. The default is the mode."""
     value = variables.value("REDRIVE_PLACE") or variables.value("REDRIVE_MODE")
     if len(value) > LONGEST_PLACE or not value.isprintable():
         at_most = f"at most {LONGEST_PLACE} characters that can be seen"
@@ -32,7 +32,7 @@ def place(variables: Variables) -> str:
 
 
 def colour(variables: Variables) -> str:
-    """Return the installation's colour, which every page shows; default: green in a sandbox, else red."""
+    """Return the installation's colour, which every admin page shows. The default is green in a sandbox, else red."""
     value = variables.value("REDRIVE_COLOUR")
     if value and value not in COLOURS:
         variables.problems.append(f"REDRIVE_COLOUR must be one of {', '.join(COLOURS)}.")
@@ -40,7 +40,7 @@ def colour(variables: Variables) -> str:
 
 
 def cloudwatch(variables: Variables) -> str:
-    """Return the CloudWatch namespace to which metrics are sent; empty: no metrics are sent to CloudWatch."""
+    """Return the CloudWatch namespace of the service's metrics, or "" if no metrics are sent to CloudWatch."""
     value = variables.value("REDRIVE_CLOUDWATCH")
     if value and not _NAMESPACE.fullmatch(value):
         variables.problems.append("REDRIVE_CLOUDWATCH is not a namespace of metrics. Example: Redrive/Production.")

@@ -1,4 +1,4 @@
-"""The names of all environment variables that the service reads, and the nearest name to a misspelt one."""
+"""List all environment variables that the service reads, and find the name that a misspelt name probably means."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_known(name: str) -> bool:
 
 
 def nearest_name(name: str) -> str:
-    """Return the known name that is most like this unknown name; empty: no known name is like it."""
+    """Return the known name that is most similar to this unknown name, or "" if no known name is similar."""
     word, _, destination = name.removeprefix(PREFIX).partition("_")
     if destination and difflib.get_close_matches(word, ("NOTIFY",), cutoff=0.5):
         return f"{NOTIFY}{destination}"
@@ -43,10 +43,10 @@ def nearest_name(name: str) -> str:
 
 
 def unknown_names(variables: Iterable[str]) -> list[str]:
-    """Return the names that begin with REDRIVE_ but are no variables of the service, sorted.
+    """Return, sorted, the names that begin with REDRIVE_ but that the service does not read.
 
-    Kubernetes sets variables for each of its Services, such as REDRIVE_WEB_SERVICE_HOST and REDRIVE_WEB_PORT for the
-    Service `redrive-web`: these are left out.
+    Variables that Kubernetes sets for its Services are left out, such as REDRIVE_WEB_SERVICE_HOST and REDRIVE_WEB_PORT
+    for the Service `redrive-web`.
     """
     names = set(variables)
     services = [name.removesuffix("_SERVICE_HOST") for name in names if name.endswith("_SERVICE_HOST")]

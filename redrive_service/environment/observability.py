@@ -27,7 +27,7 @@ def log_format(variables: Variables) -> LogFormat:
 
 
 def traces(variables: Variables) -> bool:
-    """Return whether attempts are traced (REDRIVE_TRACES). If so, OpenTelemetry must be installed."""
+    """Return whether attempts are traced (REDRIVE_TRACES). Add a problem if OpenTelemetry is needed, but missing."""
     wanted = variables.yes_or_no(_TRACES)
     if wanted and not all(map(_is_installed, _NEEDED)):
         cure = f"Install it: {INSTALL} (or unset {_TRACES})"
@@ -44,7 +44,7 @@ def trace_messages(variables: Variables, *, traces: bool) -> bool:
 
 
 def alive_file(variables: Variables) -> str:
-    """Return the path of the file that worker and beat touch; empty: no file."""
+    """Return the path of the file that workers and beat touch while they are alive, or "" if they touch no file."""
     value = variables.value(_ALIVE)
     if value and not (Path(value).is_absolute() and Path(value).parent.is_dir()):
         variables.problems.append(f"{_ALIVE} must be the absolute path of a file in an existing folder: /tmp/alive")

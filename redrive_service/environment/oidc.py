@@ -24,13 +24,13 @@ _LONGEST_NAME: Final = 40  # max characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oidc:
-    """An OpenID provider, and which of its claims give which rights in this service.
+    """An OpenID provider, and which claims of its ID tokens give which rights in this service.
 
     Attributes:
-        groups: pairs of a value in the provider's group claim, and the Django group that the value gives.
+        groups: pairs of a value in the provider's group claim, and the Django group whose member the person becomes.
         groups_claim: name of the claim that has the person's groups.
-        staff_claim: name of a claim that must be true for access; empty: a mapped group is enough.
-        recheck: time after which the provider must confirm a session again; zero: never.
+        staff_claim: name of a claim that must be true for access. If it is empty, a group of `groups` is enough.
+        recheck: time after which the provider must confirm a session again. Zero means never.
     """
 
     issuer: str
@@ -50,7 +50,10 @@ class Oidc:
 
 
 def oidc(variables: Variables, session: timedelta) -> Oidc | None:
-    """Return the OpenID provider; None: no variable REDRIVE_OIDC_… is set. `session`: how long a session lasts."""
+    """Return the OpenID provider, or None if no variable REDRIVE_OIDC_… is set.
+
+    `session` is the length of a session. The time until a recheck must not be longer.
+    """
     named = sorted(name for name in variables.all if name.startswith(_PREFIX) and variables.value(name))
     if not named:
         return None
@@ -68,9 +71,9 @@ def oidc(variables: Variables, session: timedelta) -> Oidc | None:
 
 
 def password_login(variables: Variables, *, provider: bool) -> bool:
-    """Return whether people may sign in by password (default: yes). If nobody could sign in, add a problem.
+    """Return whether people may sign in by password (default: yes).
 
-    `provider`: whether an OpenID provider is set.
+    `provider` is true if an OpenID provider is set. Add a problem if nobody could sign in.
     """
     value = variables.value(_PASSWORDS).lower() or "yes"
     if value not in {"yes", "no"}:

@@ -29,7 +29,7 @@ def hosts(variables: Variables) -> tuple[str, ...]:
 
 
 def secrets(variables: Variables) -> dict[str, str]:
-    """Return the signing secrets by name, from entries NAME=TEXT in REDRIVE_SECRETS. Error texts show no secret."""
+    """Return the secrets that sign requests, by name, from REDRIVE_SECRETS (NAME=TEXT). Error texts show no secret."""
     found: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split(r"[,\r\n]+", variables.value("REDRIVE_SECRETS")))):
         name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
@@ -51,7 +51,7 @@ def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, 
 
 
 def alerts(variables: Variables) -> dict[str, float]:
-    """Return the notification thresholds that are set, by their names in settings.REDRIVE."""
+    """Return the limits that cause notifications and that variables set, by their names in settings.REDRIVE."""
     found, problems = read_alerts(variables.all)
     variables.problems += problems
     return found

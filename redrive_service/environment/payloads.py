@@ -12,7 +12,7 @@ KEYS, _MASKED = "REDRIVE_PAYLOAD_KEYS", "REDRIVE_MASKED_FIELDS"
 
 
 def keys(variables: Variables) -> tuple[str, ...]:
-    """Return the payload keys as entries NAME=KEY; the first key encrypts. Error texts show no key."""
+    """Return the payload keys as entries NAME=KEY. The first key encrypts; the others only decrypt."""
     found = _entries(variables.value(KEYS))
     cure = "Write NAME=KEY with commas or line breaks between them; make a key: openssl rand -base64 32"
     variables.problems += [f"{KEYS} cannot be used: {problem}. {cure}" for problem in key_problems(found)]
@@ -20,7 +20,7 @@ def keys(variables: Variables) -> tuple[str, ...]:
 
 
 def has_only_kms_keys(text: str) -> bool:
-    """Return whether every key in the value of REDRIVE_PAYLOAD_KEYS is the ARN of a KMS key, which is no secret."""
+    """Return whether all keys in the value of REDRIVE_PAYLOAD_KEYS are ARNs of KMS keys. An ARN is not secret."""
     found = _entries(text)
     return bool(found) and all(isinstance(read_key(entry), KmsKeyName) for entry in found)
 

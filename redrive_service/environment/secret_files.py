@@ -25,7 +25,10 @@ def is_secret(name: str) -> bool:
 
 
 def secret_of(variable: str) -> str | None:
-    """Return the name of the secret that the variable contains, or whose file it names; None: neither."""
+    """Return the name of the secret that belongs to the variable, or None if the variable has nothing to do with one.
+
+    `SECRET_KEY`, which contains a secret, and `SECRET_KEY_FILE`, which names its file, both give `SECRET_KEY`.
+    """
     name = variable.removesuffix(SUFFIX)
     if is_secret(name):
         return name
@@ -33,9 +36,10 @@ def secret_of(variable: str) -> str | None:
 
 
 def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return all variables, with secrets read from files, and the problem of each unusable file, by the secret's name.
+    """Return all variables, with secrets read from files, and a problem for each file that cannot be used.
 
-    Problems do not show the path, because somebody may have written the secret where the path belongs.
+    Problems are by the secret's name. Their texts do not show the path, because somebody may have put the secret itself
+    where the path belongs.
     """
     values, problems = dict(variables), dict[str, str]()
     for variable, path in sorted(variables.items()):

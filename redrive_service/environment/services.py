@@ -18,7 +18,7 @@ _QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # as in AWS's CreateQu
 
 
 def database(variables: Variables) -> dict[str, Any]:
-    """Return Django's settings for the database; empty if DATABASE_URL cannot be used."""
+    """Return Django's settings for the database, or an empty dict if DATABASE_URL cannot be used."""
     cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
     # The scheme is checked first: for an unknown scheme, the parser's error shows the whole address with its password.
     value = variables.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))

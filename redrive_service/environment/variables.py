@@ -19,11 +19,11 @@ class Variables:
         self.problems = list(self._of_files.values())
 
     def value(self, name: str) -> str:
-        """Return the value; an empty text if the variable is missing."""
+        """Return the value of the variable, or an empty text if the variable is missing."""
         return self.all.get(name, "").strip()
 
     def required(self, name: str, cure: str) -> str:
-        """Return the value. If the variable is missing, add a problem that ends with `cure`, which says what to set."""
+        """Return the value. If it is missing, add a problem, whose text ends with `cure`, which says what to set."""
         value = self.value(name)
         if not value and name not in self._of_files:
             self.problems.append(f"{name} is not set. {cure}")
@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value, a whole number from `least` to `most`; if it is not, add a problem and return `default`."""
+        """Return the whole number from `least` to `most`. For another value, add a problem, and return `default`."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
@@ -49,9 +49,9 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the value, a URL with one of these schemes. If it is missing or unusable, add a problem; return "".
+        """Return the value if it is a URL with one of these schemes. Otherwise, add a problem, and return "".
 
-        `cure`: the end of the problem's text, which says what to set.
+        The text of the problem ends with `cure`, which says what to set.
         """
         value = self.required(name, cure)
         if not value or (is_visible(value) and parts(value, schemes)):

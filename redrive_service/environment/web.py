@@ -17,10 +17,8 @@ _MOST_PROXIES = 10
 class SignIn:
     """Limits of sign-in.
 
-    `attempts`: wrong passwords until a user name is locked. `lock`: how long it is locked. `session`: how long a
-    session lasts.
-
-    `ends_with_browser`: whether a session also ends when the browser is closed.
+    After `attempts` wrong passwords, a user name is locked for the time `lock`. A session lasts for the time `session`.
+    If `ends_with_browser` is true, a session also ends when the browser is closed.
     """
 
     attempts: int
@@ -68,7 +66,7 @@ def trusted_origins(variables: Variables) -> tuple[str, ...]:
 
 
 def proxy_count(variables: Variables, *, required: bool) -> int:
-    """Return how many proxies add an address to X-Forwarded-For. `required`: whether the variable must be set."""
+    """Return how many proxies add an address to X-Forwarded-For. If `required`, a missing variable is a problem."""
     if required and not variables.value("REDRIVE_PROXY_COUNT"):
         variables.problems.append(
             "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "
@@ -91,12 +89,12 @@ def sign_in(variables: Variables) -> SignIn:
 
 
 def token_recheck(variables: Variables) -> timedelta:
-    """Return the max time since the OpenID provider confirmed the owner of an API token; zero: no limit."""
+    """Return how long an API token works after the OpenID provider last confirmed its owner. Zero means no limit."""
     return timedelta(days=variables.number("REDRIVE_TOKEN_RECHECK_DAYS", default=30, least=0, most=365))
 
 
 def public_url(variables: Variables, *, needed: bool) -> str:
-    """Return the URL of the admin's host, for links in notifications. `needed`: whether production must set the URL."""
+    """Return the URL of the admin's host, for links in notifications. If `needed`, a missing URL is a problem."""
     value = variables.value("REDRIVE_PUBLIC_URL").rstrip("/")
     cure = "Set it to the URL of the admin's host: https://redrive.example.com"
     in_production = variables.value("REDRIVE_MODE") != "sandbox"
@@ -109,7 +107,7 @@ def public_url(variables: Variables, *, needed: bool) -> str:
 
 
 def metrics_token(variables: Variables) -> str:
-    """Return the token that reads /metrics; empty: nobody can read metrics. Error texts do not show the token."""
+    """Return the token with which Prometheus may read /metrics. If it is empty, nobody can read metrics."""
     value = variables.value("REDRIVE_METRICS_TOKEN")
     if value and (len(value) < _SHORTEST_TOKEN or not value.isascii() or not is_visible(value)):
         needed = f"at least {_SHORTEST_TOKEN} characters that can be seen"

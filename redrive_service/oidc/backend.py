@@ -1,4 +1,4 @@
-"""Django's authentication backend for an OpenID provider: exchanges the provider's code for a user."""
+"""Django's authentication backend for an OpenID provider: signs a user in with the code that the provider sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLBACK = "oidc_callback"
 
 
 def setting(name: str, *default: object) -> object:
-    """Return a setting of mozilla-django-oidc, but never the client secret, which nothing may show."""
+    """Return the value of a setting of mozilla-django-oidc. The client secret is not returned: nothing may show it."""
     oidc = provider()
     ours = {
         "OIDC_RP_CLIENT_ID": oidc.client_id,
@@ -57,10 +57,10 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
     OIDC_RP_CLIENT_SECRET = property(lambda _: provider().client_secret)
 
     def authenticate(self, request: HttpRequest, *, nonce: str, code_verifier: str) -> User:
-        """Return the user whom the provider signed in, by the code in the request. Not called for passwords.
+        """Return the user whom the provider signed in, from the code in the request. Not called for passwords.
 
         Raises:
-            SignInRefused: the sign-in failed. Django would count a returned None as a wrong password.
+            SignInRefused: the sign-in failed. (None is not returned: Django would count it as a wrong password.)
         """
         try:
             user = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
@@ -75,7 +75,7 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return user
 
     def get_token(self, payload: dict[str, str]) -> Mapping[str, Any]:
-        """Exchange a code for the provider's tokens. Raises SignInRefused if the answer is not usable."""
+        """Send the code to the provider, and return the tokens. Raises SignInRefused if the answer is not usable."""
         found = super().get_token(payload)
         if not isinstance(found, Mapping):
             raise SignInRefused(UNREACHABLE, "the provider's tokens are no JSON object")
@@ -88,12 +88,12 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         )
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
-        """Return the user of the ID token's person. The userinfo endpoint adds claims that the ID token lacks."""
+        """Return the user of the person in the ID token. Claims that the token lacks come from the userinfo page."""
         userinfo = self.get_userinfo(access_token, id_token, payload)
         return people.admitted(metadata().issuer, {**userinfo, **payload}, provider())
 
     def get_userinfo(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the claims of the userinfo endpoint; empty: the provider has no such endpoint.
+        """Return the claims of the provider's userinfo endpoint, or an empty dict if the provider has none.
 
         Raises:
             SignInRefused: the claims are about another person than the ID token.
@@ -106,6 +106,6 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return found
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the user of a session; None: the user was disabled or deleted after the sign-in."""
+        """Return the user of a session, or None if the user was disabled or deleted after the sign-in."""
         found: User | None = ModelBackend.get_user(self, user_id)
         return found

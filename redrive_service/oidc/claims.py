@@ -1,4 +1,4 @@
-"""Read groups, access and names of a person from the claims of an OpenID provider."""
+"""Read a person's groups, access and names from the claims that an OpenID provider sent."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
 
 
 def may_enter(claims: Claims, oidc: Oidc) -> bool:
-    """Return whether the claim that access requires is true. Without a required claim (`staff_claim`), return True."""
+    """Return whether the claim `staff_claim`, which access requires, is true. If no claim is required, return True."""
     return not oidc.staff_claim or claims.get(oidc.staff_claim) in (True, "true")
 
 
 def hides_groups(claims: Claims, oidc: Oidc) -> bool:
-    """Return whether the provider left out the groups, because they are too many for a token (Microsoft Entra)."""
+    """Return whether the provider left the groups out of the token. Microsoft Entra does so for too many groups."""
     left_out = claims.get("_claim_names")
     return isinstance(left_out, Mapping) and oidc.groups_claim in left_out
 
 
 def names(claims: Claims) -> dict[str, str]:
-    """Return e-mail address, first and last name, by the field names of Django's user; a missing claim is empty."""
+    """Return e-mail address, first and last name, by field name of Django's user. A missing claim gives ""."""
     email = text(claims, "email")
     return {
         "email": email if len(email) <= _LONGEST_EMAIL else "",
@@ -46,14 +46,17 @@ def names(claims: Claims) -> dict[str, str]:
 
 
 def user_name(claims: Claims) -> str:
-    """Return a user name from the claims, in characters that Django accepts; another user may already have the name."""
+    """Make a user name from the claims, in characters that Django accepts. Another user may already have this name."""
     name = text(claims, "preferred_username") or text(claims, "email") or text(claims, "sub")
     plain = unicodedata.normalize("NFKC", name)
     return _NOT_IN_USER_NAMES.sub("-", plain)[:_LONGEST_USER_NAME].strip("-") or "person"
 
 
 def free_name(wished: str, taken: Collection[str]) -> str:
-    """Return the wished user name; if it is taken, with -2, -3, … added. `taken`: other users' names in lower case."""
+    """Return the wished user name or, if another user has this name, the name with -2, -3, … added.
+
+    `taken` are the names of other users in lower case.
+    """
     numbered = (wished if number == 1 else f"{wished}-{number}" for number in count(1))
     return next(name for name in numbered if name.lower() not in taken)
 

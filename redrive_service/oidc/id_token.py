@@ -27,7 +27,7 @@ _LONGEST_SUBJECT: Final = 255  # characters of `sub` (OpenID Connect Core 1.0, s
 def verified(
     token: object, keys: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str | None
 ) -> dict[str, Any]:
-    """Verify the ID token, and return its claims. `nonce`: of this sign-in; None: the token is refused.
+    """Verify the ID token, and return its claims. `nonce` is the nonce of this sign-in; without it, refuse the token.
 
     Raises:
         SignInRefused: the token is not from the provider, or not for this sign-in.
@@ -56,7 +56,7 @@ def verified(
 
 
 def _key(keys: Mapping[str, Any], header: Mapping[str, Any]) -> jwt.PyJWK:
-    """Return the provider's key that the token's header names. A key inside the header is never used."""
+    """Return the provider's signing key that the token's header names. A key in the header itself is not used."""
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in KEY_TYPES:
         _refuse(f"ID token: the algorithm {algorithm!r} is not accepted")

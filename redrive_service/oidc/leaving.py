@@ -16,7 +16,7 @@ from redrive_service.oidc.refusals import SignInRefused
 def address(request: HttpRequest) -> str:
     """Return the URL that ends the person's session at the provider.
 
-    Empty: the person signed in by password, or the provider has no such URL or does not answer.
+    The text is empty if the person signed in by password, or if the provider has no such URL or does not answer.
     """
     if request.session.get(BACKEND_SESSION_KEY) != BACKEND:
         return ""

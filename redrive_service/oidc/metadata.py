@@ -25,7 +25,7 @@ _OPTIONAL_ENDPOINTS: Final = ("userinfo_endpoint", "end_session_endpoint")
 class Metadata:
     """The provider's metadata (OpenID Connect Discovery 1.0, section 3). Optional endpoints may be empty.
 
-    `authenticates_by_header`: the client secret is sent in the header Authorization, else in the body.
+    If `authenticates_by_header` is true, the client secret is sent in the header Authorization, else in the body.
     """
 
     issuer: str
@@ -50,7 +50,11 @@ def provider() -> Oidc:
 
 
 def metadata() -> Metadata:
-    """Return the provider's metadata, at most ten minutes old. Raises SignInRefused if there is no usable answer."""
+    """Return the provider's metadata, at most ten minutes old.
+
+    Raises:
+        SignInRefused: the provider does not answer, or its answer cannot be used.
+    """
     oidc = provider()
     now = time.monotonic()
     with _lock:
@@ -68,7 +72,7 @@ def keys() -> Mapping[str, Any]:
 
 
 def fetch(url: str) -> Mapping[str, Any]:
-    """Fetch a JSON object from the provider. Raises SignInRefused if there is no such answer."""
+    """Fetch a JSON object from the provider. Raises SignInRefused if the provider does not answer with an object."""
     try:
         answer = requests.get(url, timeout=TIMEOUT)
         answer.raise_for_status()

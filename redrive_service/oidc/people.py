@@ -18,9 +18,9 @@ logger = logging.getLogger("redrive.sign_in")
 
 
 def admitted(issuer: str, claims: Claims, oidc: Oidc) -> User:
-    """Return the person's user, with names and groups from the claims.
+    """Return the user of the person, with names and groups from the claims.
 
-    If the provider gives the person no access, the user loses access here.
+    If the person has no access any more according to the claims, the user loses access here.
 
     Raises:
         SignInRefused: the person has no access at the provider, or the user was disabled here.
@@ -44,7 +44,7 @@ def _committed(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 
 
 def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
-    """Update the user's groups and names from the claims, and return the user; None: the person has no access."""
+    """Update the user's groups and names from the claims. Return the user, or None if the person has no access."""
     subject = str(claims["sub"])
     known = ProviderIdentity.objects.select_for_update().select_related("user").filter(issuer=issuer, subject=subject)
     identity = known.first()
@@ -64,7 +64,7 @@ def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 
 
 def _create(issuer: str, subject: str, claims: Claims) -> User:
-    """Create a user without a password. The user name is a new one, so that nobody takes over another person's user."""
+    """Create a user without a password. The user name is always new, so that nobody gets another person's user."""
     wished = claim.user_name(claims)
     alike = User.objects.filter(username__istartswith=wished).values_list("username", flat=True)
     # Names are lowered in Python, as in `free_name`, because PostgreSQL's result depends on its locale.

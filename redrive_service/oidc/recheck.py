@@ -1,4 +1,4 @@
-"""Let the OpenID provider confirm, at intervals during a session, that the person still has access."""
+"""Let the OpenID provider confirm at intervals, during a session, that the person still has access."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _ROOT: Final = "/admin/"
 
 
 class RecheckMiddleware:
-    """Redirects page requests to the provider when the provider must confirm the session.
+    """Redirects a request for a page to the provider when the provider must confirm the session.
 
-    The provider confirms without showing a page (`prompt=none`). Forms cannot be redirected: after `GRACE`, they are
-    refused.
+    The provider confirms the session without showing a page (`prompt=none`). A submitted form cannot be redirected. It
+    is still accepted for 10 minutes (`GRACE`), and then refused.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return a redirect to the provider or a refusal if the session must be confirmed, else the page."""
+        """Return the page. If the session must be confirmed, return a redirect to the provider, or refuse the form."""
         return self._question(request) or self._get_response(request)
 
     def _question(self, request: HttpRequest) -> HttpResponse | None:

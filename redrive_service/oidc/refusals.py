@@ -10,7 +10,7 @@ from typing import Final
 class Refusal:
     """The page that tells a person why a sign-in was refused. In its text, `{name}` stands for the provider's name.
 
-    `ends_session`: whether the person is also signed out.
+    If `ends_session` is true, the person is also signed out.
     """
 
     title: str

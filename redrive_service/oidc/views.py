@@ -35,7 +35,8 @@ class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # mozilla-dj
     def get_extra_params(self, request: HttpRequest) -> dict[str, str]:
         """Return the parameter `prompt` for the provider.
 
-        With the query parameter `silent`, the provider shows no page; with `other`, it shows its sign-in page.
+        If the URL has the query parameter `silent`, the provider shows no page. If it has `other`, the provider shows
+        its sign-in page even if the person is signed in there.
         """
         if "silent" in request.GET and request.user.is_authenticated:
             return {"prompt": "none"}
@@ -60,8 +61,8 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
     def _ended(self, request: HttpRequest, error: str) -> HttpResponse:
         """End the session, because the provider answered with an error.
 
-        Return a redirect to this service's sign-in page, if a signed-in person has to sign in at the provider again.
-        For other errors, raise SignInRefused.
+        If the person was signed in here, and the provider wants the person to sign in again, return a redirect to this
+        service's sign-in page. For other errors, raise SignInRefused.
         """
         going_to = request.session.get("oidc_login_next") or reverse("admin:index")
         was_signed_in = request.user.is_authenticated
@@ -89,7 +90,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    """Redirect the browser to the provider's sign-in, with state, nonce and PKCE against forged answers."""
+    """Redirect the browser to the provider's sign-in. State, nonce and PKCE protect against forged answers."""
     return _answered(_Begin.as_view(), request)
 
 

@@ -1,5 +1,5 @@
-"""The embedded stack: real PostgreSQL and Valkey, and a local SQS, for tests, demos and a first try.
+"""The sandbox: real PostgreSQL and Valkey, and a local SQS, on one machine, for tests, demos and a first try.
 
-Only this package and the tests may import it, which import-linter checks. So a production process cannot start a
-sandbox by mistake.
+Only this package and the tests may import its modules, which import-linter checks. So a production process cannot start
+a sandbox by mistake.
 """

@@ -24,10 +24,10 @@ Report = Callable[[str], None]
 
 
 class Demo:
-    """Web server, workers and beat, which run inside a `with` block. Its start checks that they work together.
+    """Web server, workers and beat, which run inside a `with` block. The block begins when they work together.
 
     Raises:
-        SandboxError: a step failed; the error names the step, or the server and its log.
+        SandboxError: a step failed. The error names the step, or the server and its log.
     """
 
     def __init__(self, stack: Stack, *, say: Report) -> None:
@@ -69,11 +69,11 @@ class Demo:
         return f"http://127.0.0.1:{self.stack.web_port}"
 
     def tell_incident(self, letters: int) -> Summary:
-        """Let a shop's consumer fail on this many letters, let the service redrive them, and judge the redrive.
+        """Let the consumer of a simulated shop fail on this many messages, redrive them, and check the redrive.
 
         Raises:
-            SandboxError: the incident did not end; the error says where it stopped.
-            Stopped: somebody asked the sandbox to stop meanwhile.
+            SandboxError: the incident did not end. The error says which step did not end.
+            Stopped: the user stopped the sandbox meanwhile.
         """
         seed = int.from_bytes(os.urandom(4))  # random, so that each incident has its own queues
         service = Service(manage=self._manage, watch=self._watch)
@@ -110,12 +110,12 @@ class Demo:
         return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
-        """Return whether a worker took a tick after the time `since`: an older tick belongs to an earlier start."""
+        """Return whether a worker ran the task "tick", which beat sends each second, after the time `since`."""
         answer = self._ask("work")
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 
     def _ask(self, question: str) -> dict[str, object] | None:
-        """Return the JSON of the web server's health check /health/`question`; None: its status is not 200."""
+        """Return the JSON of the web server's page /health/`question`, or None if its status is not 200."""
         try:
             with urllib.request.urlopen(f"{self.address}/health/{question}", timeout=5) as answer:  # noqa: S310  # http
                 return dict(json.load(answer))
@@ -136,7 +136,7 @@ class Demo:
         return done.stdout.decode()
 
     def _watch(self, *arguments: str) -> RunningServer:
-        """Start a command of manage.py that runs until it is stopped. The server's log has its output."""
+        """Start a command of manage.py that runs until it is stopped. Its output goes to the file watch.log."""
         command, log = [sys.executable, str(PROJECT / "manage.py"), *arguments], self.stack.folder / "watch.log"
         return RunningServer(
             Server(name=f"manage.py {arguments[0]}", command=command, log=log, environment=self._environment)

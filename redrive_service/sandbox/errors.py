@@ -20,8 +20,8 @@ class ServerDidNotStart(SandboxError):
 
 
 class PasswordDiffers(SandboxError):
-    """PostgreSQL's data were created with another password than the sandbox's folder has now."""
+    """PostgreSQL's data were created with another password than the password that is now in the sandbox's folder."""
 
 
 class ServerNotFound(SandboxError):
-    """A server's programs were found neither in an installed Python package nor on the machine."""
+    """The programs of a server were found neither in an installed Python package nor on the machine."""

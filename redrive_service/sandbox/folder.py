@@ -22,7 +22,7 @@ LAST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports of the servers. 0: the port that was used last time, else any free port."""
+    """The ports of the servers. The number 0 stands for the port that was used last time or, if none, a free port."""
 
     postgres: int = 0
     redis: int = 0
@@ -30,7 +30,7 @@ class Ports:
     web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """Return these ports, with a real port instead of each 0. `last`: the ports used last time.
+        """Return these ports, with a real port instead of each 0. `last` are the ports that were used last time.
 
         Raises:
             PortIsTaken: another program listens on a chosen port, and would answer in the sandbox's place.
@@ -43,9 +43,10 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Passwords and keys of a sandbox, and a token for the names of its files outside the folder. Created once.
+    """Passwords and keys of a sandbox, which are created at its first start.
 
-    `data`: password of PostgreSQL and Valkey. `django`: the SECRET_KEY. `admin`: password of the admin's user.
+    `data` is the password of PostgreSQL and Valkey, `django` the SECRET_KEY, and `admin` the password of the admin's
+    user. `token` is a part of the names of the sandbox's files outside its folder.
     """
 
     data: str = field(repr=False)
@@ -61,7 +62,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedSettings:
-    """The settings that a folder keeps between starts, so that exported environment variables stay valid."""
+    """The settings that a folder keeps between starts. So environment variables that users exported stay valid."""
 
     ports: Ports
     secrets: Secrets
@@ -71,7 +72,7 @@ class SavedSettings:
         """Return the settings in a text that `load` wrote.
 
         Raises:
-            ValueError, KeyError, TypeError, RecursionError: the text has another form.
+            ValueError, KeyError, TypeError, RecursionError: the text is not such a text.
         """
         last: Any = json.loads(text)
         ports, words = dict(last["ports"]), dict(last["secrets"])
@@ -83,10 +84,10 @@ class SavedSettings:
 
     @classmethod
     def load(cls, folder: Path, chosen: Ports) -> Self:
-        """Return the folder's settings with the chosen ports, and save them.
+        """Return the folder's settings, with the chosen ports, and save these settings.
 
         Raises:
-            SandboxError: the settings file has another form than `load` writes.
+            SandboxError: the settings file cannot be read: `load` did not write it.
             PortIsTaken: another program listens on a chosen port.
         """
         file = folder / "settings.json"
@@ -105,9 +106,10 @@ class SavedSettings:
 
 
 def lock_folder(folder: Path) -> int:
-    """Lock the folder and return the lock's descriptor.
+    """Lock the folder, and return the file descriptor of the lock.
 
-    The servers' guards also hold the lock. So the folder of a killed sandbox stays locked until its servers have ended.
+    Each server has a guard, a process that ends the server when the sandbox ends. The guards also hold the lock. So the
+    folder of a killed sandbox stays locked until its servers have ended.
 
     Raises:
         SandboxIsRunning: the process that took the lock still runs, or the lock is not free after 4 s.
@@ -137,7 +139,7 @@ def in_shell(path: Path) -> str:
 
 
 def _running_text(folder: Path, holder: str) -> str:
-    """Return an error text: how to use the sandbox that runs in the folder, and how to stop it."""
+    """Return an error text about the sandbox that runs in the folder: how to use it, and how to stop it."""
     stop = f", or run: kill -INT {holder}" if _is_alive(holder) else ""
     return (
         f"A sandbox runs in {folder} already (process {holder or 'unknown'}).\n"

@@ -1,7 +1,7 @@
 """Minimal Django settings for `manage.py sandbox`, which needs no environment variables.
 
-The sandbox imports this module first. So from here on, a signal is only recorded: during the other imports, which
-are slow, it would end in a traceback.
+The sandbox imports this module first. From here on, signals such as Ctrl-C are only recorded. Otherwise, a signal
+during the other imports, which are slow, would end in a traceback.
 """
 
 from redrive_service.sandbox import stopping

@@ -21,22 +21,22 @@ LOOPBACK = "127.0.0.1"
 
 
 class Part(Protocol):
-    """The methods of each server of the stack: start the server, and remove its data."""
+    """A server of the sandbox, as `Stack` uses it: it can be started, and its data can be removed."""
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it can be used. `lock`: a file descriptor that the server keeps open."""
+        """Start the server, and return when it can be used. `lock` is a file descriptor that the server keeps open."""
 
     def forget(self) -> None:
         """Remove all data of the server."""
 
 
 def variables_of_queues(urls: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that name the service's own queues, from their URLs by name."""
+    """Return the environment variables with the URLs of the service's own queues, such as REDRIVE_CONTROL_QUEUE_URL."""
     return {f"{name.upper().replace('-', '_')}_QUEUE_URL": url for name, url in urls.items()}
 
 
 class Stack:
-    """PostgreSQL, Valkey and the local SQS, which run inside a `with` block, but not longer than this process.
+    """PostgreSQL, Valkey and the local SQS. They run inside a `with` block, and end with this process at the latest.
 
     Raises:
         SandboxIsRunning: another process uses the folder.
@@ -104,7 +104,7 @@ class Stack:
         }
 
     def ended(self) -> RunningServer | None:
-        """Return a server that has ended by itself; None: all servers run."""
+        """Return a server that has ended by itself, or None if all servers run."""
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
     def _make_servers(self) -> dict[str, Part]:
@@ -127,7 +127,7 @@ class Stack:
         return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
 
     def _identity(self) -> privilege.Identity:
-        """Return the user that PostgreSQL runs as. This user can run the guarded server, and write to the folder."""
+        """Return the user that PostgreSQL runs as: a user who can run PostgreSQL, and write to the folder."""
         program = str(binaries.postgres_programs() / "postgres")
         writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
         return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

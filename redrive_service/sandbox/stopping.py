@@ -1,7 +1,8 @@
 """Record that a signal asked the sandbox to stop, and raise an error only where this is safe.
 
-A signal handler must not raise an exception. In a destructor, Python would ignore it. Just after the start of a server,
-nobody would stop the server. So the handler only records the signal, and every loop that waits checks for it.
+A signal handler must not raise an exception. If the signal came during a destructor, Python would ignore the exception.
+If it came just after the start of a server, nobody would stop the server. So the handler only records the signal, and
+every loop that waits checks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """From now on, only record that SIGTERM, SIGINT or SIGHUP came, instead of ending the process."""
+    """From now on, only record that SIGTERM, SIGINT or SIGHUP arrived. The signals no longer end the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 

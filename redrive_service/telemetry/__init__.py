@@ -1,1 +1,1 @@
-"""Logs, traces and liveness files of web server, beat and workers."""
+"""Logs, traces and liveness files of the web server, beat and workers."""

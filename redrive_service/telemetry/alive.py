@@ -1,6 +1,6 @@
 """Touch the file REDRIVE_ALIVE_FILE while the loop of a worker or of beat runs. A liveness probe checks the file's age.
 
-The probe must not ask PostgreSQL: else every worker would be restarted while PostgreSQL is down.
+The probe must not ask PostgreSQL, because then every worker would be restarted while PostgreSQL is down.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EVERY = 10.0  #: seconds between two touches of a worker's event loop
 
 
 def touch(path: str) -> None:
-    """Touch the file, if a path is set. A failure is only logged: the liveness probe then fails by the file's age."""
+    """Touch the file, if a path is set. A failure is only logged. The liveness probe will find the file too old."""
     if not path:
         return
     try:

@@ -1,7 +1,7 @@
 """Format log records as text or JSON, one line each. Line breaks in values are escaped, so that nobody forges a line.
 
-In text format, the lines of a traceback follow, indented. Only the first line of an exception's text is logged, because
-PostgreSQL quotes values of messages in the other lines.
+In text format, the lines of a traceback follow, indented. Of an exception's text, only the first line is logged,
+because PostgreSQL quotes values of messages in the other lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIELDS: Final = (
 
 
 class _FirstLine:
-    """Replaces an exception in the arguments of a log call. Its text is only the first line of the exception's text."""
+    """Replaces an exception in the arguments of a log call, so that only the first line of its text is logged."""
 
     def __init__(self, error: BaseException) -> None:
         self._type, self._text = type(error).__qualname__, _first_line(error)
@@ -80,7 +80,7 @@ class DatabaseOutageFilter(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record if its error is from PostgreSQL. Return True: every record is logged."""
+        """Change the record if its error is from PostgreSQL. Return True, because every record is logged."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if isinstance(error, OperationalError | InterfaceError):
             record.exc_info, record.exc_text = None, None
@@ -89,7 +89,7 @@ class DatabaseOutageFilter(logging.Filter):
 
 
 def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %(message)s") -> logging.Formatter:
-    """Return the formatter for `log_format`, text or json. `text`: the format string for text logs."""
+    """Return the formatter for `log_format`, which is "text" or "json". `text` is the format string of text logs."""
     return JsonFormatter() if log_format == "json" else LogFormatter(text)
 
 
@@ -113,7 +113,7 @@ def _is_refusal(record: logging.LogRecord) -> bool:
 
 
 def _task(record: logging.LogRecord) -> dict[str, str]:
-    """Return the id and the name of the Celery task that logs, or that the record is about; empty: no task."""
+    """Return id and name of the Celery task that logs, or that the record is about, or {} if there is no task."""
     about = getattr(record, "data", None)
     if isinstance(about, dict) and about.get("id") and about.get("name"):
         return {"task_id": str(about["id"]), "task_name": str(about["name"])}

@@ -21,7 +21,8 @@ def start(exporter: SpanExporter | None = None) -> None:
     """Start the export of spans, unless another instrumentation has set a tracer provider.
 
     Spans wait in a queue of 2,048 (OTEL_BSP_MAX_QUEUE_SIZE) for a thread that exports them. If the queue is full, spans
-    are dropped. The SDK makes a new queue and thread in a forked process. Variables OTEL_… configure the export.
+    are dropped. In a forked process, the SDK makes a new queue and thread. The environment variables OTEL_… configure
+    the export.
     """
     if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return

@@ -71,7 +71,8 @@ def add_run_reason(parser: CommandParser) -> None:
 def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
     """Add --by, --reason, --confirm and --json.
 
-    `reason`: the default of --reason; None: it has none, and --confirm needs --reason. A dry run never needs it.
+    `reason` is the default of --reason. If `reason` is None, there is no default, and a user who gives --confirm must
+    also give --reason. A dry run needs no reason.
     """
     add_by(parser)
     needed = "" if reason else "; required with --confirm"
@@ -99,7 +100,7 @@ def not_empty(text: str) -> str:
 
 
 def person(text: str) -> str:
-    """Return the name of one person. Refuse "ann, approved by bob", with which the audit log names two people."""
+    """Return the name of one person. Refuse "ann, approved by bob": this is how the audit log names two people."""
     name = not_empty(text)
     if not is_one_name(name):
         raise ArgumentTypeError(f"{text!r} is not the name of one person")
@@ -107,7 +108,7 @@ def person(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a name of at most 100 letters, digits, hyphens and underscores. Refuse other names."""
+    """Return the argument if it is at most 100 letters, digits, hyphens and underscores. Refuse other names."""
     try:
         validate_slug(text)
     except ValidationError:
@@ -119,7 +120,7 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Reads an argument: returns its text if `accepts`, called with the text, returns a true value.
+    """A function that reads an argument. It returns the argument's text if `accepts(text)` is true.
 
     If not, the error says what the text should be (`what`), and shows a valid text (`example`).
     """
@@ -135,13 +136,13 @@ class Matching:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
-    """Return the function that reads an argument whose text `accepts` must accept. `Matching` has more."""
+    """Return a function that reads an argument, and refuses a text for which `accepts(text)` is false."""
     return Matching(accepts, what, example)
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Reads an argument that is a number from `least` to `most`. If `above`, `least` itself is refused."""
+    """A function that reads a number from `least` to `most`. If `above` is true, it refuses `least` itself."""
 
     least: float
     most: float
@@ -159,13 +160,13 @@ class Number:
 
 
 def number(least: float, most: float, *, above: bool = False) -> Number:
-    """Return the function that reads a number from `least` to `most`. If `above`, `least` itself is refused."""
+    """Return a function that reads a number from `least` to `most`. If `above` is true, it refuses `least` itself."""
     return Number(least, most, above)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNumber:
-    """Reads an argument that is a whole number from `least` to `most`."""
+    """A function that reads an argument that is a whole number from `least` to `most`."""
 
     least: int
     most: int
@@ -179,13 +180,13 @@ class WholeNumber:
 
 
 def whole_number(least: int, most: int = _LARGEST) -> WholeNumber:
-    """Return the function that reads a whole number from `least` to `most` (default: 2,147,483,647)."""
+    """Return a function that reads a whole number from `least` to `most` (default: 2,147,483,647)."""
     return WholeNumber(least, most)
 
 
 @dataclass(frozen=True, slots=True)
 class OrOff:
-    """Reads an argument that is "off" (and returns "off"), or a value that the function `read` reads."""
+    """A function that reads an argument: it returns "off" unchanged, and reads other texts with `read`."""
 
     read: Callable[[str], Any]
 
@@ -194,12 +195,12 @@ class OrOff:
 
 
 def or_off(read: Callable[[str], Any]) -> OrOff:
-    """Return the function that reads "off", or a value that the function `read` reads."""
+    """Return a function that reads an argument: it returns "off" unchanged, and reads other texts with `read`."""
     return OrOff(read)
 
 
 def iso_time(text: str) -> datetime:
-    """Return the time that is written in ISO 8601, in UTC. A time without an offset is taken as UTC."""
+    """Read a time in ISO 8601, and return it in UTC. A time without a UTC offset counts as UTC."""
     try:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

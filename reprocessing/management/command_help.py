@@ -37,7 +37,7 @@ class Utility(ManagementUtility):
     """Django's command line with a grouped list of commands."""
 
     def main_help_text(self, commands_only: bool = False) -> str:  # noqa: FBT001, FBT002  # Django's signature
-        """Return the grouped list of commands; if `commands_only`, return Django's plain list, for shell completion."""
+        """Return the grouped list of commands or, if `commands_only`, Django's plain list for shell completion."""
         if commands_only:
             return super().main_help_text(commands_only=True)
         begin = as_invoked(f"Type '{DOCUMENTED} help COMMAND' for the options and examples of a command.")

@@ -31,7 +31,7 @@ def as_invoked(text: str) -> str:
 
 
 def database_cure() -> str:
-    """Return a sentence about what to do if PostgreSQL does not answer: start the sandbox, or check DATABASE_URL."""
+    """Return what to do if PostgreSQL does not answer: in production, check DATABASE_URL; else, start the sandbox."""
     if getattr(settings, "IN_PRODUCTION", True):
         return "Check DATABASE_URL."
     return "The sandbox is stopped. To start it, run in another terminal: make demo, or: manage.py sandbox"

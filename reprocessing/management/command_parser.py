@@ -13,7 +13,7 @@ from reprocessing.management.command_line import as_invoked
 _MISUSED = 2  #: exit status of a command line that the parser refuses
 
 
-#: Sets, with a parser's `set_defaults`, whether --confirm needs --reason, too. Not an option that callers can give.
+#: Name of a parser's default (`set_defaults`): true if --confirm also needs --reason. Users cannot set it.
 CONFIRM_NEEDS_REASON: Final = "confirm_needs_reason"
 _NO_REASON: Final = "the following arguments are required: --reason"
 
@@ -36,7 +36,7 @@ class StrictParser(CommandParser):
         return found
 
     def error(self, message: str) -> Never:
-        """Print the message and where the options are shown, and exit. If Python code called, raise CommandError."""
+        """Print the message and how to list the options, and exit. If called by Python code, raise CommandError."""
         if not self.called_from_command_line:
             super().error(message)
         if message == _NO_REASON:
@@ -54,7 +54,7 @@ class StrictCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401  # Django's
-        """Run the command. Refuse confirm=True without a reason: the parser does not see arguments of call_command.
+        """Run the command. Refuse confirm=True without a reason, too: call_command does not use the parser.
 
         Raises:
             CommandError: the command needs a reason, and there is none. Nothing was done.

@@ -51,7 +51,7 @@ class Console(StrictCommand):
 
     The docstring of a subclass is the help of the command. Lines below "Examples:" are command lines without
     `manage.py`. The exit status is 0 if everything was done or shown, and 1 if something was refused or failed.
-    docs/production.md lists all exit statuses. If standard output is closed (`| head`), the command still finishes.
+    docs/production.md lists all exit statuses. If the reader closes standard output (`| head`), the command finishes.
     """
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # stop_redrive must run even if a check fails
@@ -116,10 +116,10 @@ class Console(StrictCommand):
             ) from error
 
     def request_approval(self, needed: ApprovalNeeded, options: dict[str, Any]) -> None:
-        """Store a request that a second person approve what this command was about to do.
+        """Store a request that a second person approves the action of this command.
 
         Raises:
-            CommandError: always, with exit status 3: nothing was done, and the text says how to approve the request.
+            CommandError: always, because nothing was done: exit status 3. The text says how to approve the request.
         """
         by = options.get("by") or current_user()
         row = requesting.request(needed, by=by, reason=self.reason_of(options), lasts=conf.current().approval_life)
@@ -134,7 +134,7 @@ class Console(StrictCommand):
         )
 
     def reason_of(self, options: dict[str, Any]) -> str:
-        """Return the reason of the request for approval that this command makes if a second person is needed."""
+        """Return the reason for a request for approval, which `request_approval` stores."""
         return options.get("reason") or ""
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -163,10 +163,10 @@ class Console(StrictCommand):
         self.write(json.dumps(found, default=_in_json))
 
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """Print one JSON object on one line, in which one value is too large to be in memory as a whole.
+        """Print one JSON object on one line, without holding its one large value in memory as a whole.
 
-        `found`: the object, with `PIECES` in place of the large value. `pieces`: the parts of the large value, all
-        lists or all dicts. They are joined, and printed in place of `PIECES`.
+        In the object `found`, the placeholder `PIECES` stands for the large value. `pieces` are the parts of this
+        value: all are lists, or all are dicts. They are joined, and printed instead of the placeholder.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -199,11 +199,16 @@ def refuse_unreadable_text(options: dict[str, Any]) -> None:
 
 
 def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
-    """Return the row with this name. `kind` names the rows in the error, such as "rule".
+    """Return the row with this name.
+
+    Args:
+        rows: the rows to search.
+        name: the name.
+        kind: what the error calls a row, such as "rule".
+        hint: the command that adds a row, for the error.
 
     Raises:
-        CommandError: no row has this name. The text lists the known names or, if there are none, shows the command
-            `hint`, which adds a row.
+        CommandError: no row has this name. The text lists the known names or, if there are none, shows `hint`.
     """
     found = rows.filter(name=name).first()
     if found is None:
@@ -217,14 +222,14 @@ def find_dlq(name: str) -> DeadLetterQueue:
     """Return the DLQ with this name.
 
     Raises:
-        CommandError: there is no such DLQ.
+        CommandError: no DLQ has this name.
     """
     hint = "manage.py add_dlq NAME --url URL --confirm"
     return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)
 
 
 def format_time(moment: datetime | None) -> str:
-    """Return a time in UTC as commands print it, such as `2026-03-01 08:00:00 UTC`. None: `never`."""
+    """Return a time as commands print it, such as `2026-03-01 08:00:00 UTC`. For None, return `never`."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
@@ -251,9 +256,9 @@ def _in_json(value: object) -> object:
 
 
 def _silence() -> bool:
-    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail. Return False.
+    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail.
 
-    False is the new value of `is_read`: nobody reads standard output any more.
+    Return False, the new value of `Console.is_read`: the reader closed standard output.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

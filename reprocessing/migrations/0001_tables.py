@@ -3456,7 +3456,7 @@ class Migration(migrations.Migration):
                 "default_permissions": (),
                 "indexes": [
                     models.Index(
-                        models.F("name"), models.F("value"), models.F("letter"), name="search_entries_by_value"
+                        fields=["name", "value", "letter"], include=("dlq_id", "masked"), name="search_entries_by_value"
                     )
                 ],
                 "constraints": [

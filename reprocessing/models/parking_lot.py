@@ -218,7 +218,12 @@ class SearchEntry(models.Model):
                 name="search_entry_has_1_to_200_characters",
             ),
         ]
-        indexes = [models.Index(F("name"), F("value"), F("letter"), name="search_entries_by_value")]
+        # With the included columns, PostgreSQL need not read the table to find letters that a person may find.
+        indexes = [
+            models.Index(
+                fields=["name", "value", "letter"], include=["dlq_id", "masked"], name="search_entries_by_value"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} of {self.letter_id}"

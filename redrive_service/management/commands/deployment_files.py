@@ -44,8 +44,8 @@ class Command(Console):
         )  # fmt: skip
         parser.add_argument(
             "--secret", dest="secrets", action="append", default=[], type=not_empty, metavar="NAME",
-            help="name of another environment variable that is a secret, as SECRET_KEY, DATABASE_URL and REDIS_URL "
-            "are; repeatable",
+            help="name of an environment variable that is a secret, in addition to SECRET_KEY, DATABASE_URL and "
+            "REDIS_URL; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--folder", default="deploy", type=Path, help="folder to which the files are written (default: %(default)s)"

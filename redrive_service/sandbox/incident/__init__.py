@@ -1,1 +1,1 @@
-"""The demo's incident: its steps, and observation of waves, ramp-up, rule and circuit breaker."""
+"""The demo's incident, in which a consumer fails: its steps, and the check of waves, ramp-up, rule and breaker."""

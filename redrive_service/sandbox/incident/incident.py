@@ -1,7 +1,7 @@
 """The demo's incident: a shop's consumer fails all messages and is repaired, then the service redrives the messages.
 
-The incident shows waves, ramp-up, a rule that quarantines the messages of one account, and the circuit breaker, because
-the consumer fails a second time.
+During the redrive, the consumer fails a second time, so that the circuit breaker opens. The incident also shows waves,
+ramp-up, and a rule that quarantines the messages of one account.
 """
 
 from __future__ import annotations
@@ -73,15 +73,15 @@ Say = Callable[[str], None]
 
 
 class IncidentTimedOut(SandboxError):
-    """The service has not finished a further letter of the shop for 170 s (`WITHIN`)."""
+    """The service has not finished another message of the shop for 170 s (`WITHIN`)."""
 
 
 class StatusCommandEnded(SandboxError):
-    """The command that reports the service's status has ended before all letters were finished."""
+    """The command that reports the service's status has ended before all messages were finished."""
 
 
 class RunningCommand(Protocol):
-    """A command in the background, and its output."""
+    """A command that runs in the background."""
 
     def log_since_start(self) -> str:
         """Return all output of the command since its start."""
@@ -108,12 +108,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The result of an incident: figures, the judgement, and what was observed.
+    """The result of an incident.
 
     Attributes:
-        seconds: from the first poll to the last finished letter.
+        judgement: what the judge found: the end of each message, and errors of the redrive.
+        letters: the number of messages that failed.
+        seconds: from the registration of the DLQ to the last finished message.
         brakes: what was observed of the four mechanisms that limit a run: waves, ramp-up, rule, circuit breaker.
-        demanded: whether all four mechanisms must be seen, because the incident had enough letters.
+        demanded: whether all four mechanisms must have been seen, because the incident had enough messages.
     """
 
     judgement: Judgement
@@ -124,7 +126,10 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept, every letter is finished, and all four mechanisms were seen."""
+        """Return whether the redrive was correct: the judge found no error, all messages are finished, and so on.
+
+        If the incident had enough messages, waves, ramp-up, rule and circuit breaker must also have been seen at work.
+        """
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
@@ -142,7 +147,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """Return sentences for the user: the figures of the incident, and the first ten broken promises."""
+        """Return sentences for the user: the figures of the incident, and the first ten errors that the judge found."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']:,} delivered (processed by the consumer), {counts['parked']:,} parked, "
@@ -173,11 +178,13 @@ class Incident:
         self.name = f"shop-{seed:08x}"
 
     def run(self, letters: int, closing: ExitStack) -> Summary:
-        """Run the incident until every letter is finished, and judge it. The consumer runs until `closing` closes.
+        """Run the incident until all messages are finished, and let the judge check the redrive.
+
+        The shop's consumer continues to run until `closing` closes.
 
         Raises:
-            SandboxError: the incident did not end; the error says where it stopped.
-            Stopped: somebody asked the sandbox to stop meanwhile.
+            SandboxError: the incident did not end. The error says which step did not end.
+            Stopped: the user stopped the sandbox meanwhile.
         """
         shop = closing.enter_context(
             Shop(self._folder, environment=self._environment, letters=letters, seed=self._seed, name=self.name)
@@ -238,7 +245,7 @@ class Incident:
 
         Raises:
             StatusCommandEnded: the command that writes the reports has ended.
-            Stopped: somebody asked the sandbox to stop.
+            Stopped: the user stopped the sandbox.
         """
         watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _REPORTS_EVERY)
         try:
@@ -256,15 +263,16 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """Return the state of every letter in the service, by its message id in the DLQ."""
+        """Return the state that each message has in the service, by its message id in the DLQ."""
         report = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
         return dict(report["dlqs"][0]["states"])
 
 
 def records_of(states: Mapping[str, str], openings: Sequence[BreakerOpening] = ()) -> ServiceRecords:
-    """Return the service's records for the judge.
+    """Return the service's own records of messages and circuit breaker, which the judge compares with the logs.
 
-    `states`: the state of each letter, by message id. `openings`: the times when the breaker was not closed.
+    `states` has the state of each message, by message id. `openings` are the periods in which the breaker was not
+    closed.
     """
 
     def those(*wanted: str) -> frozenset[str]:

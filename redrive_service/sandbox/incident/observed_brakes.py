@@ -18,12 +18,12 @@ WAVES = (1, 10, 100, None)
 
 @dataclass(slots=True)
 class ObservedBrakes:
-    """What all status reports so far show of waves, ramp-up, rule and breaker; `look` reads the next report.
+    """What the status reports so far show of waves, ramp-up, rule and breaker. `look` reads the next report.
 
     Attributes:
-        waves: the sizes of the run's waves, in their order; None: all remaining letters.
-        rates: the rates that the ramp-up has allowed, letters per second, in their order.
-        quarantined: the number of letters that a rule has quarantined.
+        waves: the sizes of the run's waves, in their order. None is the size of the last wave: all remaining messages.
+        rates: the rates that the ramp-up has allowed, messages per second, in their order.
+        quarantined: the number of messages that a rule has quarantined.
         failed: the number of canaries that failed.
     """
 
@@ -46,7 +46,7 @@ class ObservedBrakes:
         return bool(self._openings) and self._openings[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Return in words which of waves, ramp-up, rule and breaker no status report has shown at work."""
+        """Return those of the mechanisms waves, ramp-up, rule and breaker that no status report has shown at work."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
@@ -56,10 +56,10 @@ class ObservedBrakes:
         return [name for name, was_seen in seen.items() if not was_seen]
 
     def _are_waves_in_order(self) -> bool:
-        """Return whether the last wave was seen, the others that were seen came in order, and none was left out.
+        """Return whether the run had all four waves, in the right order.
 
-        On a busy machine, waves may begin and end between two reports: the number of the last wave counts them. The
-        judge checks that one letter was sent first.
+        On a busy machine, a wave may begin and end between two reports, so that no report shows it. The number of the
+        last wave tells how many waves there were. The judge checks that one message was sent first.
         """
         seen = tuple(dict.fromkeys(self.waves))
         in_order = seen == tuple(size for size in WAVES if size in seen)

@@ -25,7 +25,7 @@ BROKEN_AT_MOST = 40.0  # max seconds until the consumer is repaired, even if no 
 class Scenario:
     """The steps of the incident in order.
 
-    A step is taken when a status report of the service shows the step's condition.
+    The next step is taken when a status report of the service shows that its condition is met.
 
     Attributes:
         brakes: what the status reports so far show of waves, ramp-up, rule and circuit breaker.

@@ -1,11 +1,11 @@
-"""An independent judge of a redrive: compares the logs of the queue and of the consumer with the service's promises.
+"""An independent judge of a redrive: finds out from logs whether messages were lost, repeated, reordered, and so on.
 
-The judge reads the call log of the local SQS and the consumer's log. No log shows which messages the service has
-parked, closed or not finished, so the judge also reads the service's records of them. It shares no code with the
-service.
+The judge reads the call log of the local SQS and the consumer's log. These logs do not show which messages the service
+has parked, closed as duplicates or not finished. So the judge also reads the service's own records of these messages.
+The judge shares no code with the service.
 
-`case` describes the experiment. `log_reader` reads the logs into `evidence`. `fates`, `sends`, `brakes` and
-`consumption` judge the evidence. `verdict` combines their findings.
+`case` describes the experiment: a redrive and what it must not do. `log_reader` reads the logs into `evidence`.
+`fates`, `sends`, `brakes` and `consumption` check the evidence. `verdict` combines their findings.
 """
 
 from redrive_service.sandbox.judge.case import Advance, BreakerOpening, Experiment, ServiceRecords

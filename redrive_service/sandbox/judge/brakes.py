@@ -1,4 +1,7 @@
-"""Check the call log for too many sends while a circuit breaker was open, and for sends beside a run's first wave."""
+"""Check the call log for too many sends while a circuit breaker was open, and for sends during a run's first wave.
+
+Until all messages of the first wave have an outcome, no other message may be sent.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ UNDER_WAY = 2.0
 
 
 def canaries(evidence: Evidence, records: ServiceRecords) -> int:
-    """Return how many letters were sent while a breaker was open."""
+    """Return how many messages were sent while a circuit breaker was open."""
     return sum(len(_sent_while(opening, evidence)) for opening in records.openings)
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent too early while a breaker was open: one letter may be sent per cooldown."""
+    """Find messages that were sent too early while a breaker was open. Per cooldown, one message may be sent."""
     if experiment.cooldown is None:
         return
     for opening in records.openings:
@@ -32,9 +35,9 @@ def too_many_canaries(evidence: Evidence, experiment: Experiment, records: Servi
 
 
 def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find the first send outside the first wave, if a letter of the first wave had no outcome yet.
+    """Find the first send of a message after the first wave, if a message of the first wave had no outcome yet.
 
-    Only the outcomes of first attempts count: a retry may be sent beside the next wave.
+    Only the outcomes of first attempts count, because retries of the first wave may be sent with the next wave.
     """
     if experiment.first_wave is None:
         return
@@ -70,9 +73,9 @@ def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Return whether the event's first sent message had no outcome yet when the send `before` was made.
+    """Return whether the event's first attempt had no outcome yet when the send `before` was made.
 
-    Retries are not counted, as they are in no wave.
+    Retries are ignored, because they belong to no wave.
     """
     return any(
         send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)

@@ -1,4 +1,4 @@
-"""The description of an experiment (a judged redrive): its queues and promises, and the service's records."""
+"""The description of an experiment (a redrive that the judge checks): its queues, limits, and the service's records."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ Advance = Literal["accepted", "settled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """An experiment: its queues, the attributes that name events and lanes, and the limits that the service promised.
+    """An experiment: the queues and message attributes of a redrive that the judge checks, and its limits.
+
+    A letter is a dead message. A lane has the letters with one ordering key. Messages that ask for the same work are
+    one event.
 
     Attributes:
         sources: names of the source queues, in which messages fail and to which they are redriven.
         dlqs: names of their dead-letter queues.
-        identity: the attribute that names an event. Only one of two messages with the same value may be delivered.
-            None: messages with equal bodies are the same event.
-        ordering: the attribute that names a lane. None, on FIFO queues only: the message group is the lane.
-        sequence: the attribute with a letter's number in its lane; None: its SequenceNumber in the queue where it was
-            first seen.
-        mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that marks redriven messages.
-        advance: when the next letter of a lane may be sent. accepted: once the target accepted the letter before.
-            settled: once the letter before succeeded or returned.
-        max_attempts: sends allowed per letter, not counting failures in an outage or as the canary of a breaker.
+        identity: the attribute that names an event. Of messages with the same value, only one may be delivered. If it
+            is None, messages with equal bodies are the same event.
+        ordering: the attribute that names a lane. If it is None (FIFO queues only), the message group is the lane.
+        sequence: the attribute with a letter's number in its lane. If it is None, SQS's SequenceNumber in the queue
+            where the letter was first seen is the number.
+        mark: the attribute of redriven messages that has redrive id and attempt number as `ID:NUMBER`.
+        advance: when the next letter of a lane may be sent. "accepted": when the target has accepted the letter before.
+            "settled": when the letter before has succeeded or returned.
+        max_attempts: how often a letter may be sent. A send that fails in an outage, or as a canary, does not count.
         outages: periods in which the consumer failed every message: start and end, in seconds on the consumer's clock.
-        rate: max letters per second to a queue, plus `burst`; None: no limit.
+        rate, burst: a queue may get at most `rate + burst` letters in one second. If `rate` is None, without limit.
         fifo: whether the source queues are FIFO queues.
-        cooldown: seconds of a breaker's first cooldown; each cooldown allows one letter. None: not checked.
-        first_wave: how many letters must have outcomes before any other letter is sent. None: not checked.
+        cooldown: seconds of a breaker's first cooldown. Per cooldown, one letter may be sent. If None, not checked.
+        first_wave: how many letters must have outcomes before another letter is sent. If None, not checked.
     """
 
     sources: frozenset[str]
@@ -50,7 +53,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerOpening:
-    """A period in which a breaker was not closed, in seconds on the call log's clock. `closed` None: until the end."""
+    """A period in which a breaker was not closed, in seconds on the call log's clock.
+
+    If `closed` is None, the breaker was not closed before the end of the experiment.
+    """
 
     opened: float
     closed: float | None = None
@@ -58,7 +64,7 @@ class BreakerOpening:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRecords:
-    """The service's own records of letters and of its breaker. A letter is named by its message id in the dlq.
+    """The service's own records of dead messages (letters), by message id in the DLQ, and of its circuit breaker.
 
     Attributes:
         parked: letters that wait for a person.

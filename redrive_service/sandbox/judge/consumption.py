@@ -10,9 +10,9 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 
 
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
-    """Find events for which two redriven messages were processed.
+    """Find events for which the consumer processed two redriven messages successfully.
 
-    If SQS delivered one message twice, this is no broken promise.
+    It is not an error if SQS delivered the same message twice.
     """
     for event in evidence.events.values():
         done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
@@ -29,7 +29,7 @@ def redelivered(evidence: Evidence) -> int:
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find two redriven messages of one lane that were processed at the same time."""
+    """Find redriven messages of one lane (messages with one ordering key) that were processed at the same time."""
     if not _needs_order(experiment):
         return
     for lane, events in evidence.lanes().items():
@@ -43,9 +43,10 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Find events whose first success came after the success of a later event of their lane.
+    """Find events that were first processed successfully after a later event of their lane.
 
-    A letter that came back may be processed after later letters. `sends` checks whether its send was in order.
+    A message that came back to the DLQ may be processed after later messages. `sends` checks whether such a message
+    was sent in order.
     """
     if not _needs_order(experiment):
         return
@@ -64,7 +65,10 @@ def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecord
 
 
 def _needs_order(experiment: Experiment) -> bool:
-    """Return whether the consumer must get a lane in order. Standard queues do not keep the order of their messages."""
+    """Return whether the consumer must get the messages of a lane in order.
+
+    A standard queue does not keep the order, if the next message is sent before the outcome of the message before.
+    """
     return experiment.fifo or experiment.advance == "settled"
 
 

@@ -1,4 +1,4 @@
-"""The evidence in the logs: what happened to each event, and to each message of the event."""
+"""What the logs say about each event (all messages that ask for the same work), and about each of its messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ Lane = tuple[str, str]
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Message:
-    """A message in a queue. A moment (a number) is a position in the call log; batch entries have successive moments.
+    """A message in a queue, as the call log shows it.
+
+    A moment is a position in the call log (a number, not a time). Each entry of a batch call has a moment of its own.
 
     Attributes:
-        md5: digest of the body; None: not known, because the message was sent before the log began.
-        dead_lettered: the moment at which the message went to a dlq.
-        failed_in: the queue from which the message went to the dlq; None: it was sent directly to the dlq.
+        md5: digest of the body, or None if it is not known, because the message was sent before the log began.
+        dead_lettered: the moment at which the message went to a dlq, or None.
+        failed_in: the queue from which the message went to the dlq, or None if it was sent directly to the dlq.
         dlq_receives: the moments at which receives from a dlq returned the message.
         deleted: the moment at which the message was deleted.
     """
@@ -51,7 +53,7 @@ class Send:
         at: time of the call, in seconds since 1970.
         letter: the redrive id.
         attempt: number of the attempt.
-        message: the created message; None: SQS did not accept it.
+        message: the message that SQS created, or None if SQS refused the send.
         swallowed: whether a FIFO queue dropped the message as a duplicate of an earlier message.
     """
 
@@ -74,10 +76,12 @@ class Send:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """All messages that are the same event for the consumer: its letters in a DLQ, and the messages sent for them.
+    """An event: all messages that ask the consumer for the same work.
 
     Attributes:
-        arrivals: the sends that created a message, in their order.
+        letters: the dead messages of the event, in a DLQ.
+        sends: all redrive sends of the event, in their order.
+        arrivals: those of `sends` that put a new message into a queue, in their order.
     """
 
     name: str
@@ -90,7 +94,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
-    """One processing of a message, from the consumer's log; times in seconds on the consumer's clock."""
+    """One processing of a message, from the consumer's log. Times are in seconds on the consumer's clock."""
 
     message_id: str
     started: float
@@ -103,15 +107,15 @@ class Evidence:
     """What both logs say about events, messages and their processing.
 
     Attributes:
-        events: events by name, each with at least one dead letter or one redrive send.
-        processings: by message id; None if there is no consumer's log.
+        events: all events by name that have at least one dead message or one redrive send.
+        processings: the processings of each message, by message id. None if there is no log of a consumer.
     """
 
     events: dict[str, Event]
     processings: dict[str, list[Processing]] | None
 
     def lanes(self) -> dict[Lane, list[Event]]:
-        """Return the events of each lane, in the order of their sequence."""
+        """Return, for each lane (source queue and ordering key), its events in the order of their sequence."""
         lanes: dict[Lane, list[Event]] = defaultdict(list)
         for event in self.events.values():
             if event.lane is not None:
@@ -119,7 +123,7 @@ class Evidence:
         return {lane: sorted(events, key=lambda event: event.sequence) for lane, events in lanes.items()}
 
     def processed(self, message: Message | None) -> bool:
-        """Return whether the consumer's log says that the message was processed successfully; without a log, False."""
+        """Return whether the consumer's log has a successful processing of the message. Without a log, return False."""
         if message is None or self.processings is None:
             return False
         return any(line.ok for line in self.processings.get(message.message_id, ()))

@@ -1,4 +1,4 @@
-"""Decide what became of each letter (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
+"""Decide what became of each dead message (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
 def fates(evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
-    """Return the fate of each letter, by its message id in the dlq."""
+    """Return what became of each dead message (its fate), by its message id in the DLQ."""
     return {
         name: fate
         for event in evidence.events.values()
@@ -20,7 +20,7 @@ def fates(evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
 
 
 def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
-    """Find the lost letters: they are in no queue and not in the service's records. `decided`: from `fates`."""
+    """Find the lost messages: they are in no queue, and not in the service's records. `decided` is `fates`' result."""
     for event in evidence.events.values():
         for letter in event.letters:
             if decided[letter.message_id] is Fate.LOST:
@@ -31,10 +31,11 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 
 
 def _fates_of_event(event: Event, evidence: Evidence, records: ServiceRecords) -> dict[str, Fate]:
-    """Return the fates of one event's letters.
+    """Return what became of each dead message (letter) of one event, by message id.
 
     The logs do not show which letter of the event has which redrive id. So the judge counts redrive ids: for each
-    delivered redrive id, one letter counts as delivered. The same holds for redrive ids that are on their way.
+    redrive id that was delivered, one letter counts as delivered. For each redrive id that is still in a queue, one
+    letter counts as waiting.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     on_their_way = {send.letter for send in event.arrivals if _is_in_a_queue(send.message)} - delivered
@@ -62,9 +63,9 @@ def _next(letter: Message, supply: Counter[Fate], records: ServiceRecords) -> Fa
 
 
 def _recorded_fate(letter: Message, records: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
-    """Return the letter's fate according to the service's records; None: the records do not have the letter.
+    """Return what became of the letter according to the service's records, or None if they do not say it.
 
-    A letter that was closed as a duplicate is lost if no equal letter was delivered.
+    A letter that was closed as a duplicate counts as lost if no equal letter was delivered.
     """
     if letter.message_id in records.parked:
         return Fate.PARKED

@@ -1,4 +1,4 @@
-"""The types of a judgement: the fate of a letter, a kind of broken promise (offence), and one case of it (finding)."""
+"""The types of a judgement: what became of a message (fate), a kind of error (offence), and one error (finding)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """What became of a letter, as the judge finds."""
+    """What became of a dead message, according to the judge."""
 
     DELIVERED = "delivered"  #: the consumer processed it; without its log: the queue accepted it for good
     PARKED = "parked"  #: according to the service's records
@@ -18,7 +18,7 @@ class Fate(StrEnum):
 
 
 class Offence(StrEnum):
-    """A kind of broken promise."""
+    """A kind of error of a redrive, such as a lost message."""
 
     LOST = "lost"  #: a letter is in no queue and in no record
     DUPLICATE = "duplicates"  #: an event was sent or processed again after a delivery
@@ -34,12 +34,13 @@ class Offence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken promise.
+    """One error of a redrive, such as one lost message.
 
     Attributes:
-        event: the event's name; for OVER_RATE and OVER_BREAKER, the queue's name.
-        call: the number of the logged call that shows the broken promise; None: no single call shows it.
-        passed: the event that should have been sent first, if the order was wrong.
+        event: name of the event (all messages that ask for the same work). For OVER_RATE and OVER_BREAKER, name of the
+            queue.
+        call: number of the logged call that shows the error, or None if no single call shows it.
+        passed: if the order was wrong, the event that should have been sent first.
     """
 
     offence: Offence

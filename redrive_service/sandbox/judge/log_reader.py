@@ -1,4 +1,4 @@
-"""Read the call log and the consumer's log into evidence."""
+"""Read the call log of the local SQS and the consumer's log, and group what they say by message and event."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ class LogIsIncomplete(Exception):
 
 
 class MarkIsUnreadable(Exception):
-    """The attribute that marks a redriven message is not `ID:NUMBER`, so the message's attempt is not known."""
+    """The attribute of a redriven message with redrive id and attempt number is not `ID:NUMBER`, so cannot be read."""
 
 
 class SequenceIsNoNumber(Exception):
-    """A letter's sequence attribute is not a number."""
+    """The attribute that orders the messages of a lane is not a number."""
 
 
 def read(
     experiment: Experiment, calls: Iterable[Mapping[str, Any]], consumed: Iterable[Mapping[str, Any]] | None
 ) -> Evidence:
-    """Return the evidence in both logs.
+    """Return what both logs say about events and messages.
+
+    `calls` are the lines of the call log, and `consumed` the lines of the consumer's log, or None if there is no such
+    log.
 
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.
-        MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
-        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
+        MarkIsUnreadable: the attribute with redrive id and attempt number of a redriven message is not `ID:NUMBER`.
+        SequenceIsNoNumber: the attribute that orders the messages of a lane is not a number.
     """
     reading = _Reading(experiment)
     expected: int | None = None
@@ -55,7 +58,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """Reads the logged calls. Finds each message and each send of it, and groups the messages by event."""
+    """Reads the logged calls, finds all messages and all sends by the service, and groups them by event."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -156,7 +159,7 @@ class _Reading:
         return md5 if self._experiment.identity is None else attributes.get(self._experiment.identity)
 
     def _place(self, event: Event, message: Message) -> None:
-        """Set the event's lane, if it has one, and its sequence. Raises SequenceIsNoNumber if it is invalid."""
+        """Set lane and sequence of the event, if it is in a lane. Raises SequenceIsNoNumber for an invalid sequence."""
         experiment = self._experiment
         key = message.attributes.get(experiment.ordering) if experiment.ordering else message.group
         if key is None:

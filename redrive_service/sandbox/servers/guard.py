@@ -1,18 +1,18 @@
-"""Run one server, and stop it when the parent process, which started this guard, has ended for any reason.
+"""Run one server of the sandbox, and stop it when the process that started this guard has ended for any reason.
 
 Run this file as a script, by its path. So it starts in a few milliseconds, and needs only the standard library:
 
     python -I -S guard.py PARENT_PID STOP_SIGNALS USER -- COMMAND [ARG ...]
 
-The signals in `STOP_SIGNALS` ("INT,QUIT") are sent from left to right, then KILL. `USER`: the user that runs the
-command; "-": the current user.
+To stop the server, the signals in `STOP_SIGNALS` (such as "INT,QUIT") are sent from left to right, then KILL. `USER` is
+the user that runs the command, or "-" for the current user.
 
-A parent that was killed with SIGKILL cannot stop its servers. So the guard checks the id of its parent process five
-times a second: the id changes when the parent ends. Other ways are worse: `PR_SET_PDEATHSIG` exists only on Linux and
-depends on the parent's thread, and a closed pipe is not noticed if another process has inherited the pipe.
+A parent that was killed with SIGKILL cannot stop its servers. So five times a second, the guard checks the id of its
+parent process, which changes when the parent ends. Other ways are worse. `PR_SET_PDEATHSIG` exists only on Linux, and
+depends on the parent's thread. A closed pipe is not noticed if another process has inherited the pipe.
 
-Children of a server may leave its process group, as PostgreSQL's backends do. A busy backend does not notice that its
-main process has ended. So on Linux, the guard becomes the parent of such orphans, and ends them with the server.
+Children of a server may leave its process group, as PostgreSQL's backends do. A busy backend does not notice that
+PostgreSQL's main process has ended. So on Linux, the guard becomes the parent of such orphans, and ends them, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_the_guard() -> None:
-    """On Linux, let the kernel end the server if the guard is killed. Other systems have no such function."""
+    """On Linux, let the kernel end the server if its parent, the guard, is killed. Other systems cannot do this."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
@@ -78,7 +78,7 @@ def stop(server: subprocess.Popen[bytes], signals: list[str], timeout: float) ->
 
 
 def end_stragglers(server: subprocess.Popen[bytes]) -> None:
-    """End the processes that the server left: in its process group and, on Linux, all descendants of the guard."""
+    """Kill processes that are left after the server's end: its process group and, on Linux, the guard's descendants."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left (macOS raises the second error)
         os.killpg(server.pid, signal.SIGKILL)
     deadline = time.monotonic() + TIMEOUT_KILLED
@@ -94,7 +94,7 @@ def end_stragglers(server: subprocess.Popen[bytes]) -> None:
 
 
 def children() -> list[int]:
-    """Return the ids of the guard's children, from Linux's /proc."""
+    """Return the process ids of the guard's children, from Linux's /proc. On other systems, return an empty list."""
     if sys.platform != "linux":
         return []
     with os.scandir("/proc") as entries:
@@ -103,7 +103,7 @@ def children() -> list[int]:
 
 
 def parent_of(number: str) -> int | None:
-    """Return the id of a process's parent; None: the process has ended."""
+    """Return the id of a process's parent, or None if the process has ended."""
     try:
         with open(f"/proc/{number}/stat", "rb") as status:  # noqa: PTH123  # pathlib takes longer to import than we to start
             return int(status.read().rpartition(b") ")[2].split()[1])
@@ -114,8 +114,13 @@ def parent_of(number: str) -> int | None:
 def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
     """Wait until the server ends or must be stopped.
 
-    Return None if the server has ended, else the seconds to wait after each stop signal. `parent`: process id of the
-    guard's parent. `asked`: returns whether a signal asked the guard to stop. `wakeup`: pipe that signals write to.
+    Return None if the server has ended, else the seconds to wait after each stop signal.
+
+    Args:
+        server: the process of the server.
+        parent: the process id of the guard's parent.
+        asked: returns true if a signal has asked the guard to stop.
+        wakeup: a pipe to which arriving signals write, so that the guard wakes up.
     """
     while server.poll() is None:
         if os.getppid() != parent:
@@ -136,7 +141,7 @@ def drain(wakeup: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a server, stop it if the process that started it ends; return the server's exit status."""
+    """Run a server until it ends, and return its exit status. Stop it if the guard's parent process ends."""
     parent, signals, user, _, *command = arguments
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

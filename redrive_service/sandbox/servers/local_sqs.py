@@ -46,8 +46,8 @@ class LocalQueues:
     """The server of the local SQS: its data folder and its address.
 
     Attributes:
-        in_memory: whether queues and messages are lost when the server stops. The server writes no snapshots then; a
-            snapshot of a million messages takes some ten seconds, in which the server answers nobody.
+        in_memory: if true, the server writes nothing to disk, and queues and messages are lost when it stops. (Writing
+            a snapshot of a million messages takes some ten seconds, in which the server does not answer.)
     """
 
     folder: Path
@@ -76,7 +76,7 @@ class LocalQueues:
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it listens. `lock`: a file descriptor that the server keeps open.
+        """Start the server, and return when it listens. `lock` is a file descriptor that the server keeps open.
 
         Raises:
             SandboxError: the server did not start.
@@ -92,8 +92,8 @@ class LocalQueues:
     def make_own_queues(self, suffix: str = "") -> dict[str, str]:
         """Create the service's own queues, each with a DLQ, like `provision_queues --own`. Return their URLs by name.
 
-        `suffix`: end of the names in SQS, if several services share this SQS; the returned names do not have it. An
-        existing queue is not changed, because a person may have changed it on purpose.
+        An existing queue is not changed, because a person may have changed it on purpose. If several services share
+        this SQS, `suffix` is added to the names in SQS. The returned names do not have the suffix.
 
         Raises:
             SandboxError: SQS refused, or did not answer.

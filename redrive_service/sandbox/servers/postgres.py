@@ -33,14 +33,14 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postgres:
-    """One database cluster: its folder and its address.
+    """PostgreSQL's database cluster in a sandbox: its folder and its address.
 
     Attributes:
-        folder: the folder of the data, unless PostgreSQL runs as another user.
+        folder: the folder of the data, if PostgreSQL runs as the current user.
         port: the port on the loopback address.
-        password: the owner's password.
-        identity: the user that the server runs as.
-        token: part of the name of the temporary folder, which has the data if PostgreSQL runs as another user.
+        password: the password of the user that owns the database.
+        identity: the operating system's user that PostgreSQL runs as.
+        token: part of the name of a temporary folder. It has the data if PostgreSQL runs as another user.
     """
 
     folder: Path
@@ -102,8 +102,8 @@ class Postgres:
     def _remove_stale_pid_file(self) -> None:
         """Remove the pid file of a killed server.
 
-        PostgreSQL does not start while a process has the id in the file, even if that is a zombie or, after a reboot,
-        another program. This sandbox has locked the folder, so only a process that works in the folder is a server.
+        PostgreSQL does not start while a process has the process id in this file, even if this process is a zombie or,
+        after a reboot, another program. The file is kept if a process works in the data folder, so is a real server.
         """
         data = self._home / "data"
         working = psutil.process_iter(["cwd", "status"])
@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of PostgreSQL's programs; for another user, of a copy: the original may be private."""
+        """Return the folder of PostgreSQL's programs. For another user, copy them: the original may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs
@@ -125,8 +125,8 @@ class Postgres:
     def _make_cluster(self, programs: Path, log: Path, lock: int | None) -> None:
         """Create the cluster under a temporary name, so that an incomplete cluster is never used.
 
-        initdb runs under a guard, which holds the lock of the folder. So even if this process is killed, no second
-        initdb runs at the same time.
+        initdb runs under a guard process, which also holds the lock of the folder. So even if this process is killed,
+        no second initdb runs at the same time.
         """
         privilege.give(self._home, self.identity)
         unfinished = self._home / "unfinished"

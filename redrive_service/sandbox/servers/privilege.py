@@ -2,8 +2,8 @@
 
 The first choice is a Linux user namespace in which root appears as the user nobody. Files keep their owner, and the
 server can enter folders that only root may enter. But most containers forbid namespaces, and in a namespace, another
-user's private home cannot be read. The second choice is the real user nobody, with copies of programs and data that
-this user can read. Neither adds a user or changes the permissions of a folder.
+user's private home cannot be read. Then the server runs as the real user nobody, with copies of programs and data that
+this user can read. In both cases, no user is added, and the permissions of existing folders stay.
 """
 
 from __future__ import annotations
@@ -26,14 +26,21 @@ NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The user that a server runs as: a command prefix sets it, or another user, or neither (the current user)."""
+    """The user that a server runs as. By default, this is the current user.
+
+    `prefix` is the beginning of a command that runs the server in a user namespace. `user` is the name of another user.
+    At most one of the two is set.
+    """
 
     prefix: tuple[str, ...] = ()
     user: str | None = None
 
 
 def unprivileged_identity(*trials: Sequence[str]) -> Identity:
-    """Return an identity for a server that must not run as root. The commands `trials` must succeed with it."""
+    """Return the identity of a server that must not run as root.
+
+    A user namespace is used only if the commands `trials` succeed in it.
+    """
     if os.geteuid() != 0:
         return Identity()
     return Identity(prefix=NAMESPACE) if namespaces_work(*trials) else Identity(user=NOBODY)

@@ -1,4 +1,4 @@
-"""Start and stop a server process of the sandbox, and wait for it. The server also ends if this process is killed."""
+"""Start a server process of the sandbox, wait for it, and stop it. The server also ends if this process is killed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class Server:
     Attributes:
         name: the name in messages, and of the log file.
         command: the program and its arguments.
-        stop_signals: signals that stop the server, sent in this order, such as "INT", "QUIT"; then KILL.
-        prefix: the beginning of a command that runs the guard and so the server, such as `unshare …`.
+        log: the file to which the server's output is appended.
+        stop_signals: signals that stop the server, such as "INT", "QUIT". They are sent in this order, then KILL.
+        prefix: words that are put before the command, such as `unshare …` to run the server in a user namespace.
         user: the user to run the server as, or None for the current user.
-        environment: all environment variables of the server; None: those of this process.
+        environment: all environment variables of the server, or None for the environment variables of this process.
         lock: a file descriptor that stays open until the server has ended.
     """
 
@@ -45,7 +46,7 @@ class Server:
 
 
 class RunningServer:
-    """A started server. It ends by `stop`, or within two seconds after the end of this process."""
+    """A started server. `stop` ends it. It also ends within two seconds after the end of this process."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -71,7 +72,7 @@ class RunningServer:
 
         Raises:
             ServerDidNotStart: the server ended first, or was not ready after `within` seconds.
-            Stopped: somebody asked the sandbox to stop meanwhile.
+            Stopped: the user stopped the sandbox meanwhile.
         """
         try:
             self._wait(probe, within)
@@ -94,7 +95,7 @@ class RunningServer:
 
         Raises:
             ServerDidNotStart: the program failed.
-            Stopped: somebody asked the sandbox to stop meanwhile.
+            Stopped: the user stopped the sandbox meanwhile.
         """
         try:
             while not self.has_ended():
@@ -132,7 +133,7 @@ class RunningServer:
 
 
 def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), user: str | None = None) -> list[str]:
-    """Return a command that runs `command` under a guard. The guard stops it when this process ends."""
+    """Return a command that runs `command` under a guard process, which stops it when this process ends."""
     guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
     return [*guard, ",".join(stop_signals), user or "-", "--", *command]
 

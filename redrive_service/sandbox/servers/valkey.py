@@ -32,7 +32,7 @@ class Valkey:
         shutil.rmtree(self.folder / "valkey", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
-        """Start the server, and return when it answers. `lock`: a file descriptor that the server keeps open.
+        """Start the server, and return when it answers. `lock` is a file descriptor that the server keeps open.
 
         Raises:
             SandboxError: the server did not start.

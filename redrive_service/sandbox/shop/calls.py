@@ -33,12 +33,12 @@ def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
 
 
 def next_call_number(endpoint: str) -> int:
-    """Return the number that the next call will have, for `calls_since`."""
+    """Return the number that the next call in the call log will have. With it, `calls_since` reads only later calls."""
     return int(_ask(endpoint, "calls?since=999999999999999")["end"])
 
 
 def plan_faults(endpoint: str, *faults: dict[str, object]) -> None:
-    """Replace the local SQS's fault plan."""
+    """Replace the fault plan of the local SQS, which says which faults it makes on purpose."""
     _ask(endpoint, "faults", method="PUT", body=json.dumps(faults).encode())
 
 

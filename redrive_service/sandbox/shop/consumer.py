@@ -1,10 +1,11 @@
 """The shop's consumer, a process of its own: `python -m redrive_service.sandbox.shop.consumer QUEUE_URL LOG MODE`.
 
-While the file MODE contains `mended`, the consumer handles every message. While it contains `broken`, the consumer
-fails every message, and makes it visible again at once. With `mended 100`, the consumer writes `broken` into the file
-after a total of 100 handled messages. For every message, the consumer writes a line of JSON to LOG: the message, begin
-and end (seconds since 1970), and the outcome: `ok`, `failed`, or `again` for a message that was handled before. To
-handle a message means to write this line; then the message is deleted.
+The file MODE controls the consumer. While the file contains `mended`, the consumer handles all valid messages. While it
+contains `broken`, the consumer fails every message, and makes it visible again at once. With `mended 100`, the consumer
+writes `broken` into the file after a total of 100 handled messages.
+
+To handle a message means to write a line of JSON to LOG, and to delete the message. The line has the message, begin and
+end (seconds since 1970), and the outcome: `ok`, `failed`, or `again` for a message that was handled before.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def wall_clock() -> float:
 
 
 def handle(message: MessageTypeDef, mode: str) -> None:
-    """Handle the event in the message.
+    """Check that the event in the message can be handled.
 
     Raises:
         CannotHandle: the consumer is broken, or the event is invalid.
@@ -100,7 +101,10 @@ def handle(message: MessageTypeDef, mode: str) -> None:
 
 
 def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
-    """Handle one message, and log it. Return whether the message may be deleted. `mode`: the content of MODE."""
+    """Handle one message, and write its line to the log. Return whether the message may be deleted.
+
+    `mode` is the first word in the file MODE: `mended` or `broken`.
+    """
     started = wall_clock()
     if journal.has(message):
         journal.write(message, started=started, outcome="again", why="")
@@ -115,7 +119,7 @@ def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
 
 
 def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> None:
-    """Receive up to ten messages, and handle them in order. Delete handled messages, and make failed ones visible."""
+    """Receive up to ten messages, and handle them in order. Delete handled messages; make failed messages visible."""
     answer = client.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=_LONG_POLL, MessageAttributeNames=["All"]
     )
@@ -151,7 +155,7 @@ def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event)
 
 
 def main(url: str, log: str, mode: str) -> None:
-    """Consume messages until SIGTERM or SIGINT. `url`: the queue; `log`, `mode`: paths of files."""
+    """Consume messages of the queue with this URL until SIGTERM or SIGINT. `log` and `mode` are paths of files."""
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,6 +1,6 @@
-"""Make the shop's events, each of an account, with some that no consumer can process (poison), and some duplicates.
+"""Make the shop's events. Some are poison (no consumer can process them), and some are duplicates.
 
-In the events of one account, called spoilt, no amount is a number, so all of them are poison.
+Each event belongs to an account. All events of one account, called spoilt, are poison: their amounts are not numbers.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ class ShopEvent:
 
 
 def make_events(letters: int, dice: Random) -> list[ShopEvent]:
-    """Return exactly this many messages, in publication order; 2,000 messages have about 660 accounts.
+    """Return exactly this many messages, in the order in which they are published.
 
-    An account has at most four messages, in the order of their sequence; the messages of all accounts are mixed. One
-    message in 200 is poison and one in 200 a duplicate: with 10 letters or more, at least one of each. A poison message
-    is the first of its account, and others follow: if it were the last message of all, no later success would show that
-    the consumer works, and its breaker would stay open. With 300 letters or more, 12 belong to the spoilt account, and
-    all of these are poison.
+    An account has at most four messages (2,000 messages have about 660 accounts), in the order of their sequence. The
+    messages of different accounts are mixed. One message in 200 is poison, and one in 200 is a duplicate. From 10
+    messages on, there is at least one of each. A poison message is always the first of its account, and other messages
+    of the account follow. So the last of all messages is never poison. After a poison message, a later success must
+    show that the consumer works, or the circuit breaker would stay open. From 300 messages on, 12 belong to the spoilt
+    account.
     """
     night = f"{dice.getrandbits(32):08x}"
     spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []
@@ -103,7 +104,7 @@ def _followed(slots: list[str]) -> list[int]:
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
-    """Return the positions at which the previous event of the same account may be repeated: it is not poison."""
+    """Return the positions at which the account's previous event may be published again, because it is not poison."""
     latest: dict[str, int] = {}
     found = []
     for position, account in enumerate(slots):

@@ -1,4 +1,4 @@
-"""Run the shop of an incident: its queues, events and consumer. At the end, let the judge judge the redrive."""
+"""Run the shop of an incident: its queues, events and consumer. At the end, let the judge check the redrive."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ class MessagesDidNotReachDlq(SandboxError):
 class Shop:
     """The shop of one incident. Use it in a `with` block: `break_down`, `publish`, `await_dead`, `mend`, `judged`.
 
-    If the same queues were purged within the last minute, the start of the block waits until SQS allows a new purge.
+    At the start of the block, messages of an earlier incident are purged from the queues. If the queues were purged
+    within the last minute, the start waits until SQS allows a new purge.
 
     Attributes:
-        source, dlq: the names of the shop's queues. Messages of an earlier incident are purged.
-        source_url, dlq_url: their URLs.
+        source, dlq: the names of the shop's source queue and of its dead-letter queue.
+        source_url, dlq_url: the URLs of the two queues.
         events: the events to publish.
-        log: the consumer's log.
-        shows_brakes: whether there are enough letters to show the waves of a run, and a rule for the spoilt account.
+        log: the path of the consumer's log.
+        shows_brakes: whether there are enough messages to show the waves of a run, and a rule for the spoilt account.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Shop:
         return consumer
 
     def mend(self, *, handles: int | None = None) -> None:
-        """Repair the consumer. `handles`: number of messages after which it breaks again; None: never."""
+        """Repair the consumer. If `handles` is given, it breaks again after this total number of handled messages."""
         self._mode.write_text(MENDED if handles is None else f"{MENDED} {handles}")
 
     def is_broken(self) -> bool:
@@ -113,7 +114,7 @@ class Shop:
         return self._mode.read_text() == BROKEN
 
     def deliver_twice(self) -> None:
-        """Let the next receive from the DLQ return messages that stay visible, so that they are received twice."""
+        """Let the next receive from the DLQ return messages without hiding them, so that they are received twice."""
         plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
 
     def dead(self) -> int:
@@ -125,7 +126,7 @@ class Shop:
 
         Raises:
             MessagesDidNotReachDlq: a message is missing after `within` seconds.
-            Stopped: somebody asked the sandbox to stop meanwhile.
+            Stopped: the user stopped the sandbox meanwhile.
         """
         deadline = time.monotonic() + within
         while (dead := self.dead()) < len(self.events):
@@ -138,7 +139,7 @@ class Shop:
             time.sleep(_PAUSE)
 
     def consumed(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the consumer's log as values. An incomplete last line is left out."""
+        """Yield each line of the consumer's log, read from JSON. An incomplete last line is left out."""
         if self.log.exists():
             with self.log.open("rb") as lines:
                 yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
@@ -148,7 +149,7 @@ class Shop:
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
-        """Return the judge's description of this incident, with these limits and a first wave of one letter."""
+        """Return the description of this incident for the judge, with these limits and a first wave of one message."""
         return Experiment(
             sources=frozenset({self.source}),
             dlqs=frozenset({self.dlq}),
@@ -164,10 +165,10 @@ class Shop:
         )
 
     def _outages(self) -> tuple[tuple[float, float], ...]:
-        """Return the period in which the consumer failed every redriven message, from its log; empty: no such period.
+        """Return, from the consumer's log, the period in which it failed every redriven message, or an empty tuple.
 
         The period begins at the last success, not at the first failure. If a single message failed just before the
-        outage, the service counts this failure to the outage.
+        outage, the service counts this failure as a part of the outage.
         """
         redriven = [line for line in self.consumed() if line["redrive"]]
         failed = [line for line in redriven if line["why"] == OUT_OF_ORDER]
@@ -179,7 +180,7 @@ class Shop:
         return ((max(well_until, default=failed[0]["started"]), failed[-1]["ended"]),)
 
     def judged(self, experiment: Experiment, records: ServiceRecords) -> Judgement:
-        """Return the judge's result about everything since this shop opened its queues."""
+        """Let the judge check all sends since this shop opened its queues, and return the result."""
         return judge(experiment, self.calls(), self.consumed(), records)
 
     def _open_queues(self) -> None:

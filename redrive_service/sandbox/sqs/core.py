@@ -1,4 +1,4 @@
-"""The core of the local SQS: a deterministic state machine without clock, random generator or network."""
+"""The core of the local SQS: a deterministic state machine. Callers pass the time, random numbers and requests."""
 
 from random import Random
 
@@ -14,8 +14,8 @@ DEFAULT_REGION = "us-east-1"
 class LocalSqs:
     """SQS as a state machine. Equal calls at equal times with equal random numbers give equal answers.
 
-    Timed events, such as the end of a visibility timeout, are executed when the next call arrives, each as of its due
-    time. So it makes no difference how many calls come in between.
+    Timed events, such as the end of a visibility timeout, are executed when the next call arrives, but as if at their
+    own times. So it makes no difference when, and how often, other calls arrive.
     """
 
     def __init__(self, dice: Random, *, region: str = DEFAULT_REGION, in_flight_limit: int = 120_000) -> None:
@@ -28,15 +28,20 @@ class LocalSqs:
 
     @property
     def record(self) -> Record:
-        """Return the effects of the last call. Every call has a new record."""
+        """Return the record of the last call: what it did with messages. Every call has a new record."""
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:
         """Return the answer to one call, or raise SqsError.
 
-        `now`: the time in seconds since 1970; a time before that of the last call is ignored. `address`: the beginning
-        of queue URLs in answers. The content of `request` is stored without a copy, so do not change it later.
-        ReceiveMessage does not wait: without messages, `record.wait` says how long the caller may repeat the call.
+        ReceiveMessage does not wait. If it finds no message, `record.wait` says for how many seconds the caller may
+        repeat the call.
+
+        Args:
+            action: name of the action, such as "SendMessage".
+            request: its parameters. They are stored without a copy, so do not change them later.
+            now: the time in seconds since 1970. If it is before the time of the last call, the last time is used.
+            address: the beginning of queue URLs in answers.
         """
         account = self._account
         account.record = Record()
@@ -48,7 +53,7 @@ class LocalSqs:
         return act(account, request)
 
     def advance(self, now: float) -> None:
-        """Execute the timed events that are due by `now`."""
+        """Execute the timed events, such as ends of visibility timeouts, whose times are not after `now`."""
         account = self._account
         timers = account.timers
         while (due := timers.due_by(now)) is not None:
@@ -57,11 +62,14 @@ class LocalSqs:
         account.now = max(account.now, now)
 
     def next_due(self) -> float | None:
-        """Return when the next timed event is due, in seconds since 1970; None: no event is planned."""
+        """Return the time of the next timed event in seconds since 1970, or None if no event is planned."""
         return self._account.timers.next_due()
 
     def take_woken(self) -> list[str]:
-        """Return the names of queues that got a visible message, or were deleted, since this method was last called."""
+        """Return the names of queues that got a visible message, or were deleted, since the last call of this method.
+
+        The server then answers receives that wait for messages of these queues.
+        """
         woken = self._account.woken
         if not woken:
             return []
@@ -70,7 +78,7 @@ class LocalSqs:
         return names
 
     def blank(self) -> "LocalSqs":
-        """Return a new, empty SQS with the same random generator, region and limit of messages in flight."""
+        """Return a new, empty `LocalSqs` with the same random generator, region and limit of messages in flight."""
         account = self._account
         return LocalSqs(account.dice, region=account.region, in_flight_limit=account.in_flight_limit)
 

@@ -27,7 +27,7 @@ ADD: Final = "reprocessing.add_apitoken"
 class TokenForm(forms.Form):
     """The form of a new API token: name, owner, scopes and expiry.
 
-    It offers only scopes whose permission the user has.
+    It offers only scopes for which the user has the required permission.
     """
 
     name = slug("Letters a to z, digits, - and _, no spaces. It cannot be changed later. No other token can have it.")
@@ -47,7 +47,7 @@ class TokenForm(forms.Form):
         self.fields["scopes"].choices = [(scope.value, f"{scope}: {scope.sentence}") for scope in may]  # type: ignore[attr-defined]  # a choice field's
 
     def request_of(self, user: User) -> TokenRequest:
-        """Return the token that the form describes. Without selected teams, the token belongs to `user`."""
+        """Return the values of the new token. If no team is selected, the token belongs to `user`."""
         given = self.cleaned_data
         teams = tuple(given["teams"])
         owner = None if teams else user
@@ -56,7 +56,7 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the form of a new token; after a valid form is submitted, make the token and show its secret.
+    """Show the form of a new token. When a valid form is submitted, make the token and show its secret once.
 
     Raises:
         PermissionDenied: the person may not add tokens, or does not see all DLQs.

@@ -39,7 +39,7 @@ class ApiTokens(ReadOnlyAdmin):
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
-        """Return the tokens of the list. Their teams are loaded with one more query."""
+        """Return the tokens of the list, with their teams loaded by a single further query."""
         rows: QuerySet[ApiToken] = super().get_queryset(request).prefetch_related("teams")
         return rows
 

@@ -42,11 +42,13 @@ ACT_ALONE: Final = "reprocessing.act_alone"
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A kind of decision about a request: the button's label, a text for the page, and the function that decides.
+    """A kind of decision about a request for approval: approve, decline, or act without approval.
 
-    `act` takes the request's id, the user's name and the reason.
-
-    `alone`: whether the change is made without the second person, for which the permission `ACT_ALONE` is needed.
+    Attributes:
+        label: the label of the button.
+        says: a text for the page that asks for the reason: what the decision does.
+        act: the function that makes the decision. It takes the request's id, the user's name and the reason.
+        alone: whether the requested change is made without a second person. This needs the permission `ACT_ALONE`.
     """
 
     label: str
@@ -94,13 +96,16 @@ class Approvals(RecordsAdmin):
 
     @admin.display(description="What is done")
     def what(self, row: Approval) -> SafeString:
-        """Return the description of the change that was stored with the request, as HTML."""
+        """Return, as HTML, the description of the requested change. It was stored when the request was made."""
         pairs = ((visible(str(label)), visible(str(text))) for label, text in row.preview)
         return format_html_join("", "<div>{}: <strong>{}</strong></div>", pairs)
 
     @admin.display(description="Changed since request")
     def changed(self, row: Approval) -> str:
-        """Return what changed since the request and makes it void; "no": nothing changed; "-": the request ended."""
+        """Return what has changed since the request was made, so that the request cannot be approved any more.
+
+        "no": nothing has changed. "-": the request has ended.
+        """
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:
@@ -109,7 +114,7 @@ class Approvals(RecordsAdmin):
         return (*decisions, ("<int:approval>/difference", post_only(_difference), "difference", {}))
 
     def buttons(self, request: HttpRequest, row: Approval) -> Iterable[Button]:
-        """Return a button for each decision about an open request; none after the request ended."""
+        """Return a button for each kind of decision if the request is open; no buttons if the request has ended."""
         if row.state != ApprovalState.OPEN:
             return
         for name, choice in _CHOICES.items():
@@ -122,7 +127,7 @@ class Approvals(RecordsAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the request. If it is an edit of a message, a button shows the edit to people who may see payloads."""
+        """Show the request. For a requested edit, a button leads people who may see payloads to the changes."""
         row = self.get_object(request, object_id)
         edits = row is not None and (row.body is not None or PATCH in row.arguments) and request.user.has_perms(_SHOWS)
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), "shows_edit": edits})
@@ -212,8 +217,8 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
 def _bulk_difference(request: HttpRequest, row: Approval, action: RequestedAction) -> HttpResponse:
     """Show the patch of a requested bulk edit, to which messages it can be applied, and what it changes in some.
 
-    Only messages of the request's DLQs are read: this person sees these DLQs, the requester may have seen others.
-    Values in the patch are shown if the person may reveal masked values, or if no fields of the DLQ are masked.
+    Only messages of the DLQs that are stored with the request are read, because this person sees these DLQs, and may
+    not see others. The patch is shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
     criteria = replace(MessageFilter.read(action.arguments["filter"]), dlqs=tuple(row.dlq_ids))
     wanted = BulkEdit.read(action.arguments)

@@ -1,4 +1,4 @@
-"""Request an approval if the action of an admin page needs a second person, and say so on the confirmation page."""
+"""If the action of an admin page needs a second person, say so on the page, and request an approval."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NOTICE: Final = (
 def notice(request: HttpRequest, messages: Messages) -> str:
     """Return a text for the page if the action needs a second person, else an empty text.
 
-    `messages`: the number of changed messages of each DLQ.
+    `messages`: how many messages of each DLQ the action changes.
     """
     return _NOTICE if guard.is_needed(messages, by=request.user.get_username()) else ""
 
 
 def request_approval(request: HttpRequest, needed: ApprovalNeeded, reason: str) -> tuple[str, str]:
-    """Store a request for approval. Return a URL, and a sentence about the request.
+    """Store a request for approval. Return the URL to which the person is redirected, and a sentence to show there.
 
-    The URL leads to the request, or to the dashboard if this person may not see requests.
+    The URL is that of the request's page, or of the dashboard if this person may not see requests.
 
     Raises:
         ApprovalRefused: the reason is missing.

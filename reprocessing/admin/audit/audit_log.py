@@ -1,4 +1,4 @@
-"""The list of audit entries, and the page that exports them, one JSON object a line."""
+"""The list of audit entries, and the page that exports the entries as JSON, one entry a line."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ class ExportFilterForm(forms.Form):
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
     by = forms.CharField(
-        required=False, max_length=150, label="User", help_text="User who acted or approved. Empty: all users."
-    )
+        required=False, max_length=150, label="User",
+        help_text="Name of the user who acted or approved. Empty: all users.",
+    )  # fmt: skip
     operation = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=2**63 - 1,
         label="Bulk action",
-        help_text="The number of a bulk action. Empty: all entries.",
+        help_text="The number of a bulk action, to export only its entries. Empty: all entries.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ class ExportFilterForm(forms.Form):
 
 @admin.register(AuditEntry)
 class AuditLogAdmin(RecordsAdmin):
-    """The list of audit entries. Nobody can change an entry. The entries of a message are deleted with the message."""
+    """The list of audit entries, which nobody can change. When a message is deleted, its entries are deleted, too."""
 
     change_list_template = "reprocessing/admin/audit_log.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
@@ -80,9 +81,9 @@ class AuditLogAdmin(RecordsAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
     ) -> tuple[QuerySet[AuditEntry], bool]:
-        """Return the entries of actions that the user with the searched name did or approved.
+        """Return the entries of actions that a user did or approved. `search_term`: the user's name.
 
-        The second value is False: it tells Django that no entry occurs twice.
+        The second value that is returned is False, which tells Django that no entry occurs twice.
         """
         name = search_term.strip().replace("\0", "")
         return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
@@ -100,7 +101,7 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="bulk action")
     def part_of(self, review: AuditEntry) -> str:
-        """Return the id of the bulk action that made the entry, or "-"."""
+        """Return the id of the bulk action to which the entry belongs; "-": the entry belongs to none."""
         return str(review.operation_id or "-")
 
     def pages(self) -> Iterable[Page]:
@@ -132,9 +133,10 @@ class AuditLogAdmin(RecordsAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an audit entry as a line of JSON. Fields that the Elastic Common Schema has get its names.
+    """Return an audit entry as a line of JSON.
 
-    Characters outside of ASCII are escaped, because some of them break lines or control terminals.
+    If the Elastic Common Schema (ECS) has a field for a value, the value has this field's name.
+    Characters that are not ASCII are escaped, because some of them break lines or control terminals.
 
     Source: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     """

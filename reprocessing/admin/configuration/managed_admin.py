@@ -1,7 +1,7 @@
 """The base class of admin pages whose objects a configuration file can manage.
 
-Such an object is locked in the admin until a person unlocks it, because the next apply of the file would overwrite
-changes.
+Such an object is locked in the admin until a person unlocks it, because the next apply_config of the file would
+overwrite the person's changes.
 """
 
 from __future__ import annotations
@@ -42,25 +42,22 @@ class ManagedAdmin(ReadOnlyAdmin):
     changing: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows of the list.
-
-        The added field `is_managed` says whether a configuration file manages the object.
-        """
+        """Return the rows of the list. The added field `is_managed`: whether a configuration file manages the row."""
         marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows
 
     @admin.display(description="managed by file", boolean=True)
     def in_file(self, row: Any) -> bool:  # noqa: ANN401  a row of `get_queryset`
-        """Return whether a configuration file manages the object."""
+        """Return whether a configuration file manages the object, for a column of the list."""
         return bool(row.is_managed)
 
     def mark(self, row: Model) -> ManagedObject | None:
-        """Return the `ManagedObject` of the object; None: no configuration file manages the object."""
+        """Return the record that a configuration file manages this object; None: no file manages the object."""
         return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URLs of all pages. Pages that change an object are refused while the object is locked."""
+        """Return the URLs of all pages. A page that changes an object shows an error while the object is locked."""
         prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         guarded = [
             path(route, wrap(self._guarded(view)), fixed, name=f"{prefix}_{name}")
@@ -70,7 +67,7 @@ class ManagedAdmin(ReadOnlyAdmin):
         return [*guarded, *super().get_urls()]
 
     def _guarded(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        """Return a view that, if the object is locked, shows an error on the object's page; else it calls `view`."""
+        """Return a view that calls `view`, but shows an error on the object's page if the object is locked."""
 
         def guarded(request: HttpRequest, **about: Any) -> HttpResponseBase:  # noqa: ANN401  the view's own
             key = next((value for value in about.values() if isinstance(value, int)), None)
@@ -86,7 +83,7 @@ class ManagedAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the page of an object; if it is locked, "Unlock…" replaces the buttons that change it."""
+        """Show the page of an object. If it is locked, the button "Unlock…" replaces the buttons that change it."""
         row = self.get_object(request, object_id)
         mark = self.mark(row) if row is not None else None
         more: dict[str, Any] = {"mark": mark}

@@ -8,13 +8,13 @@ from django.urls import reverse
 
 
 class Addresses:
-    """URLs of the admin's pages. Each page's URL is looked up once: Django's look-up is slow for hundreds of rows."""
+    """URLs of the admin's pages. Django's `reverse` is slow for hundreds of rows, so each URL name is resolved once."""
 
     def __init__(self) -> None:
         self._patterns: dict[str, tuple[str, str]] = {}
 
     def of(self, page: str, key: int) -> str:
-        """Return the URL of a page about one row of a model. `page`: the URL's name without "admin:"."""
+        """Return the URL of a page about one row. `page`: the name of the URL without "admin:". `key`: the row's id."""
         if page not in self._patterns:
             before, _, after = reverse(f"admin:{page}", args=[0]).rpartition("0")
             self._patterns[page] = (before, after)

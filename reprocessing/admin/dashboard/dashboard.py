@@ -26,8 +26,8 @@ from reprocessing.store.rights.visible_dlqs import ALL_DLQS, VisibleDlqs
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    Notices of django.contrib.messages are left for the next whole page. The banner of a stop is returned only if the
-    stop changed, so that a screen reader does not read the banner again.
+    Notices of django.contrib.messages are left for the next whole page. The banner that says that sends are stopped is
+    returned only if the stop changed. Otherwise, a screen reader would read it again each time.
 
     Raises:
         PermissionDenied: this person may not see DLQs.
@@ -41,7 +41,10 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of the whole dashboard; for a person who sees no DLQs, only `may_see_board` (False)."""
+    """Return the template context of the whole dashboard.
+
+    For a person who may not see DLQs, the context has only `may_see_board`, which is False.
+    """
     found = _figures(request)
     if not found["may_see_board"]:
         return found
@@ -53,7 +56,10 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _figures(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of the refreshed parts; for a person who may not see DLQs, only `may_see_board` (False)."""
+    """Return the template context of the parts that an open page refreshes.
+
+    For a person who may not see DLQs, the context has only `may_see_board`, which is False.
+    """
     user = request.user
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
@@ -91,9 +97,9 @@ def _paging(query: TableQuery, matching: list[DlqRow]) -> dict[str, Any]:
 
 
 def _choices(request: HttpRequest, every: list[DlqRow], seen: VisibleDlqs) -> dict[str, Any]:
-    """Return the choices of the table's filter: the states that a DLQ has now, and the teams of the DLQs.
+    """Return the choices of the table's filter: the states that at least one DLQ has now, and the teams of the DLQs.
 
-    People who see only the DLQs of their teams get only their own teams.
+    A person who sees only the DLQs of some teams gets only the teams to which the person belongs.
     """
     present = frozenset[RowState]().union(*(row.states for row in every))
     teams = Group.objects.filter(pk__in={team for row in every for team in row.teams})

@@ -24,7 +24,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
-    """A target of a DLQ, with the state of one of its circuit breakers.
+    """A target of a DLQ, with the state of a circuit breaker. A target also has a circuit breaker for each rate class.
 
     Attributes:
         breaker: the circuit breaker's state, such as "half open".
@@ -54,12 +54,12 @@ class DlqCard:
         address: URL of the page with the DLQ's settings.
         depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
-        left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
+        left: time until SQS deletes the first of its copies of unfinished messages; empty: SQS has no copy.
         soon: whether `left` is less than a day.
         under_way: number of messages in each state that is not final.
         parked: number of parked messages for each reason.
         finished: number of messages in each final state.
-        runs: the open runs; not the automatic run, if it has nothing to do.
+        runs: the planned, running and paused runs, but without an automatic run that has nothing to do.
         groups: the open failure groups with the most messages.
         more_groups: number of open failure groups that are not in `groups`.
         visible_copies: number of captured messages whose copies in SQS are visible again.
@@ -95,12 +95,12 @@ class DlqCard:
 
     @property
     def is_lower_bound(self) -> bool:
-        """Return whether more messages than `waits_for_people` need a person: a paused run has over 10,000."""
+        """Return whether `waits_for_people` is only a minimum, because a paused run has more than 10,000 messages."""
         return any(run.unfinished > dlq_row.MAX_COUNTED for run in self.paused)
 
     @property
     def waits_for_people(self) -> int:
-        """Return how many messages need a person: parked, or waiting for a start or resume."""
+        """Return how many messages need a person: parked, or waiting until a person starts or resumes a run."""
         return sum(count.n for count in self.parked) + self.waiting_for_run
 
     @property
@@ -110,7 +110,7 @@ class DlqCard:
 
     @property
     def deleted_after(self) -> str:
-        """Return after what time SQS deletes a message of the DLQ, in words."""
+        """Return the retention period of the DLQ, after which SQS deletes a message, as text."""
         return f"{duration_in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
     @property
@@ -120,7 +120,7 @@ class DlqCard:
 
     @property
     def is_wary(self) -> bool:
-        """Return whether messages are held back, need a person, or are not captured."""
+        """Return whether the card gets the colour of a warning: messages wait, need a person, or are not captured."""
         is_held_back = any(way.alarming for way in self.targets) or any(
             run.state == RunState.PAUSED for run in self.runs
         )

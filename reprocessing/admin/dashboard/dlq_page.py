@@ -101,8 +101,8 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
     """Return how many captured or queued messages wait for the start of a run.
 
-    The number is 0 in mode automatic, or if a run of the DLQ is running, or is paused and has messages. An aborted run
-    leaves its queued messages to the next run.
+    The number is 0 if no start is needed: in mode automatic, or if a run of the DLQ is running, or is paused and has
+    messages. Messages that an aborted run left in state queued wait for the next run.
     """
     has_run = any(run.state == RunState.RUNNING or (run.state == RunState.PAUSED and run.unfinished) for run in runs)
     if watch.mode == Mode.AUTOMATIC or has_run:
@@ -124,7 +124,7 @@ def _depth(watch: DlqStatus) -> str:
 
 
 def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
-    """Yield the number of messages in each state that has any. "Presumed delivered" has a number of its own."""
+    """Yield the number of messages in each state that has messages. "Presumed delivered" is counted as a state."""
     for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))
@@ -141,7 +141,7 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 
 
 def _is_idle(run: OpenRun) -> bool:
-    """Return whether this is the automatic run, and it has no unfinished messages."""
+    """Return whether the run is a running automatic run without unfinished messages."""
     return run.kind == RunKind.AUTOMATIC and run.state == RunState.RUNNING and not run.unfinished
 
 

@@ -65,8 +65,8 @@ class DlqRow:
 
     Attributes:
         now: PostgreSQL's time, from which ages are counted.
-        oldest: when the oldest message that is unfinished or parked was first sent.
-        expires_at: when SQS deletes the first copy of an unfinished message.
+        oldest: when the oldest unfinished or parked message was first sent.
+        expires_at: when SQS deletes the first of its copies of unfinished messages.
         uncaptured: number of messages in SQS that are not captured; 0 if the DLQ is captured automatically.
         runs: the running and paused runs, with up to `MAX_COUNTED` + 1 messages each.
         breakers: the circuit breakers of the DLQ's targets.
@@ -96,8 +96,8 @@ class DlqRow:
     def unplanned(self) -> int:
         """Return how many captured or queued messages wait for the start of a run.
 
-        The number is 0 if a run is running, or is paused and has messages. An aborted run leaves its queued messages to
-        the next run.
+        The number is 0 if a run is running, or is paused and has messages. Messages that an aborted run left in state
+        queued wait for the next run.
         """
         if self.status.mode == Mode.AUTOMATIC or self._running or self.paused:
             return 0
@@ -139,7 +139,7 @@ class DlqRow:
     def _waits_for_person(self) -> int:
         """Return how many unfinished messages wait for a person.
 
-        Not all messages of a large paused run are counted. Without a running run, all unfinished messages wait.
+        Without a running run, these are all unfinished messages. Of a large paused run, only a part is counted.
         """
         if self._is_capped and not self._running:
             return self.counts.captured + self.counts.open
@@ -152,7 +152,7 @@ class DlqRow:
 
     @cached_property
     def _running(self) -> tuple[StartedRun, ...]:
-        """Return the running runs. Outside mode automatic, an automatic run only finishes the messages that it has."""
+        """Return the running runs. Outside mode automatic, an automatic run without messages is left out."""
         may_idle = self.status.mode != Mode.AUTOMATIC
         return tuple(
             run
@@ -162,7 +162,7 @@ class DlqRow:
 
     @cached_property
     def left(self) -> float | None:
-        """Return after how many seconds SQS deletes the first copy of an unfinished message; None: SQS has no copy."""
+        """Return in how many seconds SQS deletes the first of its copies of unfinished messages; None: SQS has none."""
         return None if self.expires_at is None else (self.expires_at - self.now).total_seconds()
 
     @cached_property
@@ -184,7 +184,7 @@ class DlqRow:
 
     @cached_property
     def states(self) -> frozenset[RowState]:
-        """Return all states of the DLQ, including its mode. `NOTHING` is added if no state needs attention."""
+        """Return all states by which a filter finds this DLQ. `NOTHING` is one of them if no state needs attention."""
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
             RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.not_closed),

@@ -47,10 +47,11 @@ def _sum(  # noqa: PLR0913  # each by its name
     found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *,
     part: str, mood: str = "", is_lower_bound: Callable[[DlqRow], bool] = lambda _: False,
 ) -> Figure:  # fmt: skip
-    """Return the sum of a count over these DLQs. It links to the table of the DLQs whose count is not 0.
+    """Return a figure with the sum of `count` over these DLQs. It links to the DLQs whose count is not 0.
 
-    If only one DLQ has a count, the figure links to the DLQ's page. `part`: HTML id of the count on that page.
-    `state`, `sort`: filter and order of the table. `is_lower_bound`: whether a DLQ's true count may be higher.
+    If only one DLQ has a count, the figure links to this DLQ's page, to the element with the HTML id `part`. Else it
+    links to the table, filtered by `state` and sorted by `sort`. `is_lower_bound`: function that returns whether the
+    true count of a DLQ may be higher.
     """
     counted = [row for row in found if count(row)]
     total = sum(count(row) for row in counted)

@@ -16,7 +16,7 @@ from reprocessing.models import AuditAct, AuditEntry, Run
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """One thing to try: a link with its label, and the `text` that follows the link."""
+    """An entry of the checklist: a link with its label, and the text that follows the link."""
 
     label: str
     address: str

@@ -42,7 +42,7 @@ _WIDEST: Final = 1_080  # pixels of a chart whose hours are wider than usual
 
 @dataclass(frozen=True, slots=True)
 class HourCounts:
-    """The start of an hour, and a count for each kind of event, in the order of `KINDS`."""
+    """The start of an hour, and the number of events of each kind in this hour, in the order of `KINDS`."""
 
     hour: datetime
     counts: tuple[int, ...]
@@ -53,8 +53,8 @@ class Bar:
     """A bar of the chart: its place and size in pixels.
 
     Attributes:
-        kind: index in `KINDS`, which sets the colour.
-        label: the count; empty if the chart has too many hours for labels, or the bar is narrower than its label.
+        kind: index of the kind of event in `KINDS`. It sets the colour of the bar.
+        label: the count above the bar; empty if the chart has too many hours, or the bar is narrower than the count.
     """
 
     kind: int
@@ -73,7 +73,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label of an axis, at this x or y coordinate in pixels."""
+    """A label of an axis. `at`: its x coordinate (on the y axis: its y coordinate) in pixels."""
 
     at: float
     text: str
@@ -87,9 +87,9 @@ class Chart:
         dlq: id of the DLQ; None: all DLQs.
         hours: the counts of all hours, newest first, for the table.
         totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
-        now: the time of the counts. The page requests the chart less often than the figures above it.
+        now: the time of the counts. The page shows it, because it refreshes the chart less often than other figures.
         is_young: whether the chart covers less than 24 hours, because there were no earlier messages.
-        left, base: coordinates of the axes' crossing point. `label_y`: y coordinate of the hours' labels.
+        left, base: x and y coordinate of the point at which the axes cross. `label_y`: y coordinate of labels of hours.
     """
 
     dlq: int | None
@@ -137,7 +137,7 @@ def chart(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DL
 
 
 def _slot(shown: Sequence[HourCounts], drawn: Sequence[int]) -> int:
-    """Return the width of an hour. In a chart of few hours, hours are so wide that the bars' counts fit above them."""
+    """Return the width of an hour in pixels. In a chart of few hours, counts have to fit above the bars."""
     slot = next(width for hours, width in _WIDTHS.items() if len(shown) <= hours)
     if not 0 < len(shown) <= _FEW:
         return slot
@@ -147,9 +147,9 @@ def _slot(shown: Sequence[HourCounts], drawn: Sequence[int]) -> int:
 
 
 def _scale(largest: int) -> tuple[int, int]:
-    """Return the step between two lines of the y axis (1, 2 or 5 times a power of ten), and the count at the top line.
+    """Return the distance between two lines of the y axis, and the count at the highest line.
 
-    `largest`: the largest count of the chart.
+    The distance is 1, 2 or 5 times a power of ten. `largest`: the largest count in the chart.
     """
     step = power = 1
     while step * _GRID_LINES < largest:

@@ -21,7 +21,7 @@ class NextAction:
 
 
 def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser, addresses: Addresses) -> NextAction:
-    """Return the most urgent action for the DLQ. The URL is empty if this person may not act, or can only wait."""
+    """Return the most urgent action for the DLQ. Its URL is empty if this person may not act, or can only wait."""
     label, address, permission = next(_actions(row, addresses))
     may = not permission or user.has_perm(f"reprocessing.{permission}")  # type: ignore[union-attr]  # both have it
     return NextAction(label, address if may else "")
@@ -30,7 +30,7 @@ def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser, addresses: 
 def _actions(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]]:
     """Yield possible actions, the most urgent first, as label, URL, and the permission that the page needs.
 
-    The URL is empty if a person can only wait. The permission is empty if the page needs no further permission.
+    An empty URL means that a person can only wait. An empty permission means that the page needs no permission.
     """
     dlq, states = row.status.id, row.states
     if RowState.STOPPED in states:
@@ -61,5 +61,5 @@ def _drain(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]]:
 
 
 def is_denied(last_error: str) -> bool:
-    """Return whether the text of a DLQ's problem says that AWS refused a call for lack of permissions."""
+    """Return whether a DLQ's problem (`last_error`) is that AWS refused a call because permissions are missing."""
     return any(word in last_error for word in ("AccessDenied", "not authorized", "may not", "permission"))

@@ -64,7 +64,7 @@ def _breakers(seen: VisibleDlqs) -> defaultdict[int, list[BreakerStatus]]:
 
 
 def visible_breakers(seen: VisibleDlqs, targets: list[int]) -> list[BreakerStatus]:
-    """Return the circuit breakers of these targets, without those of rate classes that only other teams use."""
+    """Return the circuit breakers of these targets, except those of rate classes that only other teams' DLQs use."""
     found = breaker_status.breaker_statuses(targets)
     if seen.are_all:
         return found

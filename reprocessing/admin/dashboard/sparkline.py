@@ -17,7 +17,7 @@ _LEAST: Final = 1  # min height of a count above 0, so that it is visible
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """Path data: bars of captured messages and a line of delivered messages; and a text for screen readers."""
+    """SVG paths: bars for captured messages and a line for delivered messages. Also a text for screen readers."""
 
     captured: str
     delivered: str

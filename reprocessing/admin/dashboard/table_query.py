@@ -1,4 +1,4 @@
-"""Filter, sort and page the dashboard's table of DLQs by the query of its URL, so that people can share the URL."""
+"""Filter, sort and page the dashboard's table of DLQs. All choices are in the URL, so that people can share it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TableQuery:
     """The filter, order and page of the table, as a person chose them.
 
     Attributes:
-        name: a part of the DLQ's name; empty: all DLQs.
+        name: a text that the name of a DLQ must contain; empty: all DLQs.
         team: id of a team; None: all teams.
         sort: a name of `COLUMNS`, with a minus sign for the reverse order; empty: the most urgent DLQ first.
         page: number of the page, from 1.
@@ -76,7 +76,7 @@ class TableQuery:
         )
 
     def sorted_by(self, column: str) -> TableQuery:
-        """Return the query after a click on this column: sorted by it, or in reverse order if already sorted by it."""
+        """Return the query after a click on a column: sorted by the column or, if it was already, in reverse order."""
         first = column if column in _ASCENDING else f"-{column}"
         other = f"-{column}" if column in _ASCENDING else column
         return replace(self, sort=other if self.sort == first else first, page=1)

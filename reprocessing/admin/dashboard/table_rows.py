@@ -59,7 +59,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A coloured word that marks a state of a DLQ. `mood`: "bad" or "warm", which sets the colour."""
+    """A coloured word that shows a state of a DLQ. `mood`: "bad" (urgent) or "warm" (a warning) sets the colour."""
 
     text: str
     mood: str
@@ -130,7 +130,7 @@ def _row(row: DlqRow, addresses: Addresses, user: AbstractBaseUser | AnonymousUs
 
 
 def _chips(row: DlqRow) -> tuple[Chip, ...]:
-    """Return marks of the DLQ's two worst states, and a mark such as "+2" if the DLQ has more."""
+    """Return a `Chip` for each of the DLQ's two worst states, and one such as "+2" if the DLQ has more states."""
     found = [Chip(text, mood) for state, text, mood in _CHIPS if state in row.states]
     more = len(found) - _CHIPS_SHOWN
     return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))

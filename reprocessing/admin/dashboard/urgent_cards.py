@@ -25,7 +25,7 @@ _CUT: Final = 160  # max characters of a text on a card
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A DLQ that has the card's problem, its URL, and a text about the problem."""
+    """A line of a card: a DLQ that has the problem, the URL of its page, and a text about the problem."""
 
     name: str
     address: str
@@ -40,9 +40,9 @@ class UrgentCard:
         first: the first DLQ with the problem, shown with its text.
         others: further DLQs, of which only the names are shown.
         more: number of DLQs that the card does not name.
-        address: URL of the list of all these DLQs or findings.
-        mood: "bad" (urgent) or "warm", which sets the colour.
-        advice: a command that shows more; empty: no command.
+        address: URL of the list of all DLQs with the problem; for errors of redrive_doctor, of the list of errors.
+        mood: "bad" (urgent) or "warm". It sets the colour of the card.
+        advice: a command that shows more about the problem; empty: there is no command.
     """
 
     title: str

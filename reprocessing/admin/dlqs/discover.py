@@ -1,6 +1,6 @@
 """The list of DLQs that discovery found in AWS, and the pages that add or ignore selected DLQs.
 
-The list shows stored results, and sends no requests to AWS.
+The list shows the results of the last discovery, and sends no requests to AWS.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _STATUSES: Final = ("new", "watched", "ignored")
 
 @dataclass(frozen=True, slots=True)
 class DlqRow:
-    """A row of the list: a discovered DLQ, the risk that its messages expire, and the names of its sources."""
+    """A row of the list: a discovered DLQ, the risk that SQS deletes its messages, and names of its source queues."""
 
     dlq: DiscoveredDlq
     risk: Risk
@@ -53,12 +53,12 @@ class DlqRow:
 
     @property
     def oldest(self) -> str:
-        """Return the age that the oldest message had when discovery read the queue, in words."""
+        """Return how old the oldest message was when discovery read the queue, as text."""
         return "unknown" if self.dlq.oldest_age is None else duration(self.dlq.oldest_age)
 
     @property
     def retention(self) -> str:
-        """Return for how long SQS keeps a message of the queue, in words."""
+        """Return the retention period of the queue, after which SQS deletes a message, as text."""
         return "unknown" if self.dlq.retention is None else duration(self.dlq.retention)
 
 
@@ -91,7 +91,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/discover.html", context)
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages that add, ignore or stop ignoring DLQs, and the page that lets workers scan again."""
+        """Return the pages that add, ignore or stop ignoring DLQs, and the page that starts a new discovery."""
         yield "add-selected", _page, "adopt", {"action": "adopt"}
         yield "ignore-selected", _page, "ignore", {"action": "ignore"}
         yield "unignore-selected", _page, "unignore", {"action": "unignore"}

@@ -1,4 +1,4 @@
-"""The fields of the form of a DLQ's settings. Help texts say the unit, the default and what follows from a value."""
+"""The fields of the form of a DLQ's settings. Each help text says the unit, the default and the effect of a value."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     to = text(
         "Target",
-        "Where messages of the source queues above are sent; if none are entered, messages of all source queues. "
-        'Enter a registered target, the URL of a queue, or "off" for the source queue. Empty: no change.',
+        "Where messages of the source queues above are redriven. If no source queue is entered: messages of all source "
+        'queues. Enter a registered target, the URL of a queue, or "off" for the source queue. Empty: no change.',
     )
     role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role",
@@ -62,12 +62,13 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     sequence = fields.SelectorField(
         label="Sequence",
-        help_text="Where the value is that orders a key's messages. Default: system:SentTimestamp; FIFO: "
-        "system:SequenceNumber.",
+        help_text="Messages of a key are sent in the order of this value of a message. Default: "
+        "system:SentTimestamp; FIFO: system:SequenceNumber.",
     )
     idempotency_key = fields.SelectorField(
         label="Idempotency key",
-        help_text="Only one message per key is delivered; others are closed as duplicates. Default: message-id.",
+        help_text="Where in a message this key is. Of messages with the same key, only one is delivered; the others "
+        "become duplicates. Default: message-id.",
     )
     missing_key = choice(
         "Missing key",
@@ -84,10 +85,11 @@ class DlqFieldsForm(TargetFieldsForm):
         "After parking", PARKED_HEAD,
         "What to do when a message of a key is parked. Default: continue; later messages are then delivered first.",
     )  # fmt: skip
-    max_attempts = whole_number("Max attempts", "Default: 3. After so many failures a message is parked.")
+    max_attempts = whole_number("Max attempts", "After this many failed attempts, a message is parked. Default: 3.")
     backoff_base = number(
         "Initial backoff (s)",
-        "Wait after the first failure; then doubled. Default: 60. A short wait loads a failing consumer.",
+        "How long a message waits after its first failed attempt; doubled after each further one. Default: 60. A short "
+        "wait loads a failing consumer.",
         least=0, most=MAX_SECONDS,
     )  # fmt: skip
     backoff_cap = number(
@@ -120,7 +122,7 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     wave_success = number(
         "Wave success ratio",
-        "The share of a wave that must succeed, from 0 to 1. Default: 0.8. Below it, the run pauses.",
+        "The share of a wave's messages that must succeed, from 0 to 1. Below it, the run pauses. Default: 0.8.",
         least=0, most=1,
     )  # fmt: skip
     give_up_after = number(
@@ -131,8 +133,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     approval_above = whole_number(
         "Second person above (messages)",
-        "Runs, discards, releases and edits of more messages, and rule changes, need a second person. 0: all. Default: "
-        "empty, the limit that is set for all DLQs. To raise or remove a limit needs a second person, too.",
+        "Actions on more messages than this, and changes of rules, need a second person. 0: every action. Default: "
+        "empty, the limit that is set for all DLQs. To raise or remove a limit also needs a second person.",
         least=0,
     )
     interval = whole_number(
@@ -150,8 +152,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     held_copies_limit = whole_number(
         "Max SQS copies",
-        "How many captured messages stay in the DLQ, in flight. Default: 20000. Further messages are deleted from "
-        "the DLQ when they are captured.",
+        "How many captured messages the service keeps in the DLQ, invisible to other readers. Default: 20000. Further "
+        "messages are deleted from the DLQ when they are captured.",
         least=0,
         most=MAX_HELD_COPIES,
     )
@@ -169,7 +171,7 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     receive_limit = whole_number(
         "Max receive count",
-        "A message that this service received more often from the DLQ is parked. Default: empty, no limit.",
+        "A message that this service received from the DLQ more often than this is parked. Default: empty, no limit.",
     )
     parking_url = text(
         "Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Default: empty, none."
@@ -181,8 +183,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )  # fmt: skip
     tenant = fields.SelectorField(
         shared=True, label="Tenant",
-        help_text="Where messages have their tenant: attribute:NAME or body:JMESPATH. Default: empty; rules cannot "
-        "test the tenant.",
+        help_text="Where messages name the customer (tenant) to whom they belong: attribute:NAME or body:JMESPATH. "
+        "Default: empty; rules cannot test the tenant.",
     )  # fmt: skip
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),

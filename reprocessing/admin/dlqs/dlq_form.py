@@ -82,8 +82,8 @@ class DlqForm(DlqFieldsForm, PreviewForm):
     def clean(self) -> dict[str, Any]:
         """Return the entered values.
 
-        Refuse two schedules, an empty required field, changes that would show masked values, and another role if the
-        person does not see all DLQs.
+        Refuse the form if it has two schedules (interval and crontab), or a required field is empty. Also refuse
+        changes for which the person lacks rights: settings that would show masked values, and the IAM role.
         """
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
@@ -97,7 +97,7 @@ class DlqForm(DlqFieldsForm, PreviewForm):
         return given
 
     def last(self) -> str:
-        """Return a sentence about who added or last changed the DLQ, and why. Changes of its rules do not count."""
+        """Return a sentence about who added or last changed the DLQ, and why. Changes of rules are left out."""
         own = self.row.reviews.filter(act__in=(AuditAct.ADDED, AuditAct.CHANGED), letter=None, run=None, group=None)
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 
@@ -125,8 +125,9 @@ class DlqForm(DlqFieldsForm, PreviewForm):
         """Return the settings of the DLQ and of its targets that the person entered or changed.
 
         Raises:
-            InvalidTarget: the entered target is unknown, ambiguous or hidden from this person, or an unreadable queue.
-            QueueUnreachable: the DLQ is named by its ARN, and SQS did not return its URL.
+            InvalidTarget: the entered target is unknown, ambiguous, or hidden from this person; or it is a queue that
+                cannot be read.
+            QueueUnreachable: the person entered the DLQ's ARN, and SQS did not return the URL of the DLQ.
         """
         given = self.cleaned_data
         to = given["to"]

@@ -65,9 +65,9 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
 
 
 def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Ask for the queue's URL; after its submission, show the whole form with proposed values, and a preview.
+    """Ask for the queue's URL. When the person has entered it, show the whole form with proposed values and a preview.
 
-    If SQS does not answer, show the whole form, to be filled in by hand.
+    If SQS does not answer, the form has only the URL, the role and a proposed name, and the person fills in the rest.
     """
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
@@ -106,9 +106,9 @@ def _make_preview(form: DlqForm) -> Preview:
 
 
 def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
-    """Return the values that a new DLQ gets for empty fields, as texts by form field.
+    """Return the values that a new DLQ gets for empty form fields: for each field name, the value as text.
 
-    If targets get different values, the text has each value with the name of its target.
+    A field can set a value of several targets. If their values differ, the text lists each target with its value.
     """
     values: dict[str, dict[str, str]] = {}
     for change in changes:
@@ -137,7 +137,10 @@ def _write(preview: Preview, by: str, reason: str) -> Done:
 
 
 def _of_manual(row: DeadLetterQueue, preview: Preview) -> str:
-    """Return what is redriven of a DLQ that was set to mode manual; if its automatic run still sends, with a link."""
+    """Return a sentence for a DLQ that was set to mode manual: whether messages are still redriven without a person.
+
+    The automatic run of a DLQ still sends the messages that it has. The sentence then has a link to this run.
+    """
     was_automatic = any(change.field == "mode" and change.before == Mode.AUTOMATIC for change in preview.changes)
     new = "New messages are no longer redriven automatically" if was_automatic else "Nothing is redriven automatically"
     if (run := automatic_redrive.still_sending(row.name)) is None:

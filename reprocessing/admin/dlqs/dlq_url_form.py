@@ -1,4 +1,4 @@
-"""The first step of adding a DLQ: its URL or ARN, from which the other values are proposed."""
+"""The first step of adding a DLQ: a person enters the queue's URL or ARN, and the service proposes other settings."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class UrlForm(forms.Form):
         widget=forms.TextInput(
             attrs={"placeholder": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq", "autofocus": True}
         ),
-        help_text="Of the dead-letter queue, as the SQS console shows it.",
+        help_text="The URL or ARN of the dead-letter queue, as the SQS console shows it.",
     )  # fmt: skip
     role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role",
-        help_text="Only if the service's own credentials may not read the queue: ARN of a role to assume.",
+        help_text="ARN of a role to assume, if the service's own credentials may not read the queue. Empty: no role.",
     )  # fmt: skip
 
     def clean_url(self) -> str:
-        """Return the URL or ARN. Refuse a text that is neither the URL of a queue nor the ARN of one."""
+        """Return the URL or ARN. Refuse a text that is neither the URL nor the ARN of a queue."""
         given = str(self.cleaned_data["url"])
         arn = arns.read(given)
         if arn is None:
@@ -45,12 +45,14 @@ class UrlForm(forms.Form):
         return given
 
     def typed(self) -> dict[str, Any]:
-        """Return initial values of the whole form, found without SQS: URL, role, and a proposed name."""
+        """Return the initial values of the next form if SQS does not answer: URL, role, and a proposed name."""
         given = self.cleaned_data
         return _values(given["url"], given["role_arn"], arns.read(given["url"]) or _arn_of(given["url"]))
 
     def found(self) -> dict[str, Any]:
-        """Return initial values of the whole form: URL, role, a proposed name, and sources that only discovery knows.
+        """Return the initial values of the next form: URL, role, a proposed name, and source queues.
+
+        The source queues are those that an earlier discovery found, but that SQS does not list.
 
         Raises:
             QueueUnreachable: SQS did not return the URL of the queue with this ARN.

@@ -1,7 +1,7 @@
-"""Rewrite texts about commands for pages of the admin.
+"""Rewrite texts that name commands, so that they fit pages of the admin.
 
-The label of a form field replaces the command-line option, and a link to the page with the same effect replaces the
-command.
+A command-line option becomes the label of the form field with the same effect. A command becomes a link to the page
+with the same effect.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _MENTION: Final = re.compile(
 
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """Return the text as escaped HTML. Labels of `fields` replace options such as --url, and links replace commands.
+    """Return the text as escaped HTML, with the labels of `fields` in place of options, and links in place of commands.
 
-    "Set --mode manual" becomes "Set “Mode” to manual".
+    For example, "Set --mode manual" becomes "Set “Mode” to manual".
     """
     parts, end = [], 0
     for found in _MENTION.finditer(text):
@@ -49,7 +49,7 @@ def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
 
 
 def named_fields(text: str, fields: Mapping[str, Field]) -> set[str]:
-    """Return the names of those `fields` whose command-line option is in the text."""
+    """Return the names of the form fields in `fields` to which a command-line option in the text belongs."""
     options = (found["option"] for found in _MENTION.finditer(text) if found["option"])
     return {name for name in (_field_of(option) for option in options) if name in fields}
 

@@ -18,9 +18,9 @@ REFUSAL: Final = (
 
 
 def refused_fields(row: DeadLetterQueue | None, changed: Collection[str], *, reveals: bool) -> list[str]:
-    """Return the changed fields of the form that this person may not change.
+    """Return the names of the changed form fields that this person may not change; empty: the change is allowed.
 
-    The list is empty if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
+    Everything is allowed if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
     """
     if reveals or row is None or not viewed_content.masks_fields(row.pk):
         return []

@@ -1,4 +1,4 @@
-"""Check the form of a DLQ for people who do not see all DLQs: they must not change or use targets of other teams."""
+"""Check that a person who sees only some teams' DLQs does not use other teams' targets in the form of a DLQ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.targets import targets
 
 
 def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
-    """Yield an error for each target that the form needs, but that DLQs of other teams use."""
+    """Yield an error for each target that this person may not use or change, because DLQs of other teams use it."""
     known = targets.find_targets({*found.proposal.ways.values(), *found.proposal.targets} if not seen.are_all else ())
     changeable = set(seen.changeable(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
     visible = set(seen.rows(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
@@ -26,7 +26,9 @@ def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
 
 
 def destination(seen: VisibleDlqs, named: str) -> Target:
-    """Return the target with this name, ARN or URL: a registered target, or a new, unsaved target for a queue.
+    """Return the registered target with this name, ARN or URL; for a queue that is not registered, a new target.
+
+    The new target is not saved.
 
     Raises:
         InvalidTarget: the person does not see the target, several targets have this name, or the queue is unreachable.

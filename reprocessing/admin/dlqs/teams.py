@@ -20,15 +20,18 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class TeamAdmin(GroupAdmin):
-    """The list and the pages of groups. A group is a role (manage.py make_roles), or a team, which sees some DLQs.
+    """The list and the pages of Django groups. A group is used as a role or as a team.
 
-    The form of a DLQ, not this page, sets the teams of the DLQ.
+    A role has permissions (see manage.py make_roles). A team sees some DLQs, which are set in the form of each DLQ.
     """
 
     readonly_fields = ("dead_letter_queues",)
 
     def get_object(self, request: HttpRequest, *args: Any, **options: Any) -> Group | None:  # noqa: ANN401  Django's own
-        """Return the group, with the attribute `seen_dlqs`: its DLQs that this person sees. None: no such group."""
+        """Return the group; None: there is no such group.
+
+        Its added attribute `seen_dlqs` has the DLQs of the group that the person who sent the request sees.
+        """
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))

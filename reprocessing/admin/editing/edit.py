@@ -1,7 +1,7 @@
 """The pages that edit a parked message: first the form, then a preview of the changes, which asks for the reason.
 
-Signed hidden fields, not the session, carry the edited message and the state that the form showed. The form shows the
-payload, so the audit log records who opens the form.
+The preview page keeps the edited message, and the state of the message when the form was opened, in signed hidden
+fields, not in the session. The form shows the payload, so the audit log records who opens the form.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Page:
 
     @property
     def keys(self) -> SelectorsByPurpose:
-        """Return where messages of this DLQ have their ordering key, idempotency key and other values, by purpose."""
+        """Return the DLQ's settings that say in which part of a message the ordering key and other keys are."""
         return edit.keys_of(self.letter.dlq)
 
     def has_changed(self) -> bool:
@@ -217,7 +217,7 @@ def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = ""
 
 
 def _delivered_later(letter: Letter) -> str:
-    """Return in a sentence how many later messages of the key are delivered already; empty: none."""
+    """Return a warning if later messages with the same ordering key are delivered already, else an empty text."""
     later = key_messages.delivered_later(letter)
     n, least = later.delivered, "At least " if later.is_cut else ""
     if not n:

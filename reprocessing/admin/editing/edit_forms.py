@@ -24,7 +24,7 @@ _LONGEST: Final = 1_048_576  # max characters of a body. SQS allows as many byte
 
 
 class BodyForm(forms.Form):
-    """The form of the body. Its checkboxes (`gone`) remove those attributes that can be removed, but not edited."""
+    """The form of the body, with checkboxes (`gone`) that remove attributes whose values cannot be typed."""
 
     body = forms.CharField(
         required=False, strip=False, max_length=2 * _LONGEST,  # a browser sends a line end as 2 characters
@@ -34,7 +34,7 @@ class BodyForm(forms.Form):
 
 
 class AttributeForm(forms.Form):
-    """The form of one attribute. A form without name and value adds no attribute."""
+    """The form of one attribute of a message. A form whose name and value are both empty is ignored."""
 
     name = forms.CharField(required=False, max_length=256)
     type = forms.CharField(required=False, max_length=256, initial="String")
@@ -47,7 +47,8 @@ class AttributeForm(forms.Form):
 class EditConfirmForm(forms.Form):
     """The form below the preview of an edit: the reason, and what happens after saving.
 
-    If the edit changes a value that a key or a rule reads (`touched`), the person must confirm that.
+    `touched`: why changed values are sensitive, for example because the ordering key is read from them. If there are
+    such values, the person must tick a box to confirm the change.
     """
 
     reason = reason_field()
@@ -157,7 +158,7 @@ class EditForms:
         gone.choices = [(name, f"{visible(name)}: {why}") for name, why in sorted(self._fixed.items())]
 
     def _mark(self, row: AttributeForm) -> None:
-        """Add a note to the form of an attribute from which a key or a rule reads its value."""
+        """Add a warning to the form of an attribute that a key or a rule reads."""
         policy = edit_policy.attribute_class(str(row.initial.get("name", "")), self._names, self._keys)
         if isinstance(policy, SensitiveAttribute):
             row.fields["name"].help_text = f"{policy.why[0].upper()}{policy.why[1:]}."

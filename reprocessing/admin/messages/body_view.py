@@ -1,6 +1,6 @@
-"""Show a body as text, as a tree if it is JSON, and in a command that sends the message by hand.
+"""Show a body as text, as a tree if it is JSON, and in a command with which a person can send the message by hand.
 
-Each part has a maximum size in bytes of HTML, so that the page stays small.
+Text, tree and command have a maximum size in bytes of HTML, so that the page stays small.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A body as text. `is_exact`: the text is the body, character for character, so that it can be copied."""
+    """A body as text. `is_exact`: whether the text is exactly the body, so that a person can copy it."""
 
     shown: Readable = field(repr=False)
     is_exact: bool
@@ -67,9 +67,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that sends a message. `reads_file`: whether the command reads the body from a downloaded file.
+    """A command line that sends a message to its target.
 
-    `lacks_signature`: whether the target expects a signature, which the command does not contain.
+    `reads_file`: whether the command reads the body from a file, which the person must download first.
+    `lacks_signature`: whether the target expects a signature. The command does not contain the signature.
     """
 
     text: str = field(repr=False)
@@ -78,9 +79,9 @@ class Command:
 
 
 def command(letter: Letter, held: ViewedContent) -> Command | None:
-    """Return the command that sends this payload by hand.
+    """Return the command line that sends this payload to the message's target.
 
-    None: the target is neither a queue nor an HTTP endpoint, or a command cannot carry the payload.
+    None: the target is neither a queue nor an HTTP endpoint, or the payload does not fit into a command.
     """
     target: Target | None = letter.target
     if target is None:
@@ -128,7 +129,7 @@ def raw(body: bytes, body_format: BodyFormat) -> Raw:
 
 
 def cut_to(shown: Readable, most: int) -> Readable:
-    """Return a text, cut so that its HTML has at most `most` bytes."""
+    """Return a text, cut if necessary, so that its HTML has at most `most` bytes."""
     text = shown.text
     while (size := _size(text)) > most:
         text = text[: min(len(text) - 1, max(len(text) * most // size, most // _ESCAPED))]
@@ -191,9 +192,10 @@ class _TreeBuilder:
 
 
 def _named(label: Label) -> dict[str, Any]:
-    """Return the name or list index of a value for the template.
+    """Return the name or list index of a value in the tree, for the template.
 
-    `exact`: the name as a JSON text, if the page shows it changed or cut; a script makes the value's path from it.
+    If the page shows the name changed or cut, `exact` has the name as a JSON text. From this text, a script of the page
+    makes the path of the value.
     """
     if label.name is None:
         index = "" if label.index is None else str(label.index)

@@ -39,7 +39,8 @@ class NothingToCompare(Exception):
 def page(request: HttpRequest, letter: Letter, opts: Options[Any], reveal: RevealForm | None) -> HttpResponse:
     """Show the lines in which a message differs from one of its edits, or from another message.
 
-    URL parameters: `no`, the number of an edit; or `with`, the id of a message (empty: a delivered message is chosen).
+    The form has the number of an edit in the field `no`, or the id of the other message in the field `with`. If `with`
+    is empty, a similar message that was delivered is chosen.
 
     Raises:
         NothingToCompare: there is no such edit or message, or its payload was deleted.
@@ -80,7 +81,7 @@ def _with_message(request: HttpRequest, letter: Letter) -> dict[str, Any]:
 
 
 def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
-    """Return the message to compare with, and in words how it was chosen; empty: the person entered its id."""
+    """Return the message to compare with, and in words why it was chosen; empty: the person entered its id."""
     text = request.POST["with"].strip().replace("\0", "")
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     if text:
@@ -97,7 +98,10 @@ def _other(request: HttpRequest, letter: Letter) -> tuple[Letter, str]:
 
 
 def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
-    """Return a message with this message id or redrive id that the person sees, preferably of the same DLQ."""
+    """Return the message with this message id or redrive id. If several have the id, prefer one of the same DLQ.
+
+    Messages that this person may not see are not found.
+    """
     dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
     letters = visible_rows.rows(request, Letter.objects.select_related("dlq", "revision"))
     found = letters.filter(Q(dlq__in=dlqs, message_id=text) | _redrive_id(text)).exclude(pk=letter.pk)[:100]

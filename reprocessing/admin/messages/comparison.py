@@ -14,9 +14,10 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
-    """Return two dicts for the template: the differing lines of the bodies, and those of the attributes.
+    """Return two dicts for the template: the first about the bodies, the second about the attributes.
 
-    Keys: `lines`, the lines with marks (+, -). `cut`, how many lines are left out. `note`, why there are no lines.
+    In each dict, `lines` has the differing lines, marked with + or -. `cut` is the number of lines that are left out.
+    `note` says why there are no differing lines; it is empty if there are some.
     """
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),

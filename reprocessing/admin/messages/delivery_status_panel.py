@@ -20,8 +20,9 @@ from reprocessing.store.payloads import viewed_content
 def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool, revealed: bool) -> dict[str, Any]:
     """Return the template context of the panel.
 
-    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`). Masking
-    rules cannot find values in the text of a report. With masking rules, the whole text is masked, unless `revealed`.
+    Consumer reports can quote the payload. So they are included only if the page shows the payload (`shown`). Masking
+    rules cannot find values in the text of a report. So if the DLQ has masking rules, the whole text is masked, unless
+    the page reveals masked values (`revealed`).
     """
     reasons = None
     if shown and may_see_payloads(user):
@@ -31,7 +32,10 @@ def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool
 
 
 def _word(letter: Letter) -> dict[str, Any] | None:
-    """Return what a person decided about the message with after_restore (PostgreSQL was restored); None: nothing."""
+    """Return what a person decided about this message after a restore of PostgreSQL; None: there was no decision.
+
+    The command after_restore records such decisions.
+    """
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
     if found is None:
         return None

@@ -13,7 +13,7 @@ from reprocessing.store.ordering.key_messages import KeyMessage
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A message with the same ordering key. `attempts`: its attempts, as all lists show them."""
+    """A message with the same ordering key. `attempts`: a text about its attempts, such as "3 of 3, 1 not counted"."""
 
     message: KeyMessage
     attempts: str
@@ -21,7 +21,10 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyTable:
-    """The rows before and after the message of the page. `more_*`: there are more messages than rows."""
+    """The messages with the same key, before and after the page's message.
+
+    `more_before`, `more_after`: whether the key has further messages, which are left out.
+    """
 
     before: tuple[KeyRow, ...]
     after: tuple[KeyRow, ...]
@@ -30,7 +33,10 @@ class KeyTable:
 
 
 def key_table(letter: Letter) -> KeyTable | None:
-    """Return the messages around a message; None: it has no ordering key, or no place in a key queue yet."""
+    """Return the messages of the same key before and after a message.
+
+    None: the message has no ordering key, or has no place in a key queue yet.
+    """
     found = key_messages.messages_around(letter)
     if found is None:
         return None

@@ -1,7 +1,8 @@
 """The list of messages, and links from a message's page to the previous and next message of a list.
 
-A list links to each message with the list's query in the URL parameter `list`. With this query, the message's page
-finds the previous and next message. If the query is invalid, or the search takes too long, the page has no such links.
+When a list links to a message, the URL has the query of the list in its parameter `list`. With this query, the page of
+the message finds the previous and the next message in the list. If the query is invalid, or the search takes too long,
+the page has no such links.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _SEARCH_TIMEOUT_MS: Final = 100  # max milliseconds of the search for the previo
 
 _ID: Final = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER: Final = 9  # max digits of an id
+_NEWEST: Final = 20_000  # number of ids that are read first, because they usually have enough messages for a page
+_MOST_SORTED: Final = 300_000  # max messages that are read and sorted for one page
 _COUNTED_FILTERS: Final = ("dlq__id__exact", "state__exact", "presumed__exact")
 
 #: Errors of a query that is not a filter of the list, or whose search takes too long.
@@ -49,9 +52,12 @@ Neighbours = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class ListPosition:
-    """URLs of links on a message's page: the list, and the list's previous and next message; empty: no link.
+    """URLs of links on a message's page to the list from which the person came. An empty URL means no link.
 
-    `suffix`: the query to append to URLs of the message's other pages, so that they can link to the list, too.
+    Attributes:
+        suffix: the query to append to URLs of the message's other pages, so that they can link to the list, too.
+        back: the list.
+        before, after: the previous and the next message in the list.
     """
 
     suffix: str = ""
@@ -61,9 +67,10 @@ class ListPosition:
 
 
 def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neighbours]) -> ListPosition:
-    """Return the links for a message.
+    """Return the links of a message's page to the list from which the person came, and to its neighbours there.
 
-    `model`: name of the list's model. `find`: returns the previous and next message in the list with a given query.
+    `model`: name of the list's model. `find`: function that takes the query of the list, and returns the ids of the
+    previous and the next message.
     """
     query = request.GET.get(LIST)
     if query is None or len(query) > _LONGEST or "\0" in unquote_plus(query):
@@ -81,7 +88,7 @@ def position(request: HttpRequest, model: str, find: Callable[[QueryDict], Neigh
 
 
 def suffix(request: HttpRequest) -> str:
-    """Return the query to append to URLs of a message's pages, so that the pages know the list the person came from."""
+    """Return the query to append to URLs of a message's pages. It says from which list the person came."""
     query = request.GET.get(LIST)
     return "" if query is None else f"?{urlencode({LIST: query})}"
 
@@ -99,13 +106,13 @@ def link(address: str, query: QueryDict) -> str:
 
 
 class MessageList(KeysetList):
-    """A list of messages. Their number comes from stored counters by DLQ and state: counting rows would be slow."""
+    """A list of messages. The number of messages is read from stored counters, because counting rows would be slow."""
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of messages in the list, from stored counters; None: no counters fit the list's filter.
+        """Return the number of messages in the list from stored counters; None: the counters do not fit the filter.
 
-        There are counters by DLQ, by state, and by whether a delivery is presumed.
+        There are counters for each DLQ, each state, and presumed deliveries.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _COUNTED_FILTERS)
@@ -131,7 +138,7 @@ class MessageList(KeysetList):
 
     @property
     def active_filters(self) -> list[ActiveFilter]:
-        """The filters in the URL, in words. State and presumed are one filter, such as "presumed delivered"."""
+        """The filters in the URL, in words. The filters by state and by `presumed` are shown as one filter."""
         found, name = super().active_filters, state_filter.named_state(self.filters_shown())
         if not name:
             return found
@@ -142,25 +149,37 @@ class MessageList(KeysetList):
             ActiveFilter(labels.column("state"), name, without),
         ]
 
-    def ordered_rows(self) -> QuerySet[Letter]:
+    def ordered_rows(self, after: list[Any] | None) -> QuerySet[Letter]:
         """Return the messages, newest first."""
-        return self.rows_by_id(super().ordered_rows(), newest_first=True)
+        rows = super().ordered_rows(after)
+        is_sparse = self.known is not None and REACH < self.known <= _MOST_SORTED and self._is_sparse(rows, after)
+        return self.rows_by_id(rows, newest_first=True, sorts=is_sparse)
 
-    def rows_by_id(self, rows: QuerySet[Letter], *, newest_first: bool) -> QuerySet[Letter]:
+    def rows_by_id(self, rows: QuerySet[Letter], *, newest_first: bool, sorts: bool = False) -> QuerySet[Letter]:
         """Return these messages of the list, sorted by id.
 
-        If few messages match, `pk + 0` makes PostgreSQL find them first and then sort them. Sorted by the index on
-        the id, PostgreSQL would read all messages until it finds the few that match.
+        If few messages match, or with `sorts`, they are sorted by `pk + 0`. PostgreSQL then finds them first, and sorts
+        them after that. Sorted by `pk`, PostgreSQL could read the whole table in the order of the index to find the few
+        that match.
         """
-        if self.known is None or self.known > REACH:
+        if not sorts and (self.known is None or self.known > REACH):
             return rows.order_by("-pk" if newest_first else "pk")
         state = self.filter_params.get("state__exact", [""])[-1]
         if state and state not in FINISHED_STATES:  # lets PostgreSQL use a partial index
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
+    def _is_sparse(self, rows: QuerySet[Letter], after: list[Any] | None) -> bool:
+        """Return whether fewer messages match than a page shows, among the next 20,000 messages of the table.
+
+        `after`: the sort values of the last row of the page before; None: this is the first page.
+        """
+        newest = after[0] if after else Letter.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        found = rows.filter(pk__lte=newest, pk__gt=newest - _NEWEST).order_by("-pk").values("pk")
+        return len(found[: self.list_per_page + 1]) <= self.list_per_page
+
     def url_for_result(self, result: Model) -> str:
-        """Return the URL of a message. It has this list's query, so that the page links to neighbours in the list."""
+        """Return the URL of a message. It contains the list's query, from which the page finds its neighbours."""
         return link(super().url_for_result(result), self.query_shown)
 
     @cached_property
@@ -170,10 +189,10 @@ class MessageList(KeysetList):
 
 
 class FilteredMessages(MessageList):
-    """A list of messages of which only the neighbours of a message are read, never a page of the list."""
+    """A list of messages that is not shown. It only finds the messages before and after a given message."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Do nothing: do not read a page of the list."""
+        """Do nothing, because no page of the list is shown."""
 
     def neighbours(self, letter: Letter) -> Neighbours:
         """Return the ids of the previous and the next message in the list; None: there is no such message."""

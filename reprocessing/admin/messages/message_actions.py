@@ -27,15 +27,16 @@ def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
     """Return a button for each action.
 
     Args:
-        offered: for each action its name, a URL or URL name, a label, and why it is not allowed (empty: allowed).
+        offered: for each action its name, a URL or URL name, the button's label, and why this person may not use it
+            (empty: the person may).
     """
     return [Button(label, _address(address), closed) for _, address, label, closed in offered]
 
 
 def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
-    """Return template context: buttons that edit the message, stop its key queue, and make a rule from it.
+    """Return template context: the buttons that edit the message, stop its key queue, and make a rule from it.
 
-    Only a parked message has the first button, and only an unfinished message in a key queue has the second.
+    Only parked messages can be edited. The button that stops the key queue needs an unfinished message in a key queue.
     """
     parked, has_perm = letter.state == LetterState.PARKED, request.user.has_perm
     may_edit = has_perm("reprocessing.edit_parkedletter") and has_perm("reprocessing.view_payload")
@@ -52,9 +53,10 @@ def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
 
 
 def _stop_lane(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return the button that stops the message's key queue; None: it is stopped, or the message is not sent any more.
+    """Return the button that stops the message's key queue; None: there is nothing to stop.
 
-    A stopped key queue has another button, see `next_action`.
+    There is nothing to stop if the message is in no key queue or is finished. If the key queue is stopped already,
+    `next_action` returns a button that opens it.
     """
     if letter.state not in OPEN_STATES or letter.lane is None or letter.lane.stopped_at is not None:
         return None
@@ -65,7 +67,8 @@ def _stop_lane(letter: Letter, request: HttpRequest) -> Button | None:
 def state_text(letter: Letter, waits: str, known: DeliveryStatus) -> str:
     """Return the state of a message in a sentence.
 
-    `waits`: why its key queue waits; empty: the message is in no key queue. `known`: what is known about its delivery.
+    `waits`: why the message's key queue waits; empty: the message is in no key queue. `known`: what is known about the
+    delivery of the message.
     """
     state = LetterState(letter.state)
     match state:
@@ -100,10 +103,11 @@ def _parked(letter: Letter) -> str:
 
 
 def next_action(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return the button for the next step with a message; None: no step is needed, or its state has other buttons.
+    """Return the button for the next step with a message; None: no step is needed, or the page has other buttons.
 
-    The button plans a run or, if the DLQ's mode allows no planned run, opens what sends the message or what must be
-    changed. Or it opens what a person stopped or paused, or the delivered message of a duplicate.
+    For a captured message without run, the button plans a run, or opens the automatic run or the DLQ's settings. For a
+    message that cannot be sent now, it opens the stopped key queue, the stopped DLQ, or the planned or paused run. For
+    a duplicate, it opens the message that was delivered.
     """
     match LetterState(letter.state):
         case LetterState.CAPTURED if letter.run is None:
@@ -117,10 +121,10 @@ def next_action(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _to_run(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return the button that leads a captured message, which is in no run, to a run. It depends on the DLQ's mode.
+    """Return the button for a captured message that is in no run. It depends on the DLQ's mode.
 
-    In mode automatic, no run can be planned: the DLQ's automatic run takes the message. None: that run does not exist
-    yet, and nothing is stopped.
+    In mode manual it plans a run, in mode observe it opens the DLQ's settings. In mode automatic, the DLQ's automatic
+    run will take the message, so the button opens that run. None: that run does not exist yet, and nothing is stopped.
     """
     match Mode(letter.dlq.mode):
         case Mode.MANUAL:
@@ -144,9 +148,9 @@ def _automatic_run(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
-    """Return a button that opens what keeps a message from being sent: its stopped key queue or DLQ, or its run.
+    """Return a button that opens what keeps a message from being sent; None: nothing keeps it.
 
-    The run is planned or paused. None: nothing is stopped, planned or paused.
+    This is a stopped key queue, a stopped DLQ, or a run that is planned or paused.
     """
     if letter.lane is not None and letter.lane.stopped_at is not None:
         address = reverse("admin:reprocessing_lane_change", args=[letter.lane_id])
@@ -170,7 +174,10 @@ def _delivered_original(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _who_discarded(letter: Letter) -> str:
-    """Return who discarded a message, and why, as the end of a sentence: " by ann: sent twice", " by the rule old"."""
+    """Return who discarded a message, and why, as the end of a sentence.
+
+    Examples: " by ann: sent twice" for the user ann, and " by the rule old" for the rule old.
+    """
     entry = letter.reviews.filter(act=AuditAct.DISCARDED).order_by("-at", "-pk").first()
     if entry is not None:
         return f" by {entry.by}: {entry.reason.rstrip('.')}"

@@ -110,9 +110,9 @@ def page(
 def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload as values for the template.
 
-    `revision` is the number of the edit, 0 for the captured payload. `format` is the format of the body, in words.
-    `inner` is the message inside an SNS notification (else None), `task` the Celery task (None: not a task), and
-    `pointer` the place of the body in S3 (None: not in S3).
+    `revision`: number of the edit; 0: the captured payload. `inner`: the message inside an SNS notification; None: the
+    body is not a notification. `task`: the Celery task; None: the body is not a task. `pointer`: where S3 stores the
+    body; None: the message itself has the body.
     """
     recognised = body_format.recognise(held.body)
     raw = body_view.raw(held.body, recognised.body_format)
@@ -128,9 +128,9 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
 
 
 def public_fields(letter: Letter) -> list[tuple[str, str]]:
-    """Return the names and values of the body's public fields, which everybody may see who may see messages.
+    """Return the public fields of the body, with their values. Everybody who may see messages may see these fields.
 
-    The DLQ's setting public_fields lists the fields; without it, the result is empty.
+    The DLQ's setting public_fields says which fields are public. Without this setting, the result is empty.
     """
     if not letter.dlq.public_fields:
         return []
@@ -145,7 +145,7 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
 
 
 def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
-    """Return the key queue of a message for display: neighbouring messages, and why the key queue waits.
+    """Return the key queue of a message for display: numbers of its messages, and why the key queue waits.
 
     None: the message is in no key queue yet.
     """
@@ -164,9 +164,9 @@ def group_address(letter: Letter) -> str:
 
 
 def _a_person_decided(letter: Letter) -> bool:
-    """Return whether a person, not a rule, decided where the released message is sent.
+    """Return whether the target of a released message was chosen by a person, so that rules do not decide about it.
 
-    That is so if the person named a target, or released a message that a rule had quarantined.
+    This is so if the person named a target, or released a message that a rule had quarantined.
     """
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
@@ -204,7 +204,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
-    """Return the end of a sentence: what the outcomes of the message's target wait for; empty: all are known."""
+    """Return what the outcomes of the message's target wait for, as a text to append; empty: all outcomes are known."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
@@ -244,7 +244,7 @@ def _inner(body: bytes) -> Readable | None:
 def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
     """Return the Celery task in the body as values for the template.
 
-    None: the body is not a task, and Celery workers do not consume the message's target.
+    None: the body is not a task, and the target's consumers are not Celery workers.
     """
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
@@ -276,7 +276,7 @@ def _task_fields(found: TaskMessage) -> Iterator[tuple[str, str]]:
 
 
 def _attributes(attributes: Attributes) -> Iterator[dict[str, Any]]:
-    """Yield attributes for the template. All values together have at most `ATTRIBUTE_BYTES`."""
+    """Yield the attributes for the template. Values are cut so that together they have at most `ATTRIBUTE_BYTES`."""
     left = body_view.ATTRIBUTE_BYTES
     for name, attribute in sorted(attributes.items()):
         value = attribute.value

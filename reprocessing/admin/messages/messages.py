@@ -81,7 +81,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
-        """Return the messages with two durations, by PostgreSQL's clock: age, and time until SQS deletes the copy."""
+        """Return the messages, each with its age and the time until SQS deletes its copy, by PostgreSQL's clock."""
         letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
             _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
@@ -91,15 +91,15 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the newest messages that the search finds. The text has the same meaning as on the search page.
+        """Return the newest messages that the search finds. The search text is written as on the search page.
 
-        The second value is False: it tells Django that no message occurs twice.
+        The second value that is returned is False, which tells Django that no message occurs twice.
         """
         text = search_term.strip()
         return (queryset.filter(pk__in=list_search.newest_ids(request, text)) if text else queryset), False
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Return the filters of the list. The filter by state has the names of states that all pages show."""
+        """Return the filters of the list. The filter by state shows states with the names that people know."""
         return [("state", StateFilter) if name == "state" else name for name in super().get_list_filter(request)]
 
     @admin.display(description="state")
@@ -119,18 +119,18 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
-        """Return how much longer SQS keeps the copy in the DLQ; PostgreSQL keeps the message longer."""
+        """Return how much longer SQS keeps the copy of the message in the DLQ. PostgreSQL keeps the message longer."""
         left = _annotated(letter, "_left")
         return NOT_IN_SQS if left is None else duration(left)
 
     @admin.display(description="type", empty_value="-")
     def type(self, letter: Letter) -> str | None:
-        """Return the type, such as order.paid, or the task; None: the failure group does not name it."""
+        """Return the message type or Celery task, such as order.paid; None: the title of its failure group has none."""
         return visible(message_types.type_of_group(letter)) or None
 
     @admin.display(description="attempts", ordering="attempts")
     def tries(self, letter: Letter) -> str:
-        """Return how many of the allowed attempts a message had, and how many attempts do not count."""
+        """Return how many attempts a message had, how many are allowed, and how many do not count."""
         return attempts_of(letter)
 
     def change_view(
@@ -142,9 +142,9 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return the template values `actions` and `letters` (a hidden field) of a parked or discarded message.
+        """Return template values: actions for a parked or discarded message (`actions`), a hidden field (`letters`).
 
-        Other messages have none.
+        For messages in other states, the result is empty.
         """
         offered = [decision for decision in _DECISIONS if decision.state == letter.state]
         if not offered:
@@ -191,9 +191,9 @@ class MessagesAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
-        """Return the ids of the previous and next message in the list with this query; None: there is no such message.
+        """Return the ids of the previous and the next message in the list with this query (None: no such message).
 
-        Raises the errors of Django's lists if the query is not valid.
+        If the query is not valid, the errors of Django's lists are raised.
         """
         asked = copy(request)
         asked.GET = query  # type: ignore[assignment]  # as Django's own views do
@@ -235,7 +235,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         )
 
     def _s3(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """Show the message with its payload, and with the body that its producer stored in S3."""
+        """Show the page of a message with its payload, and with the body that its producer stored in S3."""
         found, reason = self._revealed(request, letter), show_payload.reveal_reason(request)
         by = request.user.get_username()
         try:

@@ -35,9 +35,9 @@ class Readable:
     """Bytes as text for display.
 
     Attributes:
-        form: the format in which `text` shows the bytes: JSON, text, hex, or a value of `BodyFormat`.
+        form: how `text` shows the bytes: as JSON, as text, in hex, or as a value of `BodyFormat`, such as XML.
         size: number of bytes.
-        cut: whether the end of the bytes is missing in `text`.
+        cut: whether `text` leaves out the end, because there are too many bytes.
     """
 
     form: str
@@ -91,7 +91,8 @@ def short_key(key: str) -> str:
 def duration(length: timedelta | None) -> str:
     """Return a duration in its two largest units, such as "3 d 4 h".
 
-    Below one second, return "over", which fits a remaining time; for an age, use `time_since`. For None, return "-".
+    Less than one second is "over", because the function is for remaining times; for ages, there is `time_since`. None
+    is "-".
     """
     if length is None:
         return "-"

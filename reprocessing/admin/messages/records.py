@@ -1,4 +1,4 @@
-"""Read-only lists and pages of attempts, source queues, target checks, parking queue notices, stops and reports."""
+"""Read-only lists and pages of attempts, source queues, checks of targets, consumer reports, and other records."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class TargetChecks(RecordsAdmin):
-    """The list of checks that found a target queue empty, or not empty any more: the evidence for outcome `absence`."""
+    """The list of checks that found a target queue empty, or not empty any more. The outcome `absence` needs them."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -67,7 +67,10 @@ class TargetChecks(RecordsAdmin):
 
 @admin.register(ParkingQueueMessage)
 class ParkingQueueMessages(RecordsAdmin):
-    """The list of messages to parking queues: copies of parked messages, and notices when these are parked no more."""
+    """The list of SQS messages that the service sends to parking queues.
+
+    They are copies of parked messages, and notices that a message is no longer parked.
+    """
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "last_error")
     list_filter = ("parking_event",)
@@ -76,7 +79,7 @@ class ParkingQueueMessages(RecordsAdmin):
 
 @admin.register(GlobalStop)
 class GlobalStops(ReadOnlyAdmin):
-    """The list with the stop of all DLQs, or the hold after a restore of PostgreSQL; empty if nothing is stopped."""
+    """The list of what stops the sends of all DLQs: a person's stop, or the wait after a restore of PostgreSQL."""
 
     list_display = ("since", "by", "reason")
 
@@ -95,7 +98,7 @@ class Heartbeats(ReadOnlyAdmin):
 
 @admin.register(Reporter)
 class Reporters(ReadOnlyAdmin):
-    """The list of consumers that may report outcomes. The commands add_reporter and revoke_reporter change it."""
+    """The list of consumers that may report outcomes. The commands add_reporter and revoke_reporter change the list."""
 
     list_display = ("name", "added_at", "added_by", "revoked_at")
     search_fields = ("name__exact",)
@@ -118,9 +121,10 @@ class Reports(RecordsAdmin):
 
     @admin.display(description="message")
     def text(self, report: Report) -> str:
-        """Return the consumer's text, or a note in its place if it is encrypted or any DLQ masks fields.
+        """Return the text of the report. If the text is encrypted, or any DLQ masks fields, return a note instead.
 
-        Masking rules cannot find values in a text. The message's page shows the text, and the audit log records that.
+        Masking rules cannot find values in a text. The page of the message shows the text, and the audit log records
+        who saw it.
         """
         is_hidden = sealing.from_text(report.message) is not None or viewed_content.masks_fields(None)
         return answer_texts.HIDDEN if report.message and is_hidden else visible(report.message)
@@ -131,5 +135,5 @@ class Reports(RecordsAdmin):
 
 
 def _instead(fields: Iterable[Any], hidden: str, shown: str) -> list[str]:
-    """Return the names of a page's fields, with `shown` in the place of `hidden`."""
+    """Return the names in `fields`, with the name `shown` in place of the name `hidden`."""
     return [shown if name == hidden else name for name in fields if name != shown]

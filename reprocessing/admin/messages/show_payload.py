@@ -37,7 +37,7 @@ def may_reveal(request: HttpRequest) -> bool:
 
 
 def reveal_reason(request: HttpRequest) -> str:
-    """Return the reason that the request gives for revealing masked values; empty: the values stay masked."""
+    """Return the reason for revealing masked values, which the person entered; empty: the values stay masked."""
     form = RevealForm(request.POST) if "reveal_reason" in request.POST and may_reveal(request) else None
     return str(form.cleaned_data["reveal_reason"]) if form is not None and form.is_valid() else ""
 
@@ -45,13 +45,13 @@ def reveal_reason(request: HttpRequest) -> str:
 def payload_to_send(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
     """Return the payload that would be sent: the last edit or, without edits, the captured payload.
 
-    None: the payload was deleted. `why`: the text for the audit log, unless the request gives a reason to reveal.
+    None: the payload was deleted. `why`: the reason in the audit log, if the person did not enter one.
     """
     return _view(letter, TO_SEND, request, why)
 
 
 def captured_payload(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
-    """Return the payload as captured, without edits; None: it was deleted. `why`: the text for the audit log."""
+    """Return the payload as captured, without edits; None: it was deleted. `why`: as for `payload_to_send`."""
     return _view(letter, CAPTURED, request, why)
 
 

@@ -43,7 +43,8 @@ def attempts_and_edits(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the attempts and the edits for display, newest first, at most 200 of each.
 
-    `detail_of`: returns the part of an attempt's detail that this person may see.
+    `detail_of`: function that takes the detail of an attempt (a text that may quote the payload), and returns the part
+    that this person may see.
     """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
@@ -64,9 +65,10 @@ class Event:
 
     Attributes:
         mood: the colour of its mark: "good", "bad" or empty.
-        by, why: the person who acted, and the reason that the person gave; empty: not an action of a person.
-        note: more about the event. `address`: the URL to which the note links.
-        tried: the attempt of this event, from `attempts_and_edits`.
+        by, why: the person who acted, and the reason that the person gave; empty: the event is not a person's action.
+        note: more about the event.
+        address: the URL to which the note links; empty: no link.
+        tried: the attempt that the event is about, as `attempts_and_edits` returns it; None: it is about no attempt.
     """
 
     at: datetime
@@ -84,7 +86,7 @@ def history(
 ) -> tuple[list[Event], int]:
     """Return the newest events of a message, newest first, and the number of older events that are left out.
 
-    `tries`, `edits`: what `attempts_and_edits` returned. `group_address`: the URL of the failure group.
+    `tries`, `edits`: the lists that `attempts_and_edits` returned. `group_address`: the URL of the failure group.
     """
     decisions = list(letter.reviews.exclude(act__in=_VIEWS).order_by("-at", "-pk")[:MOST])
     events = [
@@ -101,7 +103,7 @@ def history(
 
 
 def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: str) -> Iterator[Event]:
-    """Yield the events that the message's own row records: its end, failure group, capture and first failure."""
+    """Yield the events that are stored in the row of the message: its end, failure group, capture and first send."""
     if letter.finished_at is not None:
         yield from _ended(letter, letter.finished_at, decisions)
     if letter.group is not None and letter.grouped_at is not None:
@@ -114,7 +116,10 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
 
 
 def _first_send(letter: Letter) -> str:
-    """Return where the message was first sent. SQS names the source queue only if it moved the message to the DLQ."""
+    """Return a text that says to which queue the message was first sent.
+
+    The source queue is known only if SQS itself moved the message to the DLQ.
+    """
     system = Payload.objects.filter(letter=letter).values_list("system", flat=True).first()
     if system is None:
         return "Sent"  # the payload was deleted, and with it the name of the source queue
@@ -146,7 +151,10 @@ def _edited(revision: Revision) -> Event:
 
 
 def _decided(entry: AuditEntry) -> Iterator[Event]:
-    """Yield the event of a person's action; before a release or discard also the parking, which the row has lost."""
+    """Yield the event of a person's action. For a release or discard, also yield the event that the message was parked.
+
+    The row of the message no longer has that event, but the audit entry has it.
+    """
     if entry.act == AuditAct.EDITED:  # `_edited` has the event
         return
     label = entry.get_act_display()
@@ -157,9 +165,9 @@ def _decided(entry: AuditEntry) -> Iterator[Event]:
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the edit that an attempt sent, the last edit before it; 0: it sent the captured message.
+    """Return the number of the edit that an attempt sent, which is the last edit before the attempt.
 
-    `revisions`: all edits, oldest first.
+    0: the attempt sent the captured message. `revisions`: all edits, oldest first.
     """
     before = bisect(revisions, attempt.opened_at, key=lambda revision: revision.at)
     return revisions[before - 1].no if before else 0
@@ -172,7 +180,7 @@ def _ends_of_parking(letter: Letter) -> list[datetime]:
 
 
 def _parked_reason(entry: AuditEntry) -> str:
-    """Return why the message was parked before a person's action; empty: it was not parked."""
+    """Return why the message was parked when a person acted on it (`entry`); empty: it was not parked."""
     found = str(entry.before.get("reason", "")) if isinstance(entry.before, dict) else ""
     return found if found in set(ParkedReason) else ""
 
@@ -182,8 +190,8 @@ def _try(
 ) -> dict[str, Any]:
     """Return an attempt as values for the template.
 
-    `later`: the next attempt, if any. `ends`: see `_ends_of_parking`. In the result, `mood` sets the colour of the
-    label. `revision` is the number of the edit that was sent, 0 for the captured message.
+    `later`: the next attempt; None: there is none. `revision`: number of the edit that the attempt sent; 0: it sent the
+    captured message. `ends`: the times that `_ends_of_parking` returns. In the result, `mood` is the label's colour.
     """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
@@ -201,9 +209,9 @@ def _edit(revision: Revision, attempts: Sequence[Attempt], sent: dict[int, int])
 
 
 def _followed(attempt: Attempt, later: Attempt | None, letter: Letter, ends: Sequence[datetime]) -> str:
-    """Return in words what happened after an attempt, before the next one.
+    """Return in words what happened after an attempt, until the next attempt.
 
-    `later`: the next attempt; None: there is none. `ends`: see `_ends_of_parking`.
+    `later`: the next attempt; None: there is none. `ends`: the times that `_ends_of_parking` returns.
     """
     parts = []
     if attempt.returned_at and attempt.outcome != AttemptOutcome.RETURNED:

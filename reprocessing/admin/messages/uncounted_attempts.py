@@ -1,4 +1,4 @@
-"""Say which attempts of a message do not count for the DLQ's max attempts, why, and how they end."""
+"""Texts about attempts that do not count for the DLQ's max attempts: how many, why, and what ends them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 def attempts_in_lists(attempts: int, *, earlier: int, spared: int, allowed: int) -> str:
     """Return the attempts of a message for a list, such as "3 of 3, 1 not counted".
 
-    `earlier`: attempts before the last release. `spared`: attempts that do not count. `allowed`: the DLQ's max
-    attempts; left out if more attempts count, because the setting was lowered.
+    `attempts`: all attempts. `earlier`: those before the last release. `spared`: those that do not count, because the
+    circuit breaker opened. `allowed`: the DLQ's max attempts. It is left out if more attempts count, because the
+    setting was lowered.
     """
     counted = attempts - earlier - spared
     parts = [f"{counted} of {allowed}" if attempts and counted <= allowed else str(counted)]
@@ -30,7 +31,7 @@ def attempts_in_lists(attempts: int, *, earlier: int, spared: int, allowed: int)
 
 
 def attempts_of(letter: Letter) -> str:
-    """Return the attempts of a message as lists show them."""
+    """Return the text about a message's attempts for a list, such as "3 of 3, 1 not counted"."""
     return attempts_in_lists(
         letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.dlq.max_attempts
     )
@@ -50,7 +51,10 @@ def counted_attempts(letter: Letter) -> str:
 
 
 def _others(letter: Letter, more: str = "") -> Iterator[str]:
-    """Yield texts about the attempts that do not count: `spared`, and made before the last release."""
+    """Yield texts about the attempts that do not count.
+
+    These are failed attempts after which the circuit breaker opened (`spared`), and attempts before the last release.
+    """
     earlier, spared = letter.attempts_before_release, letter.spared
     if spared:
         yield f"{spared} {more}{_were(spared)} not counted: circuit breaker open"
@@ -68,16 +72,16 @@ def _were(n: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UncountedAttempts:
-    """Texts about attempts that do not count: `advice`, what a person can do; `ends`, what else ends the attempts."""
+    """Texts about attempts that do not count. `advice`: what a person can do. `ends`: when the attempts end anyway."""
 
     advice: str
     ends: str
 
 
 def uncounted_attempts(letter: Letter) -> UncountedAttempts | None:
-    """Return, for people, why an unfinished message may get more than the max attempts, and what to do about it.
+    """Return why an unfinished message may get more attempts than max attempts, and what a person can do about it.
 
-    None: all its attempts count.
+    None: all attempts of the message count, or the message is finished.
     """
     if not letter.spared or letter.state not in _OPEN:
         return None
@@ -85,7 +89,10 @@ def uncounted_attempts(letter: Letter) -> UncountedAttempts | None:
 
 
 def _advice(letter: Letter) -> str:
-    """Return what a person can do. Rules do not decide about a message that a person released to a target."""
+    """Return what a person can do about attempts that do not count.
+
+    A new rule helps only if rules decide about the message. They do not if a person released it to a target.
+    """
     rule = "Or add a rule that quarantines it: the rule parks it, and you can edit or discard it. "
     return (
         f"{_attempts(letter.spared)} failed and {_do(letter.spared)} not count, because the circuit breaker opened and "

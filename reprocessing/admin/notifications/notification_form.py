@@ -1,4 +1,4 @@
-"""The form that sets which events a destination receives, as the command set_notification does."""
+"""The form that sets which events a notification destination receives, as the command set_notification does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationForm(PreviewForm):
-    """A form that sets which events of which DLQs a destination receives."""
+    """The form that sets which kinds of events, of which DLQs, a notification destination receives."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
     fixed = ("destination",)
@@ -52,12 +52,15 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return where a person finds who changed the destination, as the end of an error text."""
+        """Return the end of an error text: it refers to the audit log for who changed the destination."""
         return "see the audit log."
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
-    """Show the form of a destination (`route`: its id; None: a new one), then the preview; save after confirmation."""
+    """Show the form of a notification destination, then the preview. Save when the person confirms the preview.
+
+    `route`: the id of the destination; None: a new destination.
+    """
     row = visible_rows.row_or_404(request, NotificationRoute.objects, route) if route else None
     seen = visible_rows.of(request)
     name = "admin:reprocessing_notificationroute_"

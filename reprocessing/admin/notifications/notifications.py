@@ -25,7 +25,7 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 @admin.register(NotificationRoute)
 class NotificationRoutes(ManagedAdmin):
-    """The list and the pages of destinations, with the events that each destination receives."""
+    """The list and the pages of notification destinations, with the events that each destination receives."""
 
     managed_kind, name_field = Kind.NOTIFICATION, "destination"
     changing = ("edit", "remove")
@@ -63,7 +63,7 @@ class NotificationRoutes(ManagedAdmin):
 
 @admin.register(Incident)
 class Incidents(RecordsAdmin):
-    """The list of incidents: problems that notifications are about, with their start and end."""
+    """The list of incidents, with start and end. An incident is a problem about which notifications are sent."""
 
     list_display = ("kind", "subject", "dlq", "times", "opened_at", "changed_at", "ended_at")
     list_filter = ("kind", "dlq")
@@ -72,7 +72,7 @@ class Incidents(RecordsAdmin):
 
 @admin.register(Notification)
 class Notifications(RecordsAdmin):
-    """The list of notifications: sent, waiting to be sent, or given up after too many failed attempts."""
+    """The list of notifications: those that were sent, those that wait, and those that could not be sent."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")

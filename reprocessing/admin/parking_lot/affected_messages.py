@@ -28,10 +28,10 @@ _SAMPLE: Final = 20  #: max messages that the page shows as examples
 
 
 def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about the form's messages that have the required state: number, reasons, examples.
+    """Return template values about the selected messages that have the required state: number, reasons and examples.
 
-    `without_lane`: how many have no ordering key, because the key is missing or cannot be read. `unchanged`: how many,
-    parked because of their consumer's failure, were not edited since.
+    `without_lane`: how many messages have no ordering key, because the key is missing or cannot be read. `unchanged`:
+    how many messages were parked after failures of their consumer, and were not edited since then.
     """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=decision.state.value).select_related("dlq")
@@ -52,7 +52,7 @@ def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm)
 
 
 def seen_or_404(request: HttpRequest, letters: str) -> list[int]:
-    """Return the ids of the messages that a hidden field names; an empty list if the field cannot be read.
+    """Return the ids of the messages in a hidden field (`letters`); an empty list if the field cannot be read.
 
     Raises:
         Http404: this person does not see one of the messages.
@@ -66,14 +66,17 @@ def seen_or_404(request: HttpRequest, letters: str) -> list[int]:
 
 
 def require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
-    """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
+    """Raise Http404 if this person may not see one of the messages. Ids of deleted messages are ignored."""
     found = Letter.objects.filter(pk__in=list(letters))
     if found.exclude(pk__in=visible_rows.rows(request, found).values("pk")).exists():
         raise Http404
 
 
 def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
+    """Return template values about all messages that match the form's filter: number, reasons and examples.
+
+    At most 10,000 messages are counted. If the filter is refused, `refusal` says why.
+    """
     try:
         criteria = decidable(request, decision, filter_of_query(str(form["query"].value() or "")))
         kinds = filtered_letters.counts_by_reason(criteria, until=form.since)
@@ -96,11 +99,12 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
 
 
 def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter) -> MessageFilter:
-    """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
+    """Return the filter, limited to DLQs that this person sees. Check that a bulk action can use the filter.
 
     Raises:
-        InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
-        PermissionDenied: the filter searches payloads, and this person may not see them.
+        InvalidFilter: the filter selects messages in another state than the decision requires, or it may not find all
+            matching messages.
+        PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
     criteria = message_list.allowed(asked, request)
     start_bulk_action.require_decidable(BulkActionKind(decision.value), criteria)

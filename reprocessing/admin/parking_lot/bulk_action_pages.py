@@ -84,7 +84,7 @@ class BulkActions(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, the URL that aborts a bulk action, and the URL of its progress, for open pages."""
+        """Return Django's URLs, the URL that aborts a bulk action, and the URL from which an open page refreshes."""
         own = (("progress", require_safe(self._progress)), ("abort", post_only(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -151,7 +151,7 @@ class BulkActions(ReadOnlyAdmin):
 
 
 def _takes(action: BulkAction) -> tuple[str, str]:
-    """Return the permission that the bulk action needs, and a text for people who do not have the permission."""
+    """Return the permission that the bulk action needs, and a text for people who lack the permission."""
     if action.act == BulkActionKind.EDIT:
         return "reprocessing.edit_parkedletter", "it needs the permission to edit messages"
     kind = DecisionKind(action.act)
@@ -163,15 +163,15 @@ def _label(action: BulkAction) -> str:
 
 
 def no_longer_matching(action: BulkAction) -> int:
-    """Return how many messages no longer matched the filter when a worker reached them; 0 while the action runs."""
+    """Return how many messages no longer matched the filter when a worker came to them; 0 until the action ends."""
     return max(0, action.asked - action.done - action.letters_skipped) if action.state == BulkActionState.DONE else 0
 
 
 def progress_of(action: BulkAction) -> dict[str, Any]:
     """Return the progress of a bulk action as template context.
 
-    `gone` is the number of messages that no longer matched, `late` the number of matching messages that were
-    parked after the bulk action began. Bulk actions do not change such messages.
+    Two numbers are about messages that the bulk action does not change. `gone`: messages that no longer matched the
+    filter. `late`: messages that match the filter, but were parked after the bulk action began.
     """
     passed, runs = action.done + action.letters_skipped, action.state == BulkActionState.RUNNING
     return {
@@ -184,7 +184,7 @@ def progress_of(action: BulkAction) -> dict[str, Any]:
 
 
 def _waits(action: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than 15 s ago, so that workers may be missing."""
+    """Return whether the bulk action began over 15 s ago. If it has no progress by then, workers may be missing."""
     return lanes.database_now() - action.started_at > _UNUSUAL
 
 
@@ -199,9 +199,10 @@ def _into(action: BulkAction) -> list[released_into_runs.RunReleasedInto]:
 
 
 def afterwards(action: BulkAction) -> dict[str, Any]:
-    """Return, as template context, what became of the messages that a bulk action released; empty: it releases none.
+    """Return, as template context, the present states of the messages that a bulk action released.
 
-    `breakers`: the circuit breakers that keep these messages waiting, with the time of their next canary.
+    The result is empty if the bulk action releases no messages. `breakers`: the circuit breakers that keep the messages
+    from being sent, with the time of their next canary.
     """
     if not _releases(action) or not action.done:
         return {}
@@ -221,7 +222,7 @@ def afterwards(action: BulkAction) -> dict[str, Any]:
 
 
 def _refusals(action: BulkAction) -> list[tuple[str, int, str]]:
-    """Return each reason why messages were skipped, with the number of messages, and one message id as example."""
+    """Return each reason why messages were skipped, the number of messages with this reason, and one message id."""
     counts = Counter(action.refusals.values())
     first = {why: int(letter) for letter, why in reversed(action.refusals.items())}
     names = dict(Letter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))
@@ -229,10 +230,10 @@ def _refusals(action: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(action: BulkAction) -> str:
-    """Return, as text, how many matching messages the action leaves out because they were parked after it began.
+    """Return, as text, how many messages match the filter, but were parked after the bulk action began.
 
-    Messages that it changed are not counted, also if they were parked again. Empty: no such message was found, or
-    counting them would be slow.
+    The bulk action does not change these messages. Messages that it released, and that were parked again, are not
+    counted. Empty: there is no such message, or counting would be slow.
     """
     criteria = stored_filters.read_filter(action.filter)
     if criteria.states != (LetterState.PARKED.value,) or criteria.reads_bodies:
@@ -243,7 +244,7 @@ def _late(action: BulkAction) -> str:
 
 
 def _arguments(request: HttpRequest, action: BulkAction) -> list[tuple[str, str]]:
-    """Return the values that the person gave the bulk action (due time, target, assignee, changes), with labels."""
+    """Return the options of the bulk action for display, as labels and values: due time, target, assignee, changes."""
     pairs = []
     if due := action.arguments.get("due"):
         pairs.append(("Not before", f"{due} (UTC)"))

@@ -1,7 +1,7 @@
 """The pages that edit selected messages, or all messages of a filter: a form, then a preview that asks for the reason.
 
-A signed hidden field carries the patch from the preview to the edit, so that both use the same patch. Messages that
-change after the preview are not edited.
+The preview page keeps the JSON Patch in a signed hidden field, so that exactly the previewed patch is applied. Messages
+that change after the preview are not edited.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ _MASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The messages that a request edits: those that the filter `criteria` matches. `query`: the filter as a URL query.
+    """The messages that a request edits: all that match the filter, or selected messages among them.
 
-    `letters`: ids of the selected messages; empty: all messages of the filter.
+    Attributes:
+        criteria: the filter. query: the filter as a URL query.
+        letters: ids of the selected messages; empty: all messages that match the filter.
     """
 
     request: HttpRequest
@@ -67,7 +69,7 @@ class _Page:
 
     @property
     def back(self) -> str:
-        """Return the URL of the list with this filter, without a selection."""
+        """Return the URL of the list of all messages that match the filter."""
         return message_list.address_of(replace(self.criteria, letters=None))
 
 
@@ -94,7 +96,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _selected(request: HttpRequest, signed: Mapping[str, Any] | None = None) -> _Page:
-    """Return the messages to edit, as selected in the list or, on the preview, as in the signed field (`signed`).
+    """Return the messages to edit. `signed`: content of the preview's signed field; None: they come from the list.
 
     Raises:
         InvalidFilter: edits are not possible with this filter, or nothing is selected.
@@ -134,7 +136,7 @@ def _first_preview(at: _Page, patch: JsonPatch) -> HttpResponse:
 
 
 def _confirmed(request: HttpRequest) -> HttpResponse:
-    """Start the previewed bulk action. Show the form again if the person chose to continue editing."""
+    """Start the bulk action that the preview showed. Show the form again if the person chose to continue editing."""
     signed = _signed(request)
     if signed is None:
         messages.error(request, _OLD)
@@ -180,7 +182,10 @@ def _start(at: _Page, patch: JsonPatch, signed: dict[str, Any]) -> HttpResponse:
 def _preview_again(
     at: _Page, patch: JsonPatch, signed: dict[str, Any], form: EditConfirmForm, *, matching: int
 ) -> HttpResponse:
-    """Show the preview again, because `matching` messages match, fewer or more than the person saw."""
+    """Show the preview again, because the number of matching messages is no longer the number that the person saw.
+
+    `matching`: how many messages match now.
+    """
     opened = datetime.fromisoformat(signed["opened"])
     why = start_bulk_action.why_changed(
         BulkActionKind.EDIT, at.criteria, previewed=signed["count"], matching=matching, since=opened
@@ -230,7 +235,7 @@ def _packed(at: _Page) -> str:
 
 
 def _signed(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the content of the signed hidden field; None: it is not valid, too old, or was made for another person."""
+    """Return the content of the signed hidden field; None: it is invalid, too old, or was made for another person."""
     try:
         signed: dict[str, Any] = signing.loads(request.POST.get("previewed", ""), salt=_PREVIEWED, max_age=_VALID)
     except signing.BadSignature:

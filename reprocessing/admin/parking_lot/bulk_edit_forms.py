@@ -17,7 +17,7 @@ _OPERATIONS: Final = [
 
 
 class BulkEditForm(forms.Form):
-    """The form of an edit of many messages. `cleaned_data["wanted"]` is the patch."""
+    """The form of an edit of many messages. When it is valid, `cleaned_data["wanted"]` is the JSON Patch."""
 
     op = forms.ChoiceField(label="Change", choices=_OPERATIONS, required=False)
     path = forms.CharField(
@@ -42,7 +42,10 @@ class BulkEditForm(forms.Form):
     )  # fmt: skip
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values with the patch. Refuse a form with no change, or with both kinds of change."""
+        """Return the entered values with the JSON Patch.
+
+        Refuse a form with no change, or with both a change of one field and a whole patch.
+        """
         found = super().clean() or self.cleaned_data
         path, text = found.get("path", ""), found.get("patch", "").strip()
         if path and text:

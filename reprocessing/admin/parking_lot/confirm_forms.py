@@ -52,11 +52,12 @@ class DecisionForm(FilterForm):
     """The form that confirms a decision about the messages that a page showed, or about all messages of a filter.
 
     Attributes:
-        letters: the messages that the page showed; empty: all that match the filter.
-        token: id of a new bulk action, which starts only once, even if the form is submitted twice.
-        opened: when the page was made. A message that matches the filter only after that time is not changed.
-        previewed: how many messages the page of a bulk action showed. If fewer or more match, nothing is done.
-        how: what a release also asks for, `AT` (a time) or `TO` (a target, an optional time); empty: nothing.
+        letters: the messages that the page showed; empty: all messages that match the filter, in a bulk action.
+        token: id of the new bulk action. With the id, the bulk action starts only once if the form is submitted twice.
+        opened: when the page was made. A bulk action does not change messages that match only after that time.
+        previewed: how many messages the page of a bulk action showed. If another number matches, nothing is done.
+        how: what the page of a release also asks for: `AT` (a time) or `TO` (a target, and perhaps a time); empty:
+            neither.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -79,11 +80,11 @@ class DecisionForm(FilterForm):
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
         if decision is DecisionKind.NOTE:
             self.fields["reason"].label = "Note"
-            self.fields["reason"].help_text = "Kept with each message, with your name. Do not copy payloads into it."
+            self.fields["reason"].help_text = "Stored with each message, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
 
     def clean_letters(self) -> SeenMessages:
-        """Return the messages that the page showed, by id, each with its state then; empty for a bulk action."""
+        """Return the ids of the messages that the page showed, each with its state then; empty: a bulk action."""
         return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
@@ -108,9 +109,10 @@ class DecisionForm(FilterForm):
         return read_assignees(self.cleaned_data["assigned"]) if self.cleaned_data.get("letters") else None
 
     def clean_opened(self) -> datetime | None:
-        """Return when the page was made, for a bulk action or a note; None for other decisions.
+        """Return when the page was made, if a bulk action or a note needs that time; None for other decisions.
 
-        A bulk action changes no message that matches only after that time. A note is not added twice.
+        A bulk action does not change messages that match only after that time. A note is not added if the same note was
+        added after that time, because then the form was submitted twice.
         """
         is_note, is_bulk_action = self.decision is DecisionKind.NOTE, self.cleaned_data.get("token")
         if not (is_note if self.cleaned_data.get("letters") else is_bulk_action):
@@ -125,11 +127,11 @@ class DecisionForm(FilterForm):
         return opened
 
     def reopen(self) -> None:
-        """Set `opened` to now, so that the form selects the messages that match the filter now. Keep other values."""
+        """Set `opened` to now, so that the form is about the messages that match the filter now. Keep other values."""
         self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
 
     def preview(self, count: int) -> None:
-        """Set how many messages the page shows."""
+        """Store in the form how many messages the page shows (`count`), for the field `previewed`."""
         if self.is_bound:
             self.data = dict(self.data.items()) | {"previewed": str(count)}
         else:
@@ -137,7 +139,7 @@ class DecisionForm(FilterForm):
 
     @property
     def since(self) -> datetime | None:
-        """Return the time in the field `opened`, also before the form is checked; None: it has no valid time."""
+        """Return the time in the field `opened`, even if the form is not validated yet; None: it has no valid time."""
         try:
             return datetime.fromisoformat(str(self["opened"].value())).astimezone(UTC)
         except (ValueError, OverflowError):
@@ -150,7 +152,7 @@ class DecisionForm(FilterForm):
 
     @property
     def arguments(self) -> Arguments:
-        """Return the entered due time, target and assignee as JSON values, which a bulk action stores."""
+        """Return the entered due time, target and assignee as JSON values, so that a bulk action can store them."""
         found = self.cleaned_data
         due, target = found.get("due"), found.get("target")
         values = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
@@ -166,7 +168,8 @@ class ExportForm(FilterForm):
     bodies = forms.BooleanField(
         required=False,
         label="Include bodies and attributes",
-        help_text="As they would be sent, including edits. Bytes that are not UTF-8 are written in base64.",
+        help_text="Bodies and attributes as they would be sent, including edits. Bytes that are not UTF-8 are written "
+        "in base64.",
     )
     originals = forms.BooleanField(
         required=False,
@@ -180,7 +183,7 @@ class ExportForm(FilterForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse an export with original bodies, but without bodies and attributes."""
+        """Return the entered values. Refuse original bodies if bodies and attributes are not exported, too."""
         found = super().clean() or self.cleaned_data
         if found.get("originals") and not found.get("bodies"):
             self.add_error("originals", "Include bodies and attributes as well, or untick this box.")
@@ -191,7 +194,7 @@ def filter_of_query(query: str) -> MessageFilter:
     """Return the filter that a URL query describes.
 
     Raises:
-        InvalidFilter: the query has unknown parts, invalid values, or over 100 parts.
+        InvalidFilter: the query has unknown parameters, invalid values, or more than 100 parameters.
     """
     try:
         return MessageFilter.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))

@@ -1,8 +1,8 @@
 """Act on the parked messages that a page showed, but skip messages that changed after the page was made.
 
-Meanwhile another person may have released or edited a message, or the message was parked again for another reason. So
-the page contains, for each message, the time of parking and the id of its last edit. A message is skipped if one of
-these two values changed.
+After the page was made, another person may have edited a message, or the message may have been released and parked
+again. So the page contains, for each message, the time of parking and the id of its last edit. A message is skipped if
+one of these two values has changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DecisionKind(StrEnum):
 
     @property
     def needs_approval(self) -> bool:
-        """Return whether the decision can need a second person. Assigning messages and adding notes cannot."""
+        """Return whether the decision can need a second person: all decisions except assigning and adding notes."""
         return self not in {DecisionKind.ASSIGN, DecisionKind.NOTE}
 
     @property
@@ -79,21 +79,21 @@ Arguments = Mapping[str, Any]  # of a decision: due (time), target (id), to (ass
 
 
 def pack_messages(letters: Iterable[Letter]) -> str:
-    """Return the text of a hidden field with these messages and their current state; `unpack_messages` reads it."""
+    """Return the text of a hidden field with these messages and their state now, which `unpack_messages` reads."""
     parked = (letter for letter in letters if letter.finished_at is not None)
     return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
-    """Return the text of a hidden field with one message and its state.
+    """Return the part of a hidden field's text for one message.
 
-    `since`: when the message was parked. `revision`: the id of the message's last edit; None: it was not edited.
+    `since`: when the message was parked or discarded. `revision`: id of its last edit; None: it was not edited.
     """
     return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
 
 def unpack_messages(text: str) -> SeenMessages:
-    """Return the messages in a hidden field, with the state that they had when the page was made.
+    """Return the messages in a hidden field, each with the state that it had when the page was made.
 
     Raises:
         ValidationError: `pack_messages` did not write the text, or it has more than 1,000 messages.
@@ -109,7 +109,7 @@ def unpack_messages(text: str) -> SeenMessages:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What the page showed: the assignee of each message, by letter id, and `at`: when the page was made."""
+    """What the page showed: the assignee of each message (`assigned`, by letter id), and when it was made (`at`)."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
@@ -150,7 +150,7 @@ def assignees(letters: Iterable[int]) -> str:
 
 
 def read_assignees(text: str) -> Mapping[int, str]:
-    """Return the assignees that `assignees` wrote into a hidden field, by letter id.
+    """Return the assignee of each message, by letter id, from the text that `assignees` wrote into a hidden field.
 
     Raises:
         ValidationError: `assignees` did not write the text.
@@ -162,9 +162,9 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return the messages that an assignment skips: the reason by letter id.
+    """Return the messages that an assignment skips: for each letter id the reason.
 
-    A message is skipped if it is assigned to `to` already, or to another person than the page showed.
+    A message is skipped if it is already assigned to `to`, or if its assignee changed after the page was made.
     """
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
@@ -177,7 +177,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return the messages that already have this note, because the form was sent twice: the reason by letter id."""
+    """Return the messages that already have this note, because the form was submitted twice: id and reason."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -201,7 +201,7 @@ def _act(decision: DecisionKind, letters: Collection[int], by: str, reason: str,
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return the messages that were parked again or edited after the page was made: the reason by letter id."""
+    """Return the messages that were edited, or parked again, after the page was made: for each id the reason."""
     letters = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in letters.values_list("pk", "finished_at", "revision_id"):

@@ -1,4 +1,4 @@
-"""Preview an edit of many messages: to which its patch can be applied, and what it changes in some."""
+"""Preview an edit of many messages: to how many messages its patch can be applied, and examples of the changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES: Final = 3
 
 
 def check(criteria: MessageFilter, wanted: BulkEdit) -> EditPreview:
-    """Preview an edit of the newest messages that a filter matches: how many it can change, and examples.
+    """Try an edit on the newest messages that match a filter, without saving. Return its effect, with examples.
 
     Raises:
         PayloadUnreadable: a key of encrypted payloads is not available now.

@@ -63,7 +63,7 @@ class _Parts:
     Attributes:
         bodies: the payloads as they would be sent.
         originals: for edited messages, also the payloads as captured.
-        revealed: values of masked fields, which otherwise are exported as [masked].
+        revealed: the values of masked fields. Without `revealed`, they are exported as [masked].
     """
 
     bodies: bool
@@ -181,7 +181,7 @@ def _csv(criteria: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator
 
 
 def _rules(parts: _Parts) -> dict[str, MaskRules]:
-    """Return the masking rules of each DLQ, by the name of the DLQ; empty if the export masks nothing."""
+    """Return the masking rules of each DLQ, by the name of the DLQ; empty: the export does not mask values."""
     dlqs = DeadLetterQueue.objects.all() if parts.bodies and not parts.revealed else ()
     return {dlq.name: viewed_content.rules_of(dlq) for dlq in dlqs}
 
@@ -229,6 +229,9 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return a value as the text of a CSV cell. A text that could be a formula gets an apostrophe in front."""
+    """Return a value as the text of a CSV cell.
+
+    A text that a spreadsheet could take for a formula gets an apostrophe in front.
+    """
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

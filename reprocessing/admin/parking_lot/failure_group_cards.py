@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
-    """Return a group with the numbers of its messages; each number links to the messages that it counts."""
+    """Return the template values of a failure group's card. Numbers of messages link to lists of these messages."""
     numbers = failure_group_pages.group_counts([group.id])[group.id]
     status = FailureGroupStatus(group.status)
     return {
@@ -42,12 +42,12 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
 
 
 def cause_words(cause: str) -> str:
-    """Return in words how the cause of a failure group is known."""
+    """Return in words where the service read the failure of a group. `cause`: a `CauseKind`."""
     return CauseKind(cause).words if cause in set(CauseKind) else visible(cause)
 
 
 def is_unknown(cause: str) -> bool:
-    """Return whether a failure group is named after the kind of its messages, because their failures are not known."""
+    """Return whether a failure group has messages of one type or structure, because their failures are not known."""
     return cause in set(CauseKind) and not CauseKind(cause).names_failure
 
 
@@ -58,7 +58,7 @@ def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
 
 
 def _sum(states: Iterable[tuple[str, int]], group: int) -> dict[str, Any]:
-    """Return the number of messages, in all and in each state, with a link to the messages of the state."""
+    """Return the sum of the numbers of messages in these states, and each number with a link to its messages."""
     parts = [(labels.counted_state(state), n, _letters(group, state__exact=state)) for state, n in states]
     return {"n": sum(n for _, n, _ in parts), "parts": parts}
 

@@ -23,7 +23,7 @@ MOST: Final = 100
 
 
 def merge(request: HttpRequest) -> HttpResponse:
-    """Merge the groups whose ids are in the URL parameters `pick`. The person chooses the group that stays."""
+    """Merge the groups whose ids are in the URL parameters `pick` into one of them, which the person chooses."""
     picked = list(dict.fromkeys(pick for pick in request.GET.getlist("pick") if pick.isascii() and pick.isdecimal()))
     groups = _visible(request, [int(pick[:18]) for pick in picked[:MOST]])
     back = reverse("admin:reprocessing_failuregroup_changelist")
@@ -55,7 +55,7 @@ def merge(request: HttpRequest) -> HttpResponse:
 
 
 def split(request: HttpRequest, group: int) -> HttpResponse:
-    """Split selected groups off the group into which they were merged, so that each is a group of its own again."""
+    """Take selected groups out of the group into which they were merged. Each is then a group of its own again."""
     row = _group_or_404(request, group)
     parts = merged_groups.merged_groups(row.id, limit=MOST)
     choices = [(str(part.id), visible(part.title)) for part in parts]

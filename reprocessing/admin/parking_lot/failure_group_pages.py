@@ -43,7 +43,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 class StatusForm(forms.Form):
     """The form of a group's new status, assignee and note, and the reason.
 
-    Hidden fields have the values that the page showed, to detect changes by other people.
+    Hidden fields have the values that the page showed. If a value differs now, somebody else changed it.
     """
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
@@ -172,7 +172,7 @@ class FailureGroups(ReadOnlyAdmin):
         return self._show_conflict(request, group)
 
     def _show_conflict(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
-        """Show the form again with the entered values, and say how another person changed the group first."""
+        """Show the form again with the entered values, and say who changed the group after the page was opened."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
             raise Http404
@@ -218,9 +218,9 @@ class FailureGroups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind them.
+        """Return the group's newest messages or, if `behind`, the later messages of their keys, which wait for them.
 
-        `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
+        `after`: only messages with smaller ids. If there is a next page, the list has one message more than a page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
@@ -253,7 +253,7 @@ def _may_decide(request: HttpRequest, decision: DecisionKind) -> bool:
 
 
 def _pages(asked: GroupQuery, found: list[GroupRow]) -> dict[str, Any]:
-    """Return the numbers of groups and pages, and the links to the first, previous and next page (empty: none)."""
+    """Return template values for paging: numbers of groups and pages, and links to other pages (empty: no page)."""
     total, size = found[0].total if found else 0, failure_group_table.ROWS
     last = max(1, -(-total // size))
     return {

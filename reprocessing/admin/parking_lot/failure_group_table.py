@@ -32,9 +32,10 @@ _HEIGHT: Final = 20  # SVG units: of a sparkline; each bar is 3 units wide, with
 
 @dataclass(frozen=True, slots=True)
 class GroupQuery:
-    """The filter, order and page of the table, from the URL's query. Values that cannot be read are ignored.
+    """The filter, order and page of the table of failure groups, from the URL's query.
 
-    `days`: whether the sparklines show 14 days, not 24 hours.
+    Values in the URL that cannot be read are ignored. `days`: whether the sparklines show the last 14 days. If not,
+    they show the last 24 hours.
     """
 
     dlq: int | None = None
@@ -59,17 +60,17 @@ class GroupQuery:
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether the filter leaves out groups."""
+        """Return whether a filter is set: by DLQ, status or text."""
         return bool(self.dlq or self.status or self.text)
 
     @property
     def unsorted(self) -> str:
-        """Return the URL's query for the first page in the default order."""
+        """Return the URL query for the first page in the default order, with the same filter."""
         return replace(self, order="new", page=1).address
 
     @property
     def address(self) -> str:
-        """Return the URL's query. It has no page number if this is the first page."""
+        """Return this filter, order and page as a URL query. Default values are left out."""
         values = {
             "dlq": self.dlq, "status": self.status, "q": self.text, "sort": self.order if self.order != "new" else "",
             "trend": "14d" if self.days else "", "page": self.page if self.page > 1 else "",
@@ -90,7 +91,7 @@ def columns(asked: GroupQuery) -> list[dict[str, str]]:
 
 
 def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_letters: bool) -> list[dict[str, Any]]:
-    """Return a row for each group, with its sparkline. All rows together take two SQL statements."""
+    """Return the template values of a row for each group, with its sparkline. Two SQL statements read all rows."""
     ids = [group.id for group in groups]
     newest = failure_group_pages.newest_letters(ids) if ids else {}
     hours = failure_group_pages.letters_by_hour(ids, days=days) if ids else {}
@@ -112,9 +113,9 @@ def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_le
 
 
 def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
-    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it.
+    """Return the SVG path and size of a small bar chart, and a sentence with its numbers for screen readers.
 
-    `counts`: of each hour or day, oldest first. `unit`: "hours" or "days".
+    `counts`: the number of messages in each hour or day, oldest first. `unit`: "hours" or "days".
     """
     most = max(counts, default=0)
     bars = []

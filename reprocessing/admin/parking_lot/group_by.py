@@ -57,7 +57,7 @@ class GroupForm(forms.Form):
 
 @post_only
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the form, and below it the groups, if the form has a field.
+    """Show the form, and below the form the groups, if the person has entered a field.
 
     Raises:
         PermissionDenied: the person may not see parked messages, or not see payloads.
@@ -110,7 +110,7 @@ def _line(
 
 
 def _address(value: FieldValue, criteria: MessageFilter, field: Selector) -> str:
-    """Return the URL of the list with the messages of one group; empty: no filter can select exactly them."""
+    """Return the URL of the list of the messages with this value; empty: no filter selects exactly these messages."""
     if value is NoValue.MISSING:
         return message_list.address_of(replace(criteria, selector=str(field)))
     if not isinstance(value, str) or not value.strip() or value != value.strip() or len(value) > LONGEST:

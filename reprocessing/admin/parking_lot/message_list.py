@@ -52,7 +52,7 @@ def filter_of(request: HttpRequest) -> MessageFilter:
     """Return the filter that the URL of the request describes.
 
     Raises:
-        InvalidFilter: the query is not a filter, or selects unfinished messages or masked values.
+        InvalidFilter: the query is not a filter, or a filter that `allowed` refuses.
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
     return _filter_of(request, request.GET)
@@ -61,7 +61,7 @@ def filter_of(request: HttpRequest) -> MessageFilter:
 def neighbours(request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
     """Return the ids of the previous and the next message in the list with this query.
 
-    None: there is no such message, or the list searches bodies, which takes too long. Raises the errors of `filter_of`.
+    None: there is no such message, or the list searches bodies, which is slow. Raises the same errors as `filter_of`.
     """
     criteria = _filter_of(request, query)
     if criteria.text is not None or letter.finished_at is None:
@@ -106,9 +106,9 @@ def address_of(criteria: MessageFilter) -> str:
 
 
 def names_of(request: HttpRequest, criteria: MessageFilter) -> dict[str, str]:
-    """Return the names of the filter's DLQ, group, source, target, rule and run, by condition ("dlq", "group", …).
+    """Return the names of the DLQ, failure group, source queue, target, rule and run that the filter has as ids.
 
-    Rows that do not exist, or that this person does not see, are left out.
+    The keys are "dlq", "group", …. Objects that do not exist, or that this person does not see, are left out.
     """
     rows: dict[str, QuerySet[Any]] = {
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
@@ -153,9 +153,10 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _reasons(criteria: MessageFilter) -> Iterable[tuple[ParkedReason, str]]:
-    """Yield the reasons that the filter offers: reasons that messages of its DLQs have, and its own reasons.
+    """Yield the reasons from which a person chooses in the filter, each with its number of messages as text.
 
-    Each with its number of messages as text, from stored counts; "" if the filter has other conditions, too.
+    These are the reasons that messages have now, and reasons already chosen. The numbers come from stored counts, which
+    do not fit a filter with other conditions, too. The texts are then empty.
     """
     alone = replace(criteria, reasons=()) == MessageFilter(dlq=criteria.dlq, states=criteria.states, dlqs=criteria.dlqs)
     found = Counter[str]()
@@ -239,7 +240,7 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _hidden_conditions(criteria: MessageFilter) -> list[tuple[str, str]]:
-    """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
+    """Return the conditions of the filter that have no visible form field. The form keeps them as hidden fields."""
     own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
     own |= {"sent_after", "sent_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in criteria.to_query() if name not in own]
@@ -251,7 +252,7 @@ def _as_search(criteria: MessageFilter) -> SearchText:
 
 
 def _narrowings(criteria: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield each condition of the filter that has no visible form field, in words, with the URL that removes it."""
+    """Yield each condition that has no visible form field, in words, with the URL of the list without the condition."""
     for name in ("group", "source", "target", "rule", "run"):
         if (value := getattr(criteria, name)) is not None:
             rest = {other: kept for other, kept in criteria.stored().items() if other != name}
@@ -281,7 +282,7 @@ def _action_buttons(request: HttpRequest, criteria: MessageFilter) -> Iterable[B
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
-    """Yield, for each missing permission, the actions that this person may not use without it, and why."""
+    """Yield for each permission that the person lacks: the actions that need it, and a text about the permission."""
     closed: dict[str, list[str]] = {}
     for button in ways:
         if button.closed:

@@ -54,7 +54,7 @@ _OWN_ACTION: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: Au
 
 @admin.register(ParkedLetter)
 class ParkingLot(MessagesAdmin):
-    """The list and the pages of parked messages. Each decision takes a permission, a reason and a confirmation."""
+    """The list and the pages of parked messages. Each decision needs a permission, a reason and a confirmation."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the list of parked messages, below the saved filters."""
@@ -83,7 +83,7 @@ class ParkingLot(MessagesAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the message; if it is no longer parked, redirect to its page in the list of all messages."""
+        """Show the page of a parked message. If the message is no longer parked, redirect to its general page."""
         if self.get_object(request, object_id) is None and object_id.isdecimal():
             left = visible_rows.rows(request, Letter.objects).filter(pk=object_id).first()
             if left is not None and self.has_view_permission(request):
@@ -94,7 +94,7 @@ class ParkingLot(MessagesAdmin):
         return super().change_view(request, object_id, form_url, extra_context)
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return template values for the page of a message: the actions that its state allows."""
+        """Return template values for the page of a message, with the actions that its state allows."""
         offered = [action_of(request, decision) for decision in DecisionKind if decision.state == letter.state]
         return super().page_context(request, letter) | {"actions": offered, "letters": pack_messages([letter])}
 
@@ -141,7 +141,7 @@ class ParkingLot(MessagesAdmin):
         return self._page(request, decision, DecisionForm(request, decision, how, initial=asked))
 
     def _do(self, request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Act on the messages of the form that did not change after the page was made."""
+        """Execute the decision for the messages in the form, except those that changed after the page was made."""
         found = form.cleaned_data
         affected_messages.require_visible(request, found["letters"])
         by = request.user.get_username()
@@ -162,7 +162,7 @@ class ParkingLot(MessagesAdmin):
         return HttpResponseRedirect(message_list.address_of(found["query"]))
 
     def _begin(self, request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Start a bulk action on all messages that match the filter now."""
+        """Start a bulk action, which executes the decision for all messages that match the filter now."""
         found = form.cleaned_data
         token = found["token"]
         try:
@@ -268,7 +268,7 @@ def _done(decision: DecisionKind, form: DecisionForm, n: int) -> str:
 
 
 def _show_result(request: HttpRequest, decision: DecisionKind, done: str, reviewed: Reviewed) -> None:
-    """Show what was done. For each of the first 20 skipped messages, show why, and who acted on the message last."""
+    """Show what was done, and for each of the first 20 skipped messages the reason and the last action on it."""
     if reviewed.done:
         messages.success(request, done)
     else:

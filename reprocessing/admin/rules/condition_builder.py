@@ -28,10 +28,14 @@ _MOST: Final = 2 * CONDITIONS  # max rows that are read; more than CONDITIONS ro
 
 @dataclass(slots=True)
 class BuilderRow:
-    """A condition as a row of the form: field, operator and value (`parts`).
+    """A condition as a row of the form.
 
-    `parts` is None if the condition cannot be split; then the row shows it as `text`, and `why` is the reason. `text`
-    is the condition before the person changed the row; empty: a new row. `error`: what is wrong with the row.
+    Attributes:
+        parts: field, operator and value of the condition, each in an input of its own. None: the condition cannot be
+            split into these parts, so the row has one input with its text.
+        text: the text of the condition before the person changed the row; empty: a new row.
+        why: why the condition cannot be split; empty: it can be split.
+        error: what is wrong with the row; empty: the row has no error, or was not checked.
     """
 
     parts: ConditionRow | None
@@ -40,7 +44,10 @@ class BuilderRow:
     error: str = ""
 
     def read(self) -> str:
-        """Return the condition of the row as text, unchanged if its meaning did not change. Sets `error`."""
+        """Return the condition of the row as text, and set `error`.
+
+        If the person did not change the meaning of the condition, its old text is returned.
+        """
         if self.parts is None:
             found = row_of(self.text)
             is_wrong = isinstance(found, OnlyText) and not found.is_valid
@@ -56,7 +63,10 @@ class BuilderRow:
 
 @dataclass(slots=True)
 class ConditionBuilder:
-    """The conditions on the page. `shown_as`: ROWS or TEXT. `problem`: why a JSON text cannot be shown as rows."""
+    """The conditions on the page.
+
+    `shown_as`: ROWS or TEXT. `text`: the conditions as a JSON list. `problem`: why this text cannot be shown as rows.
+    """
 
     shown_as: str
     rows: list[BuilderRow] = field(default_factory=list)
@@ -65,7 +75,7 @@ class ConditionBuilder:
 
     @property
     def has_errors(self) -> bool:
-        """Return whether a row has an error. Errors of a JSON text are found by `ConditionsField`."""
+        """Return whether a row has an error. False if the conditions are shown as text: `ConditionsField` checks it."""
         return self.shown_as == ROWS and any(row.error for row in self.rows)
 
     @property
@@ -75,11 +85,11 @@ class ConditionBuilder:
 
     @property
     def operators(self) -> list[tuple[str, str]]:
-        """Return the operators of conditions: stored value and label."""
+        """Return the operators from which a person chooses in a row: for each, the stored value and the label."""
         return list(_OPERATORS.items())
 
     def with_blank_row(self) -> ConditionBuilder:
-        """Return these conditions, with an empty row at the end. A JSON text is returned unchanged."""
+        """Add an empty row at the end, unless the conditions are shown as text. Return this object."""
         last = self.rows[-1] if self.rows else None
         if self.shown_as == ROWS and not (last and last.parts and last.parts.is_empty):
             self.rows.append(BuilderRow(ConditionRow("", Operator.EQUALS.value)))
@@ -93,7 +103,7 @@ _OPERATORS: Final = {
 
 
 def of_text(text: str, *, shown_as: str = ROWS) -> ConditionBuilder:
-    """Return the conditions of a JSON text. Show it as text, with the reason, if it is not a JSON list of texts."""
+    """Return the conditions in a JSON text. If it is not a JSON list of texts, it is shown as text, with the reason."""
     try:
         found = conditions_field.read_list(text)
     except ValidationError as error:
@@ -102,7 +112,7 @@ def of_text(text: str, *, shown_as: str = ROWS) -> ConditionBuilder:
 
 
 def read(sent: Mapping[str, Any], otherwise: str) -> ConditionBuilder:
-    """Return the conditions of a submitted form; if the form was not submitted, of the JSON text `otherwise`."""
+    """Return the conditions in a submitted form (`sent`). If no form was submitted, return those in `otherwise`."""
     if sent.get("shown_as") != ROWS:
         text = sent.get("conditions", otherwise)
         return of_text(text, shown_as=TEXT if sent.get("shown_as") == TEXT or "conditions" in sent else ROWS)
@@ -114,7 +124,10 @@ def read(sent: Mapping[str, Any], otherwise: str) -> ConditionBuilder:
 
 
 def changed(now: ConditionBuilder, sent: Mapping[str, Any]) -> ConditionBuilder:
-    """Return the conditions changed by the button that the person pressed. Errors of unfinished rows are removed."""
+    """Apply the button that the person pressed, such as "add a row", to the conditions, and return the result.
+
+    Errors of rows are removed, because the person has not finished the rows yet.
+    """
     if sent.get("show_as") in {ROWS, TEXT}:
         return of_text(now.text, shown_as=str(sent["show_as"]))
     if "use" in sent:
@@ -125,7 +138,7 @@ def changed(now: ConditionBuilder, sent: Mapping[str, Any]) -> ConditionBuilder:
 
 
 def _with(now: ConditionBuilder, offered: str) -> ConditionBuilder:
-    """Return the conditions with an offered condition added; or, if a field is offered, a row to enter its value."""
+    """Add what the person selected (`offered`): a condition, or a field for which the person then enters a value."""
     found = row_of(offered)
     if now.shown_as == TEXT:
         return _with_text(now, f"{offered} {Operator.EXISTS}" if isinstance(found, OnlyText) else offered)

@@ -12,7 +12,7 @@ from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import CONDITIONS
 
-HELP: Final = 'A JSON list of texts that must all match: ["tenant equals acme"]. [] matches every message.'
+HELP: Final = 'A JSON list of conditions, which must all match: ["tenant equals acme"]. [] matches every message.'
 #: Examples that the form offers: a condition, and what it matches.
 EXAMPLES: Final = (
     ("tenant equals acme", "messages of one tenant"),

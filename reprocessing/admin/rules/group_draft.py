@@ -1,7 +1,7 @@
-"""Draft conditions on what a failure group is about: its failure, its task or its message type.
+"""Draft conditions for a rule that is made from a failure group: on the failure, the task or the message type.
 
-Everybody may see these values: titles of groups show them. The ordering key of a message is never used, because the
-messages of a group have many keys.
+Everybody who sees failure groups may see these values, because the titles of groups show them. No condition is on the
+ordering key, because the messages of a group have many keys.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class DraftedCondition:
-    """A condition that matches the message from which it was made. `compares`: what it compares, in words."""
+    """A condition that was made from a message and matches it. `compares`: what it compares, such as "message type"."""
 
     text: str
     compares: str
@@ -35,24 +35,27 @@ class DraftedCondition:
 
 
 def is_failure(cause: str) -> bool:
-    """Return whether this cause of a failure group (a `CauseKind`) says why its messages failed."""
+    """Return whether the messages of a failure group with this cause (a `CauseKind`) failed with the same error.
+
+    In other groups, the errors are not known: the messages have the same type or structure.
+    """
     return cause in set(CauseKind) and CauseKind(cause).names_failure
 
 
 def of_cause(cause: str, message: MessageFields) -> list[DraftedCondition]:
-    """Return conditions on the failure of a group (`cause`: its `CauseKind`), read from a message of the group.
+    """Return conditions for a failure group with this cause (a `CauseKind`), made from one of its messages.
 
-    If no condition can compare the failure, the conditions are on the message's task or type. Each condition matches
-    the message. The list is empty if the message has neither, or if conditions cannot read them.
+    The condition is on the failure, if the message has the failure in an attribute; else on the task; else on the type.
+    Each condition matches the message. The list is empty if no condition can read any of these values.
     """
     found = [*_of_failure(message)] if cause == CauseKind.LEFT else []
     return found or [*_of_task(message)] or [*of_type(message)]
 
 
 def of_type(message: MessageFields) -> Iterator[DraftedCondition]:
-    """Yield a condition on the type of a message, or on the type and the source of an EventBridge event.
+    """Yield a condition on the type of a message; for an EventBridge event, conditions on its type and its source.
 
-    The type is found as for failure groups: by the selector of the DLQ, else in a field with a usual name.
+    The type is read as the DLQ's setting message_type says. Without this setting, it is in a field with a usual name.
     """
     if message.type is not None:
         found = message.read(Field(FieldKind.TYPE))
@@ -79,20 +82,23 @@ def _of_task(message: MessageFields) -> Iterator[DraftedCondition]:
 
 
 def _of_failure(message: MessageFields) -> Iterator[DraftedCondition]:
-    """Yield a condition on the attribute that names the failure, if the attribute's text begins with the failure."""
+    """Yield a condition on the attribute of the message that has the failure, if there is such an attribute."""
     named = failure_attributes.named_failure(message.letter)
     if named is not None:
         yield from _drafted(message, Field(FieldKind.ATTRIBUTE, named.attribute), named.failure, ERROR)
 
 
 def _in_body(path: tuple[str, ...]) -> Field:
-    """Return the field of the body to which these keys lead, as JMESPath."""
+    """Return the field of a JSON body. `path`: the keys that lead to it, from the outermost."""
     names = (name if _IDENTIFIER.fullmatch(name) else json.dumps(name, ensure_ascii=False) for name in path)
     return Field(FieldKind.BODY, ".".join(names))
 
 
 def _drafted(message: MessageFields, field: Field, value: str, compares: str) -> Iterator[DraftedCondition]:
-    """Yield the condition that the field equals, or begins with, this value, if it is valid and the message matches."""
+    """Yield the condition that the field equals the value or begins with it.
+
+    Nothing is yielded if the condition is not valid, or does not match the message.
+    """
     now = message.read(field)
     operator = Operator.EQUALS if now == value else Operator.PREFIX
     try:

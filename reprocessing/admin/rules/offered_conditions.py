@@ -1,8 +1,8 @@
 """Fields and values of a DLQ's newest messages, offered as conditions of a rule.
 
-Everybody who may see messages is offered names of fields. Values are offered only on request, to people who may see
-payloads. The audit log records the request, and masked values stay masked. Without a request, encrypted messages are
-not read.
+Everybody who may see messages is offered the names of fields. People who may see payloads can also request the values
+of the fields. The audit log records this, and masked values stay masked. Encrypted messages are read only if values
+are requested.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Offers:
     """What the page of a rule offers: fields of recent messages, and perhaps their values.
 
     Attributes:
-        found: the fields, with values if `shows_values`.
-        messages: how many messages were read.
+        found: the fields. They have values only if `shows_values` is true.
+        messages: how many messages were read to find the fields.
         needs_dlq: whether nothing is offered because no DLQ is chosen yet.
         may_show: whether the person may request the values.
-        mark: the text for the hidden field `SHOWN`; empty: the values are not shown.
+        mark: a signed text for the hidden field `SHOWN`, with the ids of the messages whose values are shown; empty:
+            no values are shown.
     """
 
     found: OfferedFields = field(default_factory=OfferedFields)
@@ -59,7 +60,7 @@ class Offers:
         return bool(self.mark)
 
     def of_rows(self, rows: Sequence[BuilderRow]) -> list[OfferedField | None]:
-        """Return for each row the offered field that the row names; None: the field of the row is not offered."""
+        """Return, for each row of the form, the offered field with the name in the row; None: there is none."""
         known = {offered.name: offered for offered in self.found.fields}
         return [known.get(row.parts.field) if row.parts else None for row in rows]
 
@@ -67,7 +68,8 @@ class Offers:
 def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, sent: Mapping[str, Any]) -> Offers:
     """Return what the page offers for a rule of this DLQ.
 
-    `dlq` None: a rule of all DLQs if `for_all`, else nothing is offered until the person chooses a DLQ.
+    If `dlq` is None and `for_all` is true, the rule is for all DLQs. If `dlq` is None and `for_all` is false, the
+    person has not chosen a DLQ yet, and nothing is offered.
 
     Raises:
         PermissionDenied: the person asks for values, and may not see payloads.
@@ -92,16 +94,17 @@ def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, 
 
 
 def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
-    """Record that this person sees values of these messages. Return their ids."""
+    """Record in the audit log that this person sees values of these messages. Return the ids of the messages."""
     ids = [letter.letter_id for letter in letters]
     message_edits.record_views(ids, by=request.user.get_username(), reason="Offered values for a rule.")
     return ids
 
 
 def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
-    """Return the ids of the messages of which the audit log has recorded that this person saw values.
+    """Return the ids of the messages whose values this page has already shown to this person, from the text `mark`.
 
-    The list is empty if `mark` is forged, over an hour old, or made for another person or DLQ.
+    The audit log has recorded that. The list is empty if `mark` is forged, over an hour old, or made for another person
+    or DLQ.
     """
     try:
         user, of, ids = signing.loads(mark, salt=_SALT, max_age=_SECONDS)
@@ -111,7 +114,7 @@ def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
 
 
 def _facts(letters: Sequence[RoutableLetter], dlq: DeadLetterQueue | None) -> list[MessageFields]:
-    """Return the values that rules read from messages, with masked fields masked."""
+    """Return, for each message, the values that rules can compare. Values of masked fields are masked."""
     dlqs = {dlq.pk: dlq} if dlq else DeadLetterQueue.objects.in_bulk({letter.dlq_id for letter in letters})
     return [_masked(letter, dlqs[letter.dlq_id]) for letter in letters if letter.dlq_id in dlqs]
 

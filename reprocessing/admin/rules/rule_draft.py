@@ -1,8 +1,8 @@
 """Fill the form of a new rule from a message or a failure group, and add conditions on fields that a person selects.
 
-A condition shows a value of the message. Everybody may use the source queue, the ordering key, the message type, the
-task, and the names of other fields: pages show these to everybody who may see messages. Using the values of other
-fields needs the permission to see payloads, and the audit log records it.
+A condition contains a value of the message, so it shows this value. Everybody who may see messages may use the source
+queue, the ordering key, the message type, the task, and the names of other fields, because other pages show these, too.
+To use the values of other fields, a person needs the permission to see payloads, and the audit log records it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class SourceMessage:
     """The message from which the form of a rule is filled.
 
     Attributes:
-        facts: the values that rules read, masked; None: the payload was deleted or cannot be read.
-        group: the failure group for which the rule is made; None: it is made for the message.
+        facts: the values that rules can compare, with masked fields masked; None: the payload was deleted or cannot be
+            read.
+        group: the failure group from which the rule is made; None: the rule is made from the message alone.
     """
 
     letter: Letter
@@ -57,7 +58,7 @@ class SourceMessage:
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields of the message on which a condition is possible, such as attribute:customer."""
+        """Return the names of the message's fields that a condition can compare, such as attribute:customer."""
         if self.facts is None:
             return []
         asked = [Field(kind) for kind in (FieldKind.SOURCE, FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
@@ -69,7 +70,7 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return initial values of the form: the message's DLQ, action quarantine, and the drafted conditions."""
+        """Return initial values of the form: the message's DLQ, action quarantine, and conditions from `drafted`."""
         return {
             "dlq": self.letter.dlq_id,
             "conditions": to_json([one.text for one in self.drafted]),
@@ -78,10 +79,10 @@ class SourceMessage:
 
     @property
     def drafted(self) -> list[DraftedCondition]:
-        """Return conditions that match the message, on its ordering key, its type and its task.
+        """Return conditions that match the message: on its ordering key, its type and its task.
 
-        For a failure group: on the failure, the type or the task of the group's messages, and on no ordering key. The
-        source queue is left out, because many messages have the same.
+        If the rule is made from a failure group, the conditions are on the failure, the task or the type instead. There
+        is no condition on the source queue, because it would match too many messages.
         """
         if self.facts is None:
             return []
@@ -96,18 +97,18 @@ class SourceMessage:
 
     @property
     def filled_in(self) -> str:
-        """Return in words which conditions are filled in, such as "the ordering key (attribute:account)"."""
+        """Return what the conditions of `drafted` compare, as text, such as "the ordering key (attribute:account)"."""
         found = [str(condition) for condition in self.drafted]
         return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
     @property
     def misses_error(self) -> bool:
-        """Return whether the group is of one error, and no drafted condition compares this error."""
+        """Return whether all messages of the failure group have one error, but no drafted condition compares it."""
         names_error = self.group is not None and is_failure(self.group.cause)
         return names_error and all(condition.compares != group_draft.ERROR for condition in self.drafted)
 
     def _of_key(self) -> Iterator[str]:
-        """Yield the condition that the ordering key equals this message's, if a condition can read the key."""
+        """Yield the condition that a message has the same ordering key as this message, if rules can read the key."""
         field = _key_field(self.letter.dlq.ordering_key)
         key = self.letter.ordering_key
         if field is None or key is None or self.facts is None or self.facts.read(field) != key:
@@ -117,7 +118,10 @@ class SourceMessage:
             yield str(Condition.parse(condition))
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field: the field equals this message's value or, without `values`, exists."""
+        """Yield a condition for each of these fields: that the field has the same value as in this message.
+
+        Without `values`, the condition is that the field exists. The source queue is always compared.
+        """
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -127,9 +131,10 @@ class SourceMessage:
 
 
 def source_message(request: HttpRequest) -> SourceMessage | None:
-    """Return the message whose id is in the URL parameter `letter`, or one of the failure group `group`.
+    """Return the message from which a rule is made; None: there is no such message, or the person may not see it.
 
-    None: there is no such message that the person may see.
+    The URL parameter `letter` has the id of the message. Or the URL parameter `group` has the id of a failure group,
+    and one of its messages is chosen.
     """
     if not request.user.has_perm("reprocessing.view_letter"):
         return None
@@ -148,7 +153,10 @@ def _group(request: HttpRequest) -> GroupRow | None:
 
 
 def _letter_of(group: GroupRow) -> int | None:
-    """Return the id of the group's newest parked message among its newest; else of its newest; None: none is left."""
+    """Return the id of the newest parked message among the newest messages of a failure group.
+
+    If none of them is parked, return the id of the newest message. None: the group has no messages any more.
+    """
     newest = failure_group_pages.letter_ids(group.id, below=None, limit=_NEWEST)
     parked = Letter.objects.filter(pk__in=newest, state=LetterState.PARKED).order_by("-pk").values_list("pk", flat=True)
     return parked.first() or next(iter(newest), None)
@@ -161,10 +169,10 @@ def _id(request: HttpRequest, name: str) -> int | None:
 
 
 def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
-    """Return the conditions in `text` with conditions on these fields of the message added.
+    """Add conditions on these fields of the message to the JSON list of conditions in `text`, and return the list.
 
-    With `values`, the conditions contain the message's values, and the audit log records that. A text that is not a
-    JSON list is returned unchanged.
+    With `values`, the conditions contain values of the message, and the audit log records that the person (`by`) used
+    these values. If `text` is not a JSON list, it is returned unchanged.
     """
     try:
         present = json.loads(text or "[]")
@@ -187,7 +195,7 @@ def to_json(conditions: list[Any]) -> str:
 
 
 def _facts(of: Letter) -> MessageFields | None:
-    """Return the values that rules read from the message as it would be sent, with masked fields masked.
+    """Return the values that rules can compare, of the message as it would be sent. Masked fields are masked.
 
     None: the payload was deleted, or cannot be decrypted.
     """
@@ -204,16 +212,19 @@ def _facts(of: Letter) -> MessageFields | None:
 
 
 def _key_field(selector: str) -> Field | None:
-    """Return the field in which this selector of a DLQ finds the ordering key; None: no condition reads such fields."""
+    """Return the field that has the ordering key, as conditions name it; None: conditions cannot read this field.
+
+    `selector`: the DLQ's setting that says where the ordering key is.
+    """
     found = Selector.parse(selector)
     kind = _OF_KEYS.get(found.source)
     return Field(kind, found.name) if kind else None
 
 
 def _equal(name: str, value: str) -> str:
-    """Return the condition that the field equals this value.
+    """Return the condition that the field `name` equals this value.
 
-    If the value is masked or too long for a condition, return the condition that the field exists.
+    If the value is masked, or too long for a condition, return the condition that the field exists.
     """
     if MASK in value:
         return f"{name} {Operator.EXISTS}"

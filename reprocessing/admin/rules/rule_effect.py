@@ -1,4 +1,4 @@
-"""Find what a rule would do to recent messages: for a preview, and while a person fills in the form of the rule."""
+"""Find what a rule would do to recent messages, for its preview and for the form that a person fills in."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ DAYS: Final = 7
 def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     """Return, as template values, what the rule would do to messages of the last 7 days.
 
-    `sees`: whether the person may see all values in these messages. If not, a rule with conditions that reveal values
-    is not tested, and `closed` has these conditions. `quick`: evaluate only the newest messages; then `sampled` has the
-    number of messages of these days, up to one more than `COUNTED`, if some of them were not evaluated.
+    `sees`: whether the person may see all values in these messages. If not, conditions whose results would reveal
+    values are not evaluated, and the result has only these conditions, as `closed`.
+
+    `quick`: evaluate only the newest messages. If some messages of the 7 days were not evaluated, `sampled` in the
+    result is the number of all messages of the 7 days, counted up to `COUNTED` + 1; else 0.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
@@ -57,7 +59,8 @@ def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int
     """Return, as template values, what an incomplete rule would do to recent messages. Nothing is sent to AWS.
 
     `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
-    `sees`: returns whether the person may see all values in the messages of a DLQ (of all DLQs, if its id is None).
+    `sees`: a function that takes the id of a DLQ, or None for all DLQs. It returns whether the person may see all
+    values in the messages of this DLQ.
     """
     action = Action(given.get("action") or Action.QUARANTINE)
     position = given.get("position", row.position if row else 100)
@@ -82,7 +85,7 @@ def _stops_after(seconds: float) -> Callable[[], bool]:
 def _share(share: RulePreview) -> dict[str, Any]:
     """Return the preview of one rule as template values.
 
-    Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
+    Each Counter becomes a sorted list, because in a template `.items` of a Counter is the count of the key "items".
     """
     counts = {"acting": share.would_act_on, "before": share.matched_before, "taken": share.taken_first}
     return {"is": share, **{name: sorted(counted.items()) for name, counted in counts.items()}}

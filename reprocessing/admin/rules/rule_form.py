@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 class RuleForm(PreviewForm):
-    """The form of a rule. Saving is refused if any rule changed after the form was opened."""
+    """The form of a rule. It is refused if any rule changed after the form was opened: the effect may have changed."""
 
     sections = (
         ("Messages", ("name", "dlq", "position", "conditions")),
@@ -56,14 +56,21 @@ class RuleForm(PreviewForm):
         help_text="Rules are evaluated from the lowest position; the first rule whose conditions all match decides.",
     )  # fmt: skip
     action = forms.ChoiceField(label="Action", choices=[(one.value, words) for one, words in _WORDS.items()])
-    delay = number("Delay (s)", "Only for the action delay.", least=0.001, most=MAX_SECONDS)
+    delay = number("Delay (s)", "Only for the action delay: how long the message waits.", least=0.001, most=MAX_SECONDS)
     target = text("Target", "For the actions replay and divert: a registered target, or the URL or ARN of a queue.")
     enabled = forms.BooleanField(required=False, label="Enabled", help_text="A rule that is not enabled does nothing.")
     rate_class = forms.ModelChoiceField(
         RateClass.objects.order_by("name"), required=False, label="Rate class", empty_label="none"
     )
-    backoff_base = number("Initial backoff (s)", "Empty: from the rate class or the DLQ.", least=0, most=MAX_SECONDS)
-    backoff_cap = number("Max backoff (s)", "Set both backoff fields, or neither.", least=0, most=MAX_SECONDS)
+    backoff_base = number(
+        "Initial backoff (s)",
+        "How long a message waits after its first failed attempt. Empty: as the rate class or the DLQ says.",
+        least=0, most=MAX_SECONDS,
+    )  # fmt: skip
+    backoff_cap = number(
+        "Max backoff (s)", "The longest wait between two attempts. Set both backoff fields, or neither.",
+        least=0, most=MAX_SECONDS,
+    )  # fmt: skip
     backoff_jitter = choice("Jitter", JITTER, empty="full if a backoff is set here")
     valid_from = utc_datetime("Valid from (UTC)")
     valid_until = utc_datetime("Valid until (UTC)")
@@ -92,7 +99,7 @@ class RuleForm(PreviewForm):
         return self.cleaned_data
 
     def entered(self) -> tuple[str, dict[str, Any]]:
-        """Return the rule's name, and the values that the person entered, by column.
+        """Return the rule's name, and the entered values by the name of their database column.
 
         Raises:
             InvalidTarget: no target has this name, several targets have it, or the person does not see the target.
@@ -114,13 +121,16 @@ def _settings(row: Rule) -> dict[str, Any]:
 
 
 def decides(action: str) -> str:
-    """Return sentences about when an enabled rule with this action decides about a message."""
+    """Return sentences for people: when an enabled rule with this action decides about a message."""
     released = "If a person releases a message that the rule quarantined, the rule does not quarantine it again."
     is_final = action == Action.QUARANTINE
     return f"It decides about each message before the message is sent.{f' {released}' if is_final else ''}"
 
 
 def last_change(seen: VisibleDlqs) -> str:
-    """Return a sentence about who changed a rule last, and why; "user unknown" if the person does not see that rule."""
+    """Return a sentence about who last changed any rule, and why.
+
+    The sentence is "user unknown." if the changed rule belongs to a DLQ that the person does not see.
+    """
     last = AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first()
     return signature(seen.rows(AuditEntry.objects.filter(pk=last.pk)).first() if last else None)

@@ -1,4 +1,4 @@
-"""The page that adds or changes a rule: form, what the conditions match so far, preview and confirmation."""
+"""The page that adds or changes a rule: a form that shows what the conditions match, a preview, and a confirmation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _LIVE: Final = "live"  # the value of `do` that requests only the part of the pa
 
 
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
-    """Show the form of a rule (`rule`: its id; None: a new rule), then the preview; save after the confirmation."""
+    """Show the form of a rule, then the preview. Save when the person confirms the preview.
+
+    `rule`: the id of the rule; None: a new rule.
+    """
     every = Rule.objects.select_related("dlq", "target", "rate_class")
     row = visible_rows.changeable_or_403(request, every, rule) if rule else None
     return _RulePage(request, row, ADD if row is None else CHANGE).answer()
@@ -48,7 +51,8 @@ class _RulePage:
     """A request for the page that adds or changes a rule.
 
     Attributes:
-        begin: initial values of the form: from the message that the rule is made from, or the submitted values.
+        begin: initial values of the form. They come from the message from which the rule is made or, if a button only
+            changed the conditions, from the submitted form.
         builder: the conditions, as the page shows them.
     """
 
@@ -62,7 +66,10 @@ class _RulePage:
         self.builder = condition_builder.read(self.sent, otherwise)
 
     def answer(self) -> HttpResponse:
-        """Return the page; or only its part with the effect of the conditions; or, after saving, the redirect."""
+        """Return the answer to the request: the page, the part of the page with the rule's effect, or a redirect.
+
+        An open page requests that part again when its form changes. A redirect follows after saving.
+        """
         do = self.sent.get("do")
         fills = "example" in self.sent or (self.source is not None and do == "fill")
         rearranges = fills or bool(condition_builder.BUTTONS & self.sent.keys())
@@ -105,7 +112,7 @@ class _RulePage:
         return RuleForm(self.seen, data, self.row, self.begin, self.builder)
 
     def _rearrange(self, *, fills: bool) -> None:
-        """Keep the submitted values, and change the conditions as the pressed button says."""
+        """Change the conditions as the pressed button says, and keep the other submitted values."""
         sent = self.sent
         self.begin |= {name: sent[name] for name in RuleForm.base_fields if name in sent}
         self.begin["enabled"] = "enabled" in sent
@@ -116,7 +123,7 @@ class _RulePage:
         self.begin["conditions"] = self.builder.text
 
     def _filled(self) -> str:
-        """Return the conditions as JSON, with the chosen example, or with conditions on the chosen fields, added."""
+        """Add the chosen example, or conditions on the chosen fields, to the conditions. Return them as JSON."""
         sent, values = self.sent, "values" in self.sent
         if values and not self.request.user.has_perm("reprocessing.view_payload"):
             raise PermissionDenied
@@ -126,7 +133,7 @@ class _RulePage:
         return rule_draft.with_conditions(self.source, self.builder.text, sent.getlist("add"), values=values, by=by)
 
     def _live(self) -> dict[str, Any]:
-        """Return template values: fields offered for conditions, and the messages that the conditions would match."""
+        """Return template values: fields that are offered for conditions, and what the rule would do to messages."""
         form = self._form(self.sent) if self.sent else None
         if form is not None:
             form.full_clean()
@@ -166,7 +173,10 @@ def _there(row: Rule | None) -> str:
 
 
 def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person may see all values in messages of this DLQ (None: of all), including masked ones."""
+    """Return whether this person may see all values in the messages of a DLQ, including masked values.
+
+    `dlq`: the id of the DLQ; None: all DLQs.
+    """
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)

@@ -39,7 +39,7 @@ _ENDS = (
 
 
 class Switch(StrEnum):
-    """What a page does to a rule: enable, disable or remove it. The value is the last part of the page's URL."""
+    """The action of a page: enable, disable or remove a rule. The value is also the last part of the page's URL."""
 
     ENABLE = "enable"
     DISABLE = "disable"
@@ -80,12 +80,12 @@ class Rules(ManagedAdmin):
 
     @admin.display(description="dead-letter queue", ordering="dlq")
     def applies_to(self, row: Rule) -> str:
-        """Return the name of the rule's DLQ, or that the rule is for all DLQs."""
+        """Return the name of the rule's DLQ, or a text that says that the rule is for all DLQs."""
         return row.dlq.name if row.dlq else "all DLQs"
 
     @admin.display(description="conditions")
     def matches(self, row: Rule) -> str:
-        """Return the conditions as the preview of the form shows them."""
+        """Return the conditions of the rule as text, as in the preview of the form."""
         return value_text(row.conditions) or "none: the rule matches every message"
 
     @admin.display(description="action", ordering="action")
@@ -95,7 +95,7 @@ class Rules(ManagedAdmin):
 
     @admin.display(description="problem", ordering="error_count")
     def problem(self, row: Rule) -> str:
-        """Return how many messages could not be evaluated, and the last reason; empty: there are none."""
+        """Return for how many messages the rule could not be evaluated, and the last reason; empty: for none."""
         errors = f"{row.error_count:,} error{'' if row.error_count == 1 else 's'}: "
         return f"{errors if row.error_count else ''}{row.last_error}"
 
@@ -111,7 +111,7 @@ class Rules(ManagedAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the page of a rule. If the rule is not enabled, the page says so, beside the button that enables it."""
+        """Show the page of a rule. If the rule is not enabled, a sentence beside the button "Enable…" says so."""
         row = self.get_object(request, object_id)
         more: dict[str, Any] = {}
         if row is not None and not row.enabled:
@@ -134,7 +134,7 @@ class Rules(ManagedAdmin):
 
 @admin.register(RateClass)
 class RateClasses(ManagedAdmin):
-    """The list of rate classes: rate limits and backoffs that rules assign to messages."""
+    """The list of rate classes. A rule can assign a rate class, with its own rate limit and backoff, to messages."""
 
     managed_kind = Kind.RATE_CLASS
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter", "in_file")
@@ -143,7 +143,7 @@ class RateClasses(ManagedAdmin):
 
 @admin.register(Rulebook)
 class Rulebooks(ReadOnlyAdmin):
-    """The page with the version number of all rules together, and when the next rule becomes valid or expires."""
+    """The page with the version number of the set of all rules, and when the next rule becomes valid or expires."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)

@@ -1,4 +1,4 @@
-"""Compare, on a plan's page, ways to run the plan (max rate, order, waves), and let a person choose one."""
+"""On the page of a planned run, compare different values of max rate, order and waves. A person can choose one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reprocessing.store.runs import run_transitions
 
 EARLY: Final = "early"  #: value of `ChoiceForm.order`: do not wait for outcomes
 RATE_LABEL: Final = "Max rate (messages/s)"
-RATE_HELP: Final = "To each target, over all workers. Empty: the rate of each target."
+RATE_HELP: Final = "Most messages/s that this run sends to each target, from all workers. Empty: the target's rate."
 ORDER_CHOICES: Final = (
     ("", "as set for the targets"), (EARLY, "do not wait for outcomes: a failed message is sent after later ones"),
 )  # fmt: skip
@@ -37,7 +37,10 @@ _PEAKS: Final = 3  # max targets whose highest rate a column names
 
 
 class ChoiceForm(forms.Form):
-    """The form of a way to run a plan: max rate, order and waves. URLs and buttons have the same three values."""
+    """The form in which a person enters how a planned run is executed: max rate, order and waves.
+
+    URLs and buttons of the page have the same three values.
+    """
 
     rate = number(RATE_LABEL, RATE_HELP, least=MIN_RATE, most=MAX_RATE)
     order = choice("Order", ORDER_CHOICES)
@@ -45,13 +48,13 @@ class ChoiceForm(forms.Form):
 
     @property
     def choice(self) -> Choice:
-        """Return the way to run a plan that a valid form describes."""
+        """Return the entered max rate, order and waves. The form must be valid."""
         given = self.cleaned_data
         return Choice(rate=given["rate"], waits_for_outcomes=given["order"] != EARLY, waves=given["waves"] == "yes")
 
 
 def values_of(chosen: Choice) -> dict[str, str]:
-    """Return the values of a `ChoiceForm` that describe this way to run a plan."""
+    """Return the values of the fields of a `ChoiceForm` for this max rate, order and waves."""
     return {
         "rate": "" if chosen.rate is None else f"{chosen.rate:.15g}",
         "order": "" if chosen.waits_for_outcomes else EARLY,
@@ -60,13 +63,16 @@ def values_of(chosen: Choice) -> dict[str, str]:
 
 
 def form_of(run: Run, query: Mapping[str, Any]) -> ChoiceForm:
-    """Return the form with the values in the URL's query; if there are none, with the values of the plan."""
+    """Return the form with the max rate, order and waves in the URL's query. If the query has none, take the run's."""
     own = Choice(rate=run.rate, waits_for_outcomes=run.waits_for_outcomes, waves=run.waves)
     return ChoiceForm(query) if "waves" in query else ChoiceForm(initial=values_of(own))
 
 
 def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
-    """Return the template values of each column of the comparison. `form`: the person's own values, also compared."""
+    """Return the template values of each column of the comparison: what the plan does with other rate, order and waves.
+
+    `form`: the values that the person entered. They also get a column if they are valid.
+    """
     asked = form.choice if form.is_bound and form.is_valid() else None
     if asked and not (asked.waits_for_outcomes or outlook.may_overtake):
         asked = None
@@ -74,9 +80,9 @@ def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
 
 
 def order_note(outlook: PlanForecast) -> str:
-    """Return why a run of this DLQ must wait for outcomes.
+    """Return why the next message of a key may be sent only after the outcome of the message before is known.
 
-    Empty: the run may send without waiting, or no target of the DLQ is set to wait.
+    Empty: a person may choose not to wait, or no target of the run waits anyway.
     """
     waits = any(share.round_trip for share in outlook.configured)
     return actions.why_it_must_wait(outlook.dlq) if waits else ""
@@ -123,7 +129,7 @@ def _peak(peak: Peak, *, alone: bool) -> str:
 
 
 def page(request: HttpRequest, run: int) -> HttpResponse:
-    """Store the chosen way to run a plan, and redirect to the plan's page.
+    """Store the chosen max rate, order and waves of a planned run, and redirect to the run's page.
 
     Raises:
         PermissionDenied: this person may not operate runs.

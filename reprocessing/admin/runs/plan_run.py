@@ -32,7 +32,7 @@ _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
 class _DlqSelect(forms.Select):
-    """A list of DLQs. DLQs that are not in mode manual cannot be chosen, since no run can be planned for them."""
+    """A select field of DLQs. Only DLQs in mode manual can be chosen, because a run needs this mode."""
 
     def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  Django's own
         option = super().create_option(*args, **kwargs)
@@ -43,7 +43,7 @@ class _DlqSelect(forms.Select):
 
 
 class _DlqField(_ChoiceOfDlq):
-    """A DLQ for which a run is planned. The label of a DLQ that is not in mode manual names its mode."""
+    """The form field for the DLQ of a run. If a DLQ is not in mode manual, its label also has its mode."""
 
     def label_from_instance(self, obj: DeadLetterQueue) -> str:
         return obj.name if obj.mode == Mode.MANUAL else f"{obj.name} ({obj.mode})"
@@ -100,8 +100,8 @@ class RunForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Return the entered values.
 
-        Refuse times that exclude all messages, unknown source queues, too many ids, and a DLQ for which no run can be
-        planned now.
+        Refuse a period that ends before it begins, an unknown source queue, too many ids, and a DLQ for which no run
+        can be planned now.
         """
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
@@ -125,7 +125,7 @@ class RunForm(forms.Form):
 
     @property
     def wish(self) -> Selection:
-        """Return the selection of messages that the person entered."""
+        """Return which messages the run selects, as the person entered it."""
         given = self.cleaned_data
         ids = given["message_ids"].split()
         return Selection(
@@ -139,7 +139,7 @@ class RunForm(forms.Form):
 
 
 def _linked(why: str, dlq: DeadLetterQueue) -> str:
-    """Return the text, and a link to the page of the DLQ, where a person can change the DLQ's mode."""
+    """Return the text `why` with a link to the page of the DLQ, where a person can change the DLQ's mode."""
     address = reverse("admin:reprocessing_deadletterqueue_change", args=[dlq.pk])
     return format_html('{} <a href="{}">Open {}</a>', why, address, dlq.name)
 
@@ -155,12 +155,12 @@ def initial_from(run: Run) -> dict[str, Any]:
 
 
 def plan_from_form(form: RunForm, *, by: str) -> Run:
-    """Plan the run of a valid form, and return it.
+    """Plan the run that a valid form describes, and return the run. `by`: name of the person who plans.
 
-    Its messages are selected now or, with "Capture first", after the next capture of the DLQ.
+    The messages of the run are selected now or, with "Capture first", after the next capture of the DLQ.
 
     Raises:
-        RunIdInUse: a run with another selection has this name.
+        RunIdInUse: another run has this name, but selects other messages.
     """
     given = form.cleaned_data
     asked = RunRequest(

@@ -28,17 +28,21 @@ PERMISSION: Final = "reprocessing.operate_run"
 
 
 class AbortRunForm(ReasonForm):
-    """The form of an abort: the reason, and whether to stop the run's DLQ."""
+    """The form that aborts a run: the reason, and whether all sends of the run's DLQ are also stopped."""
 
     stop_dlq = forms.BooleanField(
         required=False,
         label="Stop the DLQ",
-        help_text="The DLQ's next messages would probably fail, too. Nothing is sent until somebody resumes the DLQ.",
+        help_text="Stop also all other sends of the DLQ, because they would probably fail, too. Nothing is sent until "
+        "somebody resumes the DLQ.",
     )
 
 
 def page(request: HttpRequest, run: int, name: str) -> HttpResponse:
-    """Show what an action does and ask for the reason; then execute it. `name`: the action's, such as "pause"."""
+    """Show what an action does and ask for the reason. When the form is submitted, execute the action.
+
+    `name`: the name of the action, such as "pause".
+    """
     which = RUN_ACTIONS[name]
     visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, request, run, which), partial(_act, run, which)
@@ -47,9 +51,9 @@ def page(request: HttpRequest, run: int, name: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page that aborts the run also offers to stop the DLQ.
+    """Return whether the page that aborts a run also offers to stop the run's DLQ.
 
-    True if this person may stop DLQs, but never for a planned run, which has sent nothing.
+    It does if this person may stop DLQs. It does not for a planned run, because such a run has sent nothing.
     """
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")

@@ -1,4 +1,4 @@
-"""The chart of a run's rate: messages per minute, drawn as SVG, with a table of the same numbers."""
+"""The chart of how many messages a run sent per minute, drawn as SVG, with a table of the same numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS: Final = 6  # about how many labels the x axis has
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its place and size in pixels, and its text."""
+    """A bar of the chart: its place and size in pixels, and its tooltip (`title`)."""
 
     x: float
     y: float
@@ -28,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label of an axis, at this x or y coordinate in pixels."""
+    """A label of an axis. `at`: its x coordinate (on the y axis: its y coordinate) in pixels."""
 
     at: float
     text: str
@@ -36,10 +36,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class RateChart:
-    """The values from which the template draws the chart.
+    """The values from which the template draws the chart. Coordinates are in pixels.
 
-    `limit_y`: y coordinate of the line at the allowed rate; None: no limit, or above the chart. `minutes`: time that a
-    column covers. `left`, `base`: coordinates of the axes' crossing point.
+    Attributes:
+        minutes: how many minutes a bar covers.
+        limit_y: y coordinate of the line that shows the allowed rate; None: no limit, or the limit is above the chart.
+        left, base: x and y coordinate of the point at which the axes cross.
+        label_y: y coordinate of the labels of the x axis.
     """
 
     bars: list[Bar]
@@ -56,9 +59,10 @@ class RateChart:
 
 
 def rate_chart(counts: Sequence[MinuteCount], *, now: datetime | None, allowed: float | None) -> RateChart | None:
-    """Return the chart; None: nothing was sent.
+    """Return the chart of a run; None: the run sent nothing.
 
-    `now`: the time at which the chart ends; None: it ends with the last send. `allowed`: messages/s; None: no limit.
+    `now`: the time at which the chart ends; None: it ends with the last send. `allowed`: the allowed rate in
+    messages/s; None: the rate is not limited.
     """
     columns = rate_columns(counts, now=now)
     if not columns:
@@ -75,9 +79,9 @@ def rate_chart(counts: Sequence[MinuteCount], *, now: datetime | None, allowed: 
 
 
 def y_scale(largest: float) -> tuple[int, int]:
-    """Return the step between two lines of the y axis (1, 2 or 5 times a power of ten), and the value of the top line.
+    """Return the distance between two lines of the y axis, and the value of the highest line.
 
-    `largest`: the largest value of the chart.
+    The distance is 1, 2 or 5 times a power of ten. `largest`: the largest value in the chart.
     """
     step = power = 1
     while step * 4 < largest:

@@ -22,10 +22,10 @@ _LOOKS: Final = "reprocessing.view_parkedletter"
 
 
 def failures(run: Run, user: AbstractBaseUser | AnonymousUser, *, parked: int) -> dict[str, Any] | None:
-    """Return the template values about a run's parked messages.
+    """Return the template values about a run's parked messages; None: the page shows nothing about them.
 
-    None: no message is parked, or this person may not see parked messages. `parked`: how many messages of the run
-    are parked.
+    The page shows nothing if no message is parked, or if this person may not see parked messages. `parked`: how many
+    messages of the run are parked.
     """
     if not parked or not isinstance(user, PermissionsMixin) or not user.has_perm(_LOOKS):
         return None

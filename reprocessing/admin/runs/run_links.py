@@ -20,9 +20,10 @@ _MOST: Final = 5
 
 
 def with_runs(request: HttpRequest, sentence: str, letters: Collection[int]) -> str:
-    """Return a sentence about a release as HTML, with a link to each run that sends the released messages.
+    """Return a sentence about a release as HTML, with links to the runs that send the released messages.
 
-    Without the permission to see runs, return the sentence alone. `letters`: ids of the released messages.
+    There are at most 5 links. If this person may not see runs, the sentence is returned unchanged. `letters`: ids of
+    the released messages.
     """
     if not request.user.has_perm("reprocessing.view_run"):
         return sentence

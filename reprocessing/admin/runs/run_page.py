@@ -1,4 +1,4 @@
-"""Read the values that a run's page shows: selection, plan, progress and expected end."""
+"""Read the values that a run's page shows: selected messages, plan, progress and expected end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MARKS: Final = {
 def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
     """Return the template values of the whole page. An open page refreshes only the values of `live_context`.
 
-    `query`: the query of the page's URL, perhaps with a max rate, order and waves to compare with the plan.
+    `query`: the query of the page's URL. It can have a max rate, order and waves, which are compared with the plan's.
     """
     form = choose_plan.form_of(run, query) if run.state == RunState.PLANNED and run.selected else None
     return {
@@ -63,9 +63,9 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def audit_context(run: Run) -> dict[str, Any]:
-    """Return the run's audit entries: releases of parked messages into the run, and other entries.
+    """Return template values: the run's audit entries (`reviews`), and releases of parked messages into the run.
 
-    Entries about messages of ended runs, one for each batch that the run took over, are left out.
+    When a run takes over the messages of ended runs, each batch of messages has an entry. These entries are left out.
     """
     others = run.reviews.exclude(act=AuditAct.RELEASED).exclude(after__has_key="from_other_runs")
     return {
@@ -75,7 +75,10 @@ def audit_context(run: Run) -> dict[str, Any]:
 
 
 def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
-    """Return the template values that an open page requests every 3 seconds. `query`: the query of its URL."""
+    """Return the template values of the part of the page that an open page requests again every 3 seconds.
+
+    `query`: the query of the page's URL, as for `page_context`.
+    """
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
@@ -100,9 +103,9 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan still shows the right figures. If not, the page is refreshed.
+    """Return whether an open page of a planned run still shows the right figures. If not, the page is refreshed.
 
-    `shown`: the text that `_shown` wrote into the page: the plan's state, and the time of the figures.
+    `shown`: the text that `_shown` wrote into the page, with the state of the plan and the time of the figures.
     """
     stamp, _, at = shown.rpartition("@")
     try:
@@ -186,9 +189,9 @@ def _plan(run: Run, query: QueryDict) -> dict[str, Any]:
 
 
 def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
-    """Yield the reasons why messages of the DLQ are not sent or are sent late, each with the number of messages.
+    """Yield each reason why messages of the DLQ are not sent, or are sent late: the number of messages, and a sentence.
 
-    The number is 0 if the messages are not counted.
+    The number is 0 if the messages with this reason are not counted.
     """
     yield from ((0, sentence) for sentence in outlook.obstacles)
     for blocked_reason in outlook.objections:

@@ -1,4 +1,4 @@
-"""Read the progress of a run for its page: states of its messages and key queues, the rate, and the earliest end."""
+"""Read the progress of a run for its page: states of messages and key queues, the rate, and when the run can end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ _TRIAL: Final = "end unknown: a circuit breaker is not closed, so only canaries 
 def progress_context(
     run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, sentence: str
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the template values about the progress of a started run. `sentence`: about its state; may be empty."""
+    """Return the template values about the progress of a started run.
+
+    `sentence`: a sentence about the state of the run, such as who paused it; empty: the state needs no sentence.
+    """
     seen, count_lag = visible_rows.of_user(user), conf.current().count_lag.total_seconds()
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
@@ -95,8 +98,10 @@ def progress_context(
 class _Pace:
     """The measured and the allowed rate of a run, in messages per second.
 
-    `allowed` None: no limit. `breakers`: circuit breakers of the run's targets. `is_young`: whether the run started so
-    recently that the measured rate is not reliable.
+    Attributes:
+        allowed: the allowed rate; None: the rate is not limited.
+        breakers: the circuit breakers of the run's targets.
+        is_young: whether the run started so recently that the measured rate is not reliable.
     """
 
     measured: float
@@ -106,7 +111,7 @@ class _Pace:
 
     @property
     def words(self) -> str:
-        """Return the measured and the allowed rate in words; while nothing may be sent, only why not."""
+        """Return the measured and the allowed rate as text. If the allowed rate is 0, return why nothing is sent."""
         if self.allowed == 0:
             state = next((one.state for one in self.breakers if one.state != BreakerState.CLOSED), BreakerState.OPEN)
             return f"0 messages/s (circuit breaker {state.replace('_', ' ')})"
@@ -124,9 +129,10 @@ def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
 
 
 def _lane_sentences(found: list[LaneCount], *, short: bool) -> list[tuple[int, str]]:
-    """Return what the key queues do or wait for, each with the number of key queues, largest number first.
+    """Return what the run's key queues do or wait for: for each such text the number of key queues, largest first.
 
-    `short`: the page says already what a message without attempts left waits for, so its text is shortened.
+    `short`: shorten the text about a first message that has used up its attempts, because another sentence of the page
+    already says what it waits for.
     """
     counts = Counter[str]()
     for lanes in found:
@@ -147,9 +153,10 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return in how many seconds at the earliest all outcomes are known; None: not predictable, or all are known.
+    """Return the least number of seconds until all outcomes are known.
 
-    `known`: by target id, in how many seconds at the earliest all outcomes of the target are known.
+    None: it cannot be predicted, or no outcomes are awaited. `known`: the least number of seconds for each target, by
+    target id.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
@@ -159,7 +166,7 @@ def _unknown(  # noqa: PLR0913  # each of another kind
     run: Run, tally: RunCounts, lane_states: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
-    """Return a text about why the end of the run cannot be predicted; empty: the end can be predicted."""
+    """Return why it is not known when the run will end, as text; empty: this can be predicted."""
     ready = [lanes for lanes in lane_states if lanes.phase == LanePhase.READY]
     barred = [lanes for lanes in ready if lanes.is_barred or lanes.why == WAITS_FOR_CAUSE]
     if barred and tally.under_way:
@@ -177,9 +184,10 @@ def _unknown(  # noqa: PLR0913  # each of another kind
 
 
 def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
-    """Yield the parts of the progress bar as template values, finished messages first.
+    """Yield the parts of the progress bar as template values, one for each state, finished messages first.
 
-    `start` and `length` are in thousandths of the bar. `more` is "+" if the messages were counted only up to a limit.
+    `start` and `length` are in thousandths of the bar's length. `more` is "+" if there may be more messages, because
+    they are counted only up to a limit.
     """
     capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
@@ -206,9 +214,9 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
 
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
-    """Return the URL of the list of a run's messages that match `asked`, the list's filters by name.
+    """Return the URL of the list that shows messages of a run. `asked`: further filters of the list, by name.
 
-    Parked messages are in the list of the parking lot.
+    If `asked` selects parked messages, the list is that of the parking lot.
     """
     model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "letter"
     query = urlencode({"run__id__exact": run.pk, **asked})

@@ -1,4 +1,4 @@
-"""The rows of the list of runs: state, DLQ, progress, rate, failures, and who asked for the run."""
+"""The rows of the list of runs: state, DLQ, progress, rate, failures, and who planned the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS: Final = {RunState.RUNNING: "chip-calm", RunState.PAUSED: "chip-bad", Run
 
 
 def run_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return the template values of these runs, in their order."""
+    """Return the template values of the rows for these runs, in the same order."""
     found = run_list.figures_of([run.pk for run in runs])
     return [_row(run, found[run.pk]) for run in runs if run.pk in found]
 
@@ -57,7 +57,7 @@ def _progress(run: Run, figures: RunFigures) -> str:
 
 
 def _percent(run: Run, figures: RunFigures) -> int | None:
-    """Return the percentage of finished messages; None: the number of the run's messages is not fixed."""
+    """Return the percentage of messages that are finished; None: the run has no fixed number of messages."""
     if run.state == RunState.FINISHED:
         return 100
     if not run.selected or run.kind == RunKind.AUTOMATIC or run.state not in {RunState.RUNNING, RunState.PAUSED}:
@@ -66,7 +66,7 @@ def _percent(run: Run, figures: RunFigures) -> int | None:
 
 
 def _rate(run: Run, figures: RunFigures) -> str:
-    """Return the rate now; of a finished run, the average."""
+    """Return the present rate of a running run, or the average rate of a finished run, as text; else empty."""
     if run.state == RunState.RUNNING:
         return measured_rate_in_words(figures.rate).replace(" messages", "").replace(" message", "")
     if run.state != RunState.FINISHED or not run.selected or not run.started_at or not run.finished_at:

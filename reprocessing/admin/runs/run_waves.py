@@ -17,7 +17,7 @@ _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 
 
 def wave_steps(run: Run, *, left: int) -> list[dict[str, Any]]:
-    """Return the template values of each step, in order. `left`: messages that are still to be sent."""
+    """Return the template values of each wave, in order. `left`: number of messages that are still to be sent."""
     found = list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1] if run.waves else []
     steps = [_settled(wave, run.dlq.wave_success) for wave in found if wave.settled_at is not None]
     if found and found[-1].settled_at is None:
@@ -47,7 +47,10 @@ def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
 
 
 def _following(size: int | None, left: int) -> Iterator[dict[str, Any]]:
-    """Yield the planned waves, until they include all `left` messages. `size`: size of the current wave."""
+    """Yield the waves after the current wave, until they can hold the `left` messages that are still to be sent.
+
+    `size`: the size of the current wave; None: it has no maximum size.
+    """
     for following in wave_progression.sizes_after(size) if left else ():
         yield {"kind": "next", "no": None, "size": following, "health": "none", "text": "if the wave before succeeds"}
         left -= following or left

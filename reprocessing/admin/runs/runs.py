@@ -37,7 +37,7 @@ class Runs(ReadOnlyAdmin):
     add_permission = run_actions.PERMISSION
 
     def pages(self) -> Iterable[Page]:
-        """Return the URL of the progress, which an open page of a run requests, and the pages that change a run."""
+        """Return the pages that change a run, and the URL from which an open page of a run refreshes its progress."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/choose", post_only(choose_plan.page), "choose", {}),
@@ -109,7 +109,11 @@ class Runs(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the initial values of the form: from the run in the URL parameter `like`, or from other parameters."""
+        """Return the initial values of the form that plans a run.
+
+        The URL parameter `like` has the id of a run from which the values are copied. Without it, other URL parameters
+        have the values.
+        """
         if "like" in request.GET:
             self._require_view(request)
             return plan_run.initial_from(_found(request, request.GET["like"]))
@@ -123,7 +127,7 @@ class Runs(ReadOnlyAdmin):
 
 
 def _planned(form: RunForm, by: str) -> Run | None:
-    """Plan the run and return it; None: the run cannot be planned, and the form has the reason as an error."""
+    """Plan the run and return it; None: the run cannot be planned, and the form shows the reason as an error."""
     if why := request_plan.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None

@@ -40,12 +40,13 @@ class OpenForm(ReasonForm):
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
-        help_text="Seconds until the first canary. Empty: the target's usual cooldown. At most 14 days (1209600).",
+        help_text="Seconds until the first canary (one message as a test) is sent. Empty: the target's usual cooldown. "
+        "At most 14 days (1209600).",
     )  # fmt: skip
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the names of the actions (keys of `MOVES`) that are possible now.
+    """Return the names of the actions (keys of `MOVES`) that are possible in the circuit breaker's present state.
 
     An open circuit breaker can be opened again, which changes its cooldown.
     """
@@ -53,9 +54,9 @@ def possible_moves(breaker: Breaker) -> list[str]:
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
-    """Show what the action does and ask for the reason; after that, change the circuit breaker.
+    """Show what an action does and ask for the reason. When the form is submitted, change the circuit breaker.
 
-    `breaker`: its id. `move`: a key of `MOVES`, such as "half-open".
+    `breaker`: the id of the circuit breaker. `move`: the action, a key of `MOVES` such as "half-open".
 
     Raises:
         Http404: this person does not see the circuit breaker, or `move` is not in `MOVES`.

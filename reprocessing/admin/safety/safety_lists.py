@@ -49,7 +49,10 @@ class Lanes(RecordsAdmin):
 
     @admin.display(description="Highest sent sequence", empty_value="-")
     def highest_sent(self, row: Lane) -> str | None:
-        """Return the highest sequence that was sent, as the number or text in the message, not as its sort key."""
+        """Return the highest sequence of the sent messages of the key queue, as it is written in the message.
+
+        The database has it in another form, by which sequences are compared.
+        """
         return row.highest_sent_sequence and read_sort_key(row.highest_sent_sequence)
 
     def pages(self) -> Iterable[Page]:
@@ -71,9 +74,10 @@ class Breakers(ReadOnlyAdmin):
     ordering = ("id",)
     sortable_by = ()
     field_help: ClassVar[Mapping[str, str]] = {
-        "canary_until": "The next canary is sent as soon as the outcome of this canary is known; if it stays unknown, "
-        "at this time. If the target accepted the canary, this time is one hour after its outcome is due. The max "
-        "cooldown does not limit this time.",
+        "canary_until": "A canary (one message as a test) was sent. The next canary is sent as soon as the outcome of "
+        "this canary is known. If the outcome stays unknown, the next canary is sent at this time. If the target "
+        "accepted the canary, this time is one hour after its outcome should be known. The max cooldown does not limit "
+        "this time.",
         "failing_since": "When the circuit breaker opened. Empty: it is closed, or a canary has succeeded since.",
     }
     readonly_fields = ("ramp_up",)
@@ -91,7 +95,10 @@ class Breakers(ReadOnlyAdmin):
 
     @admin.display(description="Ramp-up")
     def ramp_up(self, row: Breaker) -> str:
-        """Return the share of the rate that is allowed, and why; if not closed, the share after the next closing."""
+        """Return which share of the target's rate limit the ramp-up allows now, and why.
+
+        If the circuit breaker is not closed, return with which share the sends will begin when it closes.
+        """
         if row.ramp_from == 1:
             return "off"
         if row.state != BreakerState.CLOSED:

@@ -31,7 +31,7 @@ _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limi
 
 
 class StopAct(StrEnum):
-    """What a page does: stop or resume. The value is the last part of the page's URL."""
+    """The action of a page: stop or resume. The value is also the last part of the page's URL."""
 
     STOP = "stop"
     RESUME = "resume"
@@ -45,13 +45,13 @@ class StopKind:
         name: the name of the object's model; "everything" for all DLQs.
         permission: the permission that a stop and a resume need.
         says: sentences that say what a stop does.
-        of: returns the name of the object with this id; None: there is no such object.
-        stopped: returns the stop of the object with this id; None: it is not stopped.
-        stop: stops the object with this id.
-        resume: ends the stop of the object with this id.
+        of: function that returns the name of the object with a given id; None: there is no such object.
+        stopped: function that returns who stopped the object with a given id, when and why; None: it is not stopped.
+        stop: function that stops the object with a given id.
+        resume: function that resumes the object with a given id.
         resumes: sentences that say what happens after a resume.
-        dlq: returns the id of the DLQ of the object with this id; None: all DLQs.
-        model: the object's model; None: all DLQs.
+        dlq: function that returns the id of the DLQ to which the object belongs; None: all DLQs are stopped together.
+        model: the object's model; None: all DLQs are stopped together.
     """
 
     name: str
@@ -118,14 +118,14 @@ _KINDS: Final = {
 
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
-    """Return the pages that stop and resume objects of this kind. `parameter`: the URL parameter with the id."""
+    """Return the pages that stop and resume objects of this kind. `parameter`: name of the id in the pages' URLs."""
     return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 
 def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[str, str]) -> Button:
-    """Return the button that stops this DLQ or key queue or, if it is stopped, resumes it.
+    """Return the button that stops this DLQ or key queue. If it is stopped, the button resumes it.
 
-    `takes`: the required permission, and what it allows, in words.
+    `takes`: the permission that the button needs, and what the permission allows, in words.
     """
     act = StopAct.RESUME if row.stopped_at else StopAct.STOP
     address = reverse(f"admin:reprocessing_{row._meta.model_name}_{act}", args=[row.pk])  # noqa: SLF001  Django's name
@@ -133,10 +133,10 @@ def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[
 
 
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
-    """Show what the action does and ask for the reason; after that, stop or resume.
+    """Show what a stop or resume does and ask for the reason. When the form is submitted, stop or resume.
 
-    `kind`: the name of a `StopKind`. `named`: the object's id by the URL's parameter name, such as `{"lane": 7}` for
-    the key queue 7; empty for all DLQs.
+    `kind`: the name of a `StopKind`. `named`: the object's id, by its parameter name in the URL, such as `{"lane": 7}`
+    for the key queue 7. It is empty for all DLQs.
     """
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     if which.model is None:
@@ -191,9 +191,9 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
 
 
 def _moment(text: str) -> datetime:
-    """Return the start of the stop that the page showed, from the hidden field `seen`.
+    """Return when the stop began that the page showed. `text`: the value of the page's hidden field `seen`.
 
-    If the text is not a time, return a time at which no stop began, so that the resume is refused.
+    If the text is not a time, return a time at which no stop began. The resume is then refused.
     """
     try:
         found = datetime.fromisoformat(text)

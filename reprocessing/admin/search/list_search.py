@@ -1,4 +1,4 @@
-"""Search the list of messages: combine the text of its search box with the list's other filters, and the reverse."""
+"""Turn the search text and the other filters of the list of messages into a message filter, and back into a URL."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _PRESUMED: Final = {None: None, "1": True}
 
 
 def newest_ids(request: HttpRequest, text: str) -> list[int]:
-    """Return the ids of the newest 1,000 messages (`REACH`) that match the text and the filters of `_within`.
+    """Return the ids of the newest 1,000 messages (`REACH`) that match the search text and the list's filters.
 
-    If more messages match, the list shows a warning. It also shows why a text is not a valid search.
+    If more messages match, or the text is not a valid search, the list shows a warning.
     """
     try:
         found = found_letters.newest_ids(
@@ -54,7 +54,7 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
 
 
 def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
-    """Return the message filter that finds the messages of a list with this query: neither more nor fewer.
+    """Return the message filter that finds exactly the messages that the list shows for this URL query.
 
     Raises:
         InvalidFilter: no message filter finds exactly these messages, or the text of the search box is not a valid
@@ -71,7 +71,8 @@ def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
 def address_of(criteria: MessageFilter) -> str:
     """Return the URL of the list of the messages that match a filter.
 
-    The list has no filter by source, target, dates or person, nor by a field of the body: they are left out.
+    The list cannot filter by source queue, target, dates, person or a field of the body. The URL leaves out such parts
+    of the filter.
     """
     is_single = len(criteria.states) == 1
     text = SearchText(
@@ -88,7 +89,7 @@ def address_of(criteria: MessageFilter) -> str:
 
 
 def _check_parameters(query: QueryDict) -> None:
-    """Raise InvalidFilter if the URL has a filter that cannot be read, or that no message filter has."""
+    """Raise InvalidFilter if the URL has a filter that is not valid, or that a message filter cannot express."""
     if any(name.startswith("lane") for name in query):
         raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
     states, presumed = set(query.getlist("state__exact")), set(query.getlist("presumed__exact"))
@@ -102,9 +103,9 @@ def _check_parameters(query: QueryDict) -> None:
 
 
 def _check_conditions_differ(query: QueryDict, asked: SearchText) -> None:
-    """Raise InvalidFilter if the text and the list's filters have the same condition.
+    """Raise InvalidFilter if the search text and the list's other filters both name a DLQ, a state or a failure group.
 
-    The list shows the messages that match both. A message filter has one value of each condition.
+    The list then shows messages that match both. A message filter cannot do this, since it has only one value for each.
     """
     both = {
         "DLQ": asked.dlq is not None and _is_given(query, "dlq"), "state": asked.states and "state__exact" in query,
@@ -116,9 +117,9 @@ def _check_conditions_differ(query: QueryDict, asked: SearchText) -> None:
 
 
 def _within(query: QueryDict) -> MessageFilter:
-    """Return the filters of the list that a message filter has: DLQ, state, failure group, run and rule.
+    """Return a message filter with the list's filters by DLQ, state, failure group, run and rule.
 
-    The list itself applies its other filters, by lane and by `presumed`, to the messages that the search finds.
+    The list has two more filters, by key queue and by `presumed`. It applies them itself to the found messages.
     """
     state = query.get("state__exact", "")
     dlq, group, run, rule = (_id(query, name) for name in _ROWS)
@@ -127,17 +128,17 @@ def _within(query: QueryDict) -> MessageFilter:
 
 
 def _id(query: QueryDict, name: str) -> int | None:
-    """Return the id in a filter of the list, under any of the names that Django allows; None: not exactly one id."""
+    """Return the id in a filter of the list, such as `dlq` or `dlq__exact`; None: there is not exactly one valid id."""
     given = {value for end in _ENDS for value in query.getlist(name + end)}
     value = given.pop() if len(given) == 1 else ""
     return int(value) if _ID.fullmatch(value) else None
 
 
 def _is_given(query: QueryDict, name: str) -> bool:
-    """Return whether the list has a filter by this id, under any of the names that Django allows."""
+    """Return whether the URL filters the list by this field, such as `dlq`, with any lookup that Django allows."""
     return any(name + end in query for end in _ENDS)
 
 
 def _is_list(request: HttpRequest) -> bool:
-    """Return whether a list is shown. A message's page searches its list, too, to link to the message's neighbours."""
+    """Return whether the request shows a list. A message's page also searches the list, but only to find neighbours."""
     return request.resolver_match is not None and str(request.resolver_match.url_name).endswith("_changelist")

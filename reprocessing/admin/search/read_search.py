@@ -26,9 +26,13 @@ _NAMES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: its filter (`criteria`), what each part means, and what limits the result (`notes`), as sentences.
+    """A search that a person entered.
 
-    `declared`: the search settings of each DLQ that has search fields and is covered by the search.
+    Attributes:
+        criteria: the message filter that finds the messages.
+        meanings: for each part of the search text, a text that says what it means.
+        notes: sentences about messages that the search does not find, for example because they are not indexed yet.
+        declared: the search settings of the DLQs that the search covers, and that have search fields.
     """
 
     criteria: MessageFilter
@@ -38,7 +42,7 @@ class Search:
 
 
 def search_of(request: HttpRequest, text: str, within: MessageFilter | None = None) -> Search:
-    """Return what a text of the search box means. `within`: another filter, which found messages must match, too.
+    """Return what a text in the search box means. `within`: a filter that messages must match in addition.
 
     Raises:
         InvalidFilter: the text is not a valid search, searches bodies without permission, or names a DLQ or search
@@ -60,7 +64,7 @@ def search_of(request: HttpRequest, text: str, within: MessageFilter | None = No
 
 
 def settings_seen(request: HttpRequest, criteria: MessageFilter) -> list[SearchSettings]:
-    """Return the search settings of the filter's DLQs that have search fields, and that this person sees."""
+    """Return the search settings of DLQs that the filter covers, that have search fields, and that the person sees."""
     seen = visible_rows.of(request)
     every = (
         settings for settings in search_settings.all_settings() if settings.declared and seen.includes(settings.id)
@@ -139,7 +143,7 @@ def _in(dlqs: Sequence[SearchSettings]) -> str:
 
 
 def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> list[SearchSettings]:
-    """Return the settings in `declared` whose DLQs have the search field of the condition."""
+    """Return those of the search settings in `declared` whose DLQ has the search field that the condition names."""
     return [settings for settings in declared if any(field.name == condition.name for field in settings.fields)]
 
 

@@ -37,7 +37,7 @@ _PARKING_LOT_CONDITIONS: Final = (
 
 
 class SavingPage(StrEnum):
-    """A page on which a filter can be saved. The value is the field `page` of the form."""
+    """A page on which a person can save the shown filter. The value is sent in the form's hidden field `page`."""
 
     PARKING_LOT = "parking_lot"
     LIST = "list"
@@ -50,7 +50,7 @@ class SavingPage(StrEnum):
         return reverse(f"admin:{names.get(self, 'reprocessing_letter_changelist')}")
 
     def criteria(self, request: HttpRequest, query: str) -> MessageFilter:
-        """Return the filter that the page shows. `query`: the query of its URL; on the search page, the search.
+        """Return the filter that the page shows. `query`: the query of the page's URL, or the text of the search page.
 
         Raises:
             InvalidFilter: the query is not a filter that can be saved, or this person may not use it.
@@ -66,7 +66,7 @@ class SavingPage(StrEnum):
 
 
 class SaveForm(forms.Form):
-    """The form that saves the filter of a page, for the person or for a team."""
+    """The form that saves the filter of a page, either for the person alone or for a team."""
 
     name = forms.CharField(max_length=saved_filters.NAME_LENGTH, label="Name")
     team: forms.ModelChoiceField[Group] = forms.ModelChoiceField(
@@ -84,7 +84,7 @@ class SaveForm(forms.Form):
 
 @post_only
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the filter in the request under the entered name, for the person or a team."""
+    """Save the filter in the request under the entered name, either for the person alone or for a team."""
     user, given = _user(request), request.POST.get("page", "")
     page = SavingPage(given) if given in set(SavingPage) else SavingPage.PARKING_LOT
     try:
@@ -111,10 +111,10 @@ def _address_after_saving(page: SavingPage, request: HttpRequest, criteria: Mess
 
 
 def _address(request: HttpRequest, criteria: MessageFilter) -> str:
-    """Return the URL of the messages of a saved filter: in the parking lot, or in the list of all messages.
+    """Return the URL that shows the messages of a saved filter, in the parking lot or in the list of all messages.
 
-    The parking lot shows parked and discarded messages, and filters whose conditions the list does not have. Empty:
-    this person may not open the page that has these messages.
+    The parking lot is chosen for parked and discarded messages, and for conditions that the list does not have. Empty:
+    this person may not open the page.
     """
     sees_parking_lot, sees_list = request.user.has_perm(_PARKED), request.user.has_perm(_LETTERS)
     is_in_parking_lot = bool(criteria.states) and _PARKING_LOT_STATES.issuperset(criteria.states)
@@ -126,7 +126,7 @@ def _address(request: HttpRequest, criteria: MessageFilter) -> str:
 
 @post_only
 def delete(request: HttpRequest) -> HttpResponse:
-    """Delete a saved filter, if this person sees it and may delete it."""
+    """Delete a saved filter. The person must see the filter, and have the right to delete it."""
     user, saved = _user(request), request.POST.get("saved", "")
     row = saved_filters.rows_seen_by(user).filter(pk=saved).first() if visible_rows.is_id(saved) else None
     if row is None:
@@ -143,7 +143,8 @@ def section_values(
 ) -> dict[str, Any]:
     """Return template values: the saved filters that this person sees, and the form that saves the page's filter.
 
-    `query`: see `SavingPage.criteria`. `criteria`: the page's filter; None: it cannot be saved.
+    `query`: the query of the page's URL, or the text of the search page. `criteria`: the page's filter; None: the page
+    has no filter that can be saved.
     """
     user = _user(request)
     here = None if criteria is None else replace(criteria, dlqs=None, reveals=False)
@@ -162,7 +163,7 @@ def section_values(
 
 
 def list_section_values(request: HttpRequest) -> dict[str, Any]:
-    """Return the template values of `section_values` for the list of all messages."""
+    """Return for the list of all messages the template values that `section_values` describes."""
     query = request.GET.copy()
     for name in ("after", "e", "_changelist_filters"):
         query.pop(name, None)
@@ -181,7 +182,7 @@ def _parsed(query: str) -> QueryDict:
 
 
 def _user(request: HttpRequest) -> User:
-    """Return the person. Raises PermissionDenied if the person may see no messages."""
+    """Return the signed-in user. Raise PermissionDenied if the user may see neither messages nor parked messages."""
     user = request.user
     if not isinstance(user, User) or not (user.has_perm(_PARKED) or user.has_perm(_LETTERS)):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""The search page: one box for ids, keys, values of search fields, and texts. A single exact match is opened."""
+"""The search page: one box for ids, keys, values of search fields, and texts. It opens a single exact match at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.search.search_text import read_search, write_search
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.search import filter_conditions, found_letters
 from reprocessing.store.search.found_letters import FoundLetter, FoundPage
 
@@ -77,7 +76,10 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _saved(request: HttpRequest, text: str, result: _Result) -> dict[str, Any]:
-    """Return template values: the saved filters, and the form that saves the search as it was done."""
+    """Return template values: the saved filters, and the form that saves this search.
+
+    If bodies were searched because no id, key or value was found, the saved search also searches bodies.
+    """
     asked, criteria = read_search(text), result.criteria
     if criteria.text != asked.text:  # no id, key or value was found, so that bodies were searched instead
         text = write_search(replace(asked, named=None, text=criteria.text))
@@ -85,7 +87,10 @@ def _saved(request: HttpRequest, text: str, result: _Result) -> dict[str, Any]:
 
 
 def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
-    """Find messages. A single word that is no id, key or value is searched for in bodies, if this person may do so."""
+    """Find messages. If a single word is no id, key or value of a message, search for the word in bodies.
+
+    Bodies are searched only if this person may do so.
+    """
     criteria = search.criteria
     found = found_letters.find_letters(criteria, below=below, limit=SHOWN + 1)
     in_bodies = replace(criteria, named=None, text=criteria.named)
@@ -130,7 +135,7 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
         "scan": result.scan,
         "instead": f'No message has this id, key or value. Searched bodies for "{search.criteria.named}" instead.'
         if is_scan else "",
-        "counted": filtered_letters.counted(found.n),
+        "counted": _counted(found),
         "count": found.n,
         "states": list(_states(request, text, result)),
         "lines": [_line(request, letter, now) for letter in found.letters[:SHOWN]],
@@ -143,8 +148,8 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
 def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[str, Any]]:
     """Yield for each state its name, the number of found messages, and the URL that shows only these messages.
 
-    The number is empty if it is not known, because more than 10,000 messages match. `in_parking_lot`: the URL is that
-    of the parking lot, where people act on the messages.
+    If not all messages that match were counted, the numbers are not known, and empty. `in_parking_lot`: whether the URL
+    is that of the parking lot, where a person can act on the messages.
     """
     counts = _counts(result)
     for state, n in counts.items():
@@ -161,13 +166,18 @@ def _counts(result: _Result) -> dict[str, str]:
     """Return the number of found messages by state, as text; empty texts: the numbers are not known."""
     found = result.page
     if found.counts is not None:
-        return {count.state: filtered_letters.counted(count.n) for count in found.counts}
+        return {count.state: f"{count.n:,}" for count in found.counts}
     states = list(dict.fromkeys(result.criteria.states)) or [state.value for state in LetterState]
-    return dict.fromkeys(states, filtered_letters.counted(found.n) if len(states) == 1 else "")
+    return dict.fromkeys(states, _counted(found) if len(states) == 1 else "")
+
+
+def _counted(found: FoundPage) -> str:
+    """Return the number of found messages as text, such as "1,000+" if not all were counted."""
+    return f"{found.n:,}{'+' if found.counts is None else ''}"
 
 
 def _in_state(text: str, state: str) -> str:
-    """Return the text of the search, limited to messages in this state."""
+    """Return a search text that finds the same messages as `text`, but only those in this state."""
     return write_search(replace(read_search(text), states=(state,)))
 
 

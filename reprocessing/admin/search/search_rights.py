@@ -1,4 +1,4 @@
-"""Decide who may search in bodies and by masked values, and who may see the values in another person's filter."""
+"""Decide who may search in bodies and by masked values, and who may see for which values another person searched."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def may_search_bodies(request: HttpRequest, criteria: MessageFilter) -> bool:
 
 
 def may_read_filter(request: HttpRequest, criteria: MessageFilter) -> bool:
-    """Return whether this person may see the texts and values that a filter of any person searches for."""
+    """Return whether this person may see for which texts and values a filter searches, even another person's filter."""
     if criteria.reads_bodies and not may_search_bodies(request, criteria):
         return False
     return not criteria.reveals or show_payload.may_reveal(request)
 
 
 def with_masked_values(request: HttpRequest, criteria: MessageFilter) -> MessageFilter:
-    """Return the filter, changed to also find messages by masked values if this person may reveal masked values."""
+    """Return the filter. It also finds messages by masked values if this person may reveal masked values."""
     asks = bool(criteria.fields) or criteria.named is not None
     reveals = asks and show_payload.may_reveal(request) and viewed_content.masks_fields(criteria.dlq)
     return replace(criteria, reveals=reveals)

@@ -1,4 +1,4 @@
-"""The filter by state in the list of messages, with the states under the names that all pages show."""
+"""The filter by state in the list of messages. It shows states with the same names as all pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRESUMED_VALUES: Final = {"0": False, "1": True}
 
 
 def named_state(asked: dict[str, str]) -> str:
-    """Return the state's name if the URL selects delivered messages by `presumed`, too; empty: it does not."""
+    """Return "delivered" or "presumed delivered" if the URL selects one of the two, else an empty text."""
     presumed = _PRESUMED_VALUES.get(asked.get(PRESUMED, ""))
     if presumed is None or asked.get(STATE) != LetterState.DELIVERED:
         return ""

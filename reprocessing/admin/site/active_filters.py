@@ -1,4 +1,4 @@
-"""The active filters of a list: one spelling of each filter in the URL, and words that name what it shows."""
+"""The active filters of a list: bring them in the URL into one spelling, and describe them in words."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class ActiveFilter:
 
 
 def canonical(query: QueryDict, filters: Iterable[Any], options: Options[Any]) -> QueryDict:
-    """Return the query with the names that Django's sidebar gives its filters: `state` becomes `state__exact`.
+    """Return the URL query with each filter named as in Django's sidebar: `state` becomes `state__exact`.
 
-    Otherwise the list would be filtered, but the sidebar would show "All". `filters`: the fields of the filters.
+    With another name, Django filters the list too, but the sidebar shows "All". `filters`: names of the model's fields
+    by which the list can be filtered.
     """
     found = query.copy()
     for name in filters:
@@ -44,9 +45,9 @@ def canonical(query: QueryDict, filters: Iterable[Any], options: Options[Any]) -
 
 
 def filters_of_list(changelist: ChangeList) -> list[ActiveFilter]:
-    """Return the active filters of a list, also of a list that is Django's own, such as the list of users.
+    """Return the active filters of a list of this service, or of a list of Django itself, such as the list of users.
 
-    For Django's own list, the words are those of the selected entries of its sidebar.
+    For a list of Django itself, the words are taken from the selected entries of its sidebar.
     """
     if hasattr(changelist, "active_filters"):
         found: list[ActiveFilter] = changelist.active_filters
@@ -61,7 +62,10 @@ def filters_of_list(changelist: ChangeList) -> list[ActiveFilter]:
 
 
 def words(field: Field[Any, Any], how: str, value: str, seen: VisibleDlqs) -> str:
-    """Return the value of a filter in words. `how`: its Django lookup. Hidden rows (not in `seen`) are left out."""
+    """Return the value of a filter in words, such as the name of the DLQ with this id.
+
+    `how`: the filter's Django lookup, such as "isnull". Names of rows that the person does not see are left out.
+    """
     if how == "isnull":
         return "none" if _YES.get(value) == "yes" else "any"
     if isinstance(field, ForeignKey):

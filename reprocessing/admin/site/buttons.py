@@ -13,9 +13,9 @@ class Button:
     """A button that leads to the page at `address`.
 
     Attributes:
-        closed: why this person may not use the button; empty: the person may.
+        closed: why this person may not use the button; empty: the person may use it.
         grave: whether the button has the colour of a warning.
-        how: in the parking lot, what the next page of a release also asks for: "at" (a time) or "to" (a target).
+        how: only for releases from the parking lot: what the next page also asks for, "at" (a time) or "to" (a target).
     """
 
     label: str
@@ -32,10 +32,10 @@ SHARED: Final = "DLQs of other teams also use this, so you need the permission t
 def button(  # noqa: PLR0913  # each by its name
     request: HttpRequest, label: str, address: str, takes: tuple[str, str], *, grave: bool = False, shared: bool = False
 ) -> Button:
-    """Return a button, closed if this person may not use it.
+    """Return a button, which is disabled and shows the reason if this person may not use it.
 
-    `takes`: the required permission, and what it allows in words, such as "stop DLQs". `shared`: whether DLQs that this
-    person does not see use the object, so that the person may not change it.
+    `takes`: the required permission, and what it allows in words, such as "stop DLQs". `shared`: whether the object
+    that the button changes is also used by DLQs that this person does not see. The person may then not change it.
     """
     permission, allows = takes
     closed = "" if request.user.has_perm(f"reprocessing.{permission}") else f"You may not {allows}"

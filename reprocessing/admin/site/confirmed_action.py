@@ -1,4 +1,4 @@
-"""The page that confirms an action: it shows what the action will do, and asks for the reason. Then it acts.
+"""The page on which a person confirms an action: it shows what the action will do, and asks for the reason.
 
 If the object changed after the page was opened, nothing is done, and the page shows who changed the object.
 """
@@ -52,9 +52,10 @@ class Question:
         title, button: title of the page, and label of its button.
         says: sentences about what the action will do.
         seen: a text that changes if the object changes, for the hidden field of the form.
-        back: URL of the page of the object that the action changes; `about`: name of the object.
+        back: URL of the page of the object that the action changes, to which Cancel leads.
+        about: name of that object.
         facts: the state of the object now, as labels and values.
-        idle: why the action would change nothing; empty: it would change something.
+        idle: why the action would change nothing; empty: the action would change something.
         begin: initial values of the form.
         notice: a text for the page if the action needs a second person; empty: no second person is needed.
     """
@@ -72,13 +73,13 @@ class Question:
 
     @property
     def does(self) -> str:
-        """Return the label of the confirming button: `button` or, if a second person is needed, "Request approval"."""
+        """Return the label of the button: `button` or, if the action needs a second person, "Request approval"."""
         return requested.BUTTON if self.notice else self.button
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The action was done. `sentence`: what was done, for the page at `address`."""
+    """The result of an action that was done. `sentence`: what was done. It is shown on the page at `address`."""
 
     address: str
     sentence: str
@@ -86,7 +87,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done. `why`: a text for the page, for example who changed the object first."""
+    """The result of an action that was not done. `why`: the reason for the person, such as who changed the object."""
 
     why: str
 
@@ -102,9 +103,10 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
-    """Show the page that `question` describes; after a valid form is submitted, call `act`.
+    """Show the confirmation page. When the person submits a valid form, execute the action.
 
-    `act` takes the form's values and the user's name. If `act` raises ApprovalNeeded, an approval is requested.
+    `question`: returns the content of the page. `act`: executes the action; it takes the form's values and the user's
+    name. If `act` raises ApprovalNeeded, a request for approval is stored instead.
     """
     if not request.user.has_perm(permission):
         raise PermissionDenied

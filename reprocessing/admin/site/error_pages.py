@@ -84,14 +84,14 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's own
-    """Return the error page (403) for a form whose CSRF token does not belong to this session."""
+    """Return the error page (403) for a form that failed Django's CSRF check."""
     return _page(request, _UNSURE, 403)
 
 
 def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-    """Return the error page (405) for an HTTP method that the URL does not accept.
+    """Return the error page (405) for a request with an HTTP method that the URL does not accept.
 
-    `answer`: Django's own response, whose header Allow lists the accepted methods.
+    `answer`: the response that Django would send. Its header Allow lists the accepted methods.
     """
     found = _SENT_ONLY if request.method in {"GET", "HEAD"} else _SHOWN_ONLY
     page = _page(request, found, 405)
@@ -100,7 +100,7 @@ def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
 
 
 def refused(request: HttpRequest, error: PayloadUnreadable | ApprovalRefused) -> HttpResponse:
-    """Return the error page for an action that was refused: with 503 if payload keys are not available, else 409."""
+    """Return the error page for a refused action: status 503 if keys of encrypted payloads are missing, else 409."""
     status = 503 if isinstance(error, PayloadKeyUnavailable) else 409
     return _page(request, Refusal("Refused", str(error).removeprefix("Nothing was done: ")), status)
 

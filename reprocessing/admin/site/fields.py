@@ -72,13 +72,13 @@ def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int =
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """Return a form field for an optional choice. `empty`: label of the entry for no choice; "": no such entry."""
+    """Return a form field for an optional choice. `empty`: label of the entry that chooses nothing; "": no entry."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A field for a date and time. A time without an offset is taken as UTC."""
+    """A form field for a date and time. A time that is entered without an offset is in UTC."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
         """Return the entered time in UTC; None: the field is empty."""
@@ -90,14 +90,14 @@ class UtcDateTimeField(forms.DateTimeField):
 
 
 class NumberOrOff(forms.CharField):
-    """An optional field for a number from `least` to `most`, or `off`."""
+    """An optional form field for a number from `least` to `most`, or for the word "off"."""
 
     def __init__(self, *, least: float, most: float, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.least, self.most = least, most
         super().__init__(required=False, max_length=40, **more)
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return the number, `off`, or an empty text. Refuse anything else."""
+        """Return the number, the word "off", or an empty text. Refuse anything else."""
         given = super().clean(value)
         if given in {"", OFF}:
             return given
@@ -113,8 +113,8 @@ class NumberOrOff(forms.CharField):
 class SelectorField(forms.CharField):
     """A field for a selector, which says where a value is in a message, such as `attribute:customer`.
 
-    With `shared`, the field refuses `message-id`, `content-hash` and `none`, which rules cannot compare.
-    With `or_none`, the field accepts `none`.
+    With `shared`, the field refuses `message-id`, `content-hash` and `none`, because rules cannot compare such values.
+    With `shared` and `or_none`, the field accepts `none`.
     """
 
     def __init__(self, *, shared: bool = False, or_none: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
@@ -179,11 +179,11 @@ class ExpressionsField(forms.CharField):
         return found
 
     def problem(self, expression: str) -> str | None:
-        """Return why an expression is not valid; None: it is valid."""
+        """Return why a JMESPath expression is not valid; None: it is valid."""
         return jmespath_query.problem(expression, as_in="order.id")
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401  Django's own
-        """Return whether the expressions changed; blank lines do not count."""
+        """Return whether the person changed the expressions. Added or removed blank lines are not a change."""
         return _lines(data or "") != str(initial or "").splitlines()
 
 
@@ -196,7 +196,7 @@ class MaskRulesField(ExpressionsField):
 
 
 class SearchFieldsField(ExpressionsField):
-    """A field for the search fields of a DLQ, one per line, each as NAME=WHERE."""
+    """A field for the search fields of a DLQ, one per line: name and selector, such as order_id=body:order.id."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
         """Return the search fields. Refuse an invalid field, a repeated name, and too many fields."""

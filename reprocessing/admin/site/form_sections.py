@@ -1,4 +1,4 @@
-"""The sections of a form with a preview: which sections are open, and which fields have other than default values."""
+"""The sections of a form with a preview. They show which fields have values that differ from the defaults."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ class SectionedForm(forms.Form):
     """A form whose fields are shown in sections.
 
     Attributes:
-        sections: headings, each with the names of its fields. A heading in parentheses: the section is closed at first.
-        folds: whether the other sections can be closed, too. A section is opened if one of its fields has a problem.
+        sections: the headings, each with the names of its fields. A section whose heading is in parentheses is closed
+            at first, and a person can open it.
+        folds: whether a person can open and close all sections.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
     folds: ClassVar[bool] = False
 
     def differs(self, name: str) -> bool:
-        """Return whether a field's value differs from its default. False here: only subclasses know defaults."""
+        """Return whether the value of a field differs from its default: False, unless a subclass knows the defaults."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class ShownField:
-    """A field of a section. `proposed`: the value that is saved if the field stays empty; empty: no proposal."""
+    """A field of a section.
+
+    `differs`: whether its value differs from the default. `proposed`: the value that is saved if the field stays empty;
+    empty: no value is proposed.
+    """
 
     bound: forms.BoundField
     differs: bool
@@ -52,10 +57,10 @@ class Section:
 def sections_of(
     form: SectionedForm, *, proposed: Mapping[str, str], troubled: Collection[str], has_preview: bool
 ) -> list[Section]:
-    """Return the sections that have fields.
+    """Return the sections of a form. A section without fields is left out.
 
-    `proposed`: values for empty fields, by field name. `troubled`: names of fields with a problem. `has_preview`:
-    whether the page shows a preview.
+    `proposed`: the values that are saved for empty fields, by field name. `troubled`: the names of fields with a
+    problem; their sections are open. `has_preview`: whether the page shows a preview.
     """
     found = []
     for heading, names in form.sections:
@@ -70,7 +75,7 @@ def sections_of(
 
 
 def _proposal(bound: forms.BoundField, proposed: Mapping[str, str]) -> str:
-    """Return the value that is proposed for an empty field, as the field shows it; empty: none is proposed."""
+    """Return the value that is saved if this field stays empty, as people read it; empty: no value is proposed."""
     value = "" if bound.value() else proposed.get(bound.name, "")
     choices: Any = bound.field.choices if isinstance(bound.field, forms.ChoiceField) else ()
     return str(dict(choices).get(value, value)) if value else ""

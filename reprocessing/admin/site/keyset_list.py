@@ -1,6 +1,6 @@
-"""Lists with keyset pagination: the next page begins after the values of the last row of the page before.
+"""Lists with keyset pagination, so that no list reads a whole table.
 
-No list reads a whole table.
+The URL of the next page has the sort values of the last row of this page. The query for the next page begins there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OrderColumn:
 
 
 class FirstPages(Pages):
-    """A paginator over the first 1,000 rows (`REACH`), so that the whole table is never counted."""
+    """A paginator that counts and pages only the first 1,000 rows (`REACH`), because counting a large table is slow."""
 
     @cached_property
     def count(self) -> int:
@@ -53,9 +53,10 @@ class FirstPages(Pages):
 
 
 class KeysetList(ChangeList):
-    """One page of a list. `more`: URL query of the next page; empty: this is the last page.
+    """One page of a list.
 
-    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, the list has Django's pages.
+    `more`: the URL query of the next page; empty: this is the last page. `is_keyed`: whether the list uses keyset
+    pagination. If the order of the list does not allow keyset pagination, the list has Django's numbered pages.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
@@ -101,11 +102,14 @@ class KeysetList(ChangeList):
         return found
 
     def filters_shown(self) -> dict[str, str]:
-        """Return the URL parameters that are filters, with their last values."""
+        """Return the URL parameters that are filters, with their values; of a repeated parameter, the last value."""
         return {name: value for name, value in self.params.items() if name not in IGNORED_PARAMS}
 
-    def ordered_rows(self) -> QuerySet[Any]:
-        """Return the rows in the order of the list. A subclass can return a faster query with the same rows."""
+    def ordered_rows(self, after: list[Any] | None) -> QuerySet[Any]:
+        """Return the query for the rows in the order of the list. A subclass can override it by a faster query.
+
+        `after`: the sort values of the last row of the page before; None: this is the first page.
+        """
         rows: QuerySet[Any] = self.queryset
         return rows
 
@@ -119,7 +123,7 @@ class KeysetList(ChangeList):
         given = _read(keys, self._after) if self._after is not None else None
         if given is None:
             self._after = None
-        rows = list(_beyond(self.ordered_rows(), keys, given)[: self.list_per_page + 1])
+        rows = list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known
@@ -132,9 +136,10 @@ class KeysetList(ChangeList):
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
-    """Return the `size` newest rows, and the value of `after` for the next page; None: this is the last page.
+    """Return a page of at most `size` rows, newest first, and the value of `after` for the next page.
 
-    `after`: only rows with smaller ids; a text that is not an id: all rows.
+    The second value is None on the last page. `after`: the id after which the page begins, from the URL; if it is not
+    an id, the page is the first.
     """
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
@@ -144,7 +149,8 @@ def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
     """Return the columns by which the list is ordered, up to the first unique column.
 
-    Return None if keyset pagination is impossible: no column is unique, or a column is nullable or of another model.
+    None: keyset pagination is impossible. No column is unique, or a column belongs to another model, or an ascending
+    column can be NULL.
     """
     found: list[OrderColumn] = []
     for name in rows.query.order_by:
@@ -180,7 +186,7 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the row with these sort values; None: all rows."""
+    """Return the rows that come after the row with these sort values. If `values` is None, return all rows."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

@@ -94,13 +94,14 @@ def column(title: str) -> str:
 
 
 def state(name: str, presumed: bool = False) -> str:  # noqa: FBT001, FBT002  a template filter's argument
-    """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`.
+    """Return the name of a message's state as people see it, such as "queued" for the stored value `waiting`.
 
-    `presumed`: whether the delivery is presumed; only the state "delivered" then has another name.
+    docs/concepts.md explains the names. `presumed`: whether the delivery is presumed. The state "delivered" is then
+    named "presumed delivered".
     """
     return STATE_NAMES["presumed"] if presumed and name == LetterState.DELIVERED else STATE_NAMES.get(name, name)
 
 
 def counted_state(name: str) -> str:
-    """Return the name of a state whose count includes presumed deliveries."""
+    """Return the name of a state for a number of messages in which presumed deliveries count as delivered."""
     return f"delivered or {STATE_NAMES['presumed']}" if name == LetterState.DELIVERED else state(name)

@@ -53,7 +53,7 @@ PERMISSIONS: Final = {
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show each action, its permission, and whether this person has it; also the roles, and the person's groups."""
+    """Show for each action the permission it needs, and whether this person has it. Also show roles and groups."""
     user = request.user
     context = {
         **admin.site.each_context(request),

@@ -1,4 +1,4 @@
-"""What a page shows before it saves a form: the changes, and the problems that checks of the entered values found."""
+"""The preview that a page shows before it saves a form: the changes, and problems with the entered values."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from reprocessing.store.proposed_changes import Difference
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The changes that a save would make, and the problems that checks of the entered values found.
+    """The changes that saving a form would make, and the problems with the entered values.
 
     Attributes:
-        payload: the value that `FormPage.write` saves.
-        changes: the fields that a save would change.
-        findings: problems; some forbid saving.
+        payload: the checked values, which the function `FormPage.write` saves.
+        changes: the fields that would change, with the values before and after.
+        findings: the problems that were found. Some of them forbid saving.
         passed: a sentence about each check that found no problem.
-        new: whether the row does not exist yet.
-        version: version of other data on which the preview depends, for example of all rules.
-        facts: labels and values that the page shows.
-        preview: further effects of a save, for the template `FormPage.preview`.
-        about: number of changed messages by DLQ; it decides whether a second person is needed. Empty: not needed.
-        why: returns why a value is proposed; None: the page shows no reasons.
-        reported: the reason of values that are only read, and not proposed; the page shows them apart.
-        proposed: by field of the form, the value that is saved if the field is empty, as text.
-        yaml: the new values as a part of a configuration file; empty: the page does not show it.
+        new: whether saving adds a new row.
+        version: a version of other data on which the preview depends, such as the version of all rules.
+        facts: further labels and values that the page shows.
+        preview: further effects of saving, for the template named by `FormPage.preview`.
+        about: the number of messages that would change, by DLQ id. It decides whether a second person is needed. Empty:
+            no second person is needed.
+        why: function that returns why a value is proposed; None: the page shows no reasons.
+        reported: the text that `why` returns for values that were read from AWS and cannot be chosen. The page shows
+            these values in a table of their own.
+        proposed: the values that are saved for empty fields, as texts by field name.
+        yaml: the new values as part of a configuration file; empty: the page does not show it.
     """
 
     payload: Any
@@ -60,7 +62,7 @@ class Preview:
 
     @property
     def shown(self) -> list[tuple[str, str, str, str]]:
-        """Return the changes as texts: object, label of the field, value before, and value after."""
+        """Return each change as texts: the name of the object, the label of the field, the old and the new value."""
         return [
             (change.label, labels.column(change.field), value_text(change.before), value_text(change.after))
             for change in self.changes
@@ -68,7 +70,7 @@ class Preview:
 
     @property
     def proposals(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
-        """Return the proposed values by object: label of the field, value, and why."""
+        """Return the proposed values by the name of their object: for each the label, the value and the reason."""
         found: dict[str, list[tuple[str, str, str]]] = {}
         for change in self.changes:
             if not self._is_read(change):
@@ -78,7 +80,7 @@ class Preview:
 
     @property
     def read_values(self) -> list[tuple[str, str, str]]:
-        """Return the values that are only read: object, label of the field, and value."""
+        """Return the values that were read from AWS and cannot be chosen: name of the object, label, and value."""
         return [
             (change.label, labels.column(change.field), value_text(change.after))
             for change in self.changes
@@ -91,7 +93,7 @@ class Preview:
 
     @property
     def seen(self) -> str:
-        """Return a digest of the changes that this preview shows."""
+        """Return a digest of the changes. If it differs when the form is saved, the person saw other changes."""
         changes = [[change.name, change.field, change.before, change.after] for change in self.changes]
         return digest([self.version, changes])
 
@@ -102,7 +104,7 @@ def digest(what: object) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return the value of a setting as a text for people; empty: there is none."""
+    """Return the value of a setting as a text for people; empty: the setting has no value."""
     match value:
         case None | "":
             return ""

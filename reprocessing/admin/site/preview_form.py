@@ -1,7 +1,7 @@
 """A page with a form and a preview: it checks the entered values and shows what would change, before it saves them.
 
-The preview contains a digest of the changes. If saving would now change something else, nothing is saved, and a new
-preview is shown.
+The preview page contains a digest of the changes. If saving would meanwhile make other changes, nothing is saved, and
+a new preview is shown.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class PreviewForm(SectionedForm):
     Its hidden field `opened` has a digest of the row's values, so that a change by somebody else is noticed.
 
     Attributes:
-        fixed: fields that only the form of a new row has.
+        fixed: names of the fields that only the form of a new row has, because they cannot be changed later.
         row: the row that the form changes; None: the form adds a row.
-        now: digest of the row's values now.
+        now: a digest of the values that the row has now.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ()
@@ -73,12 +73,15 @@ class FormPage:
 
     Attributes:
         permission: the permission that the page needs.
-        title, intro, button: title, first sentences, and label of the button that saves.
-        back: URL of the page to which Cancel leads; `about`: the name of that page.
-        make: returns the form with the submitted values; with the row's values if given None.
-        make_preview: returns the preview of a valid form.
-        write: saves a preview; takes the preview, the user's name and the reason.
-        preview: name of the template that shows `Preview.preview`; empty: no such template.
+        title: title of the page.
+        intro: the first sentences of the page.
+        button: label of the button that saves.
+        back: URL of the page to which Cancel leads.
+        about: name of the page to which Cancel leads.
+        make: function that returns the form. It takes the submitted values; None: the form gets the row's values.
+        make_preview: function that takes a valid form and returns its preview.
+        write: function that saves. It takes the preview, the user's name and the reason.
+        preview: name of the template that shows `Preview.preview`; empty: there is no such template.
         extra: further values for the page's template.
     """
 
@@ -96,7 +99,7 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed.
+    """Show the form, then the preview. When the person confirms, save if the changes are still those of the preview.
 
     Raises:
         PermissionDenied: the person lacks the permission `asked.permission`.
@@ -107,7 +110,7 @@ def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return a text that says who made a change, and why. `review`: the change's audit entry; None: "user unknown."."""
+    """Return a text that says who made a change, and why; without an audit entry (`review`), "user unknown."."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
@@ -140,7 +143,10 @@ def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any
 
 
 def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
-    """Return the preview and an empty text; or None and the reason (empty: the form marks its errors)."""
+    """Return the preview and an empty text. If no preview can be made, return None and the reason.
+
+    The reason is empty if the form has errors, because the form shows its errors itself.
+    """
     try:
         return (asked.make_preview(form), "") if form.is_valid() else (None, "")
     except RedriveError as error:
@@ -148,7 +154,7 @@ def _make_preview(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, s
 
 
 def _save(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) -> HttpResponse:
-    """Save the previewed values or, if this needs a second person, request an approval. Redirect to the result."""
+    """Save the previewed values, or request an approval if a second person is needed. Redirect to the result."""
     try:
         done = asked.write(preview, request.user.get_username(), reason)
     except ApprovalNeeded as needed:
@@ -158,7 +164,7 @@ def _save(request: HttpRequest, asked: FormPage, preview: Preview, reason: str) 
 
 
 def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form with its initial values, without submitted values and without a preview."""
+    """Show the form with its initial values and without a preview. Values in the request are ignored."""
     return _shown(request, asked, asked.make(None), None, "")
 
 
@@ -183,9 +189,9 @@ def _sections(form: PreviewForm, preview: Preview | None) -> list[Section]:
 
 
 def _found(request: HttpRequest, preview: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the problems that the preview found, each as severity, text, and what to do.
+    """Return the problems that the preview shows: for each its severity, a text, and what to do about it.
 
-    In the texts, labels of the form's fields replace options of commands, such as --rate.
+    The texts were written for commands. Here they have labels of form fields in place of options such as --rate.
     """
 
     def shown(text: str) -> str:
@@ -196,7 +202,7 @@ def _found(request: HttpRequest, preview: Preview | None, form: PreviewForm) -> 
 
 
 def _why_not(request: HttpRequest, form: PreviewForm, preview: Preview) -> str:
-    """Return why the submitted values are not saved; empty: they can be saved, or no save was requested."""
+    """Return why the submitted values cannot be saved; empty: they can be saved, or the person did not press Save."""
     if request.POST.get("do") != _WRITE:
         return ""
     if preview.is_refused:

@@ -36,9 +36,11 @@ Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 class ReadOnlyAdmin(PlainAdmin):
     """The list and the pages of a model. Nobody can add, change or delete rows with Django's own forms.
 
-    `link_filters`: filters that only links to the list use. `labels`: labels of fields on these pages only.
-    `field_help`: sentences below fields on these pages.
-    `add_permission`: the permission to add a row; empty: nobody can add rows here.
+    Attributes:
+        link_filters: filters that the list accepts in its URL, but does not offer in its sidebar.
+        labels: labels of fields that are different on these pages.
+        field_help: help texts of fields on these pages.
+        add_permission: the permission that a person needs to add a row; empty: nobody can add rows here.
     """
 
     paginator = FirstPages
@@ -55,18 +57,18 @@ class ReadOnlyAdmin(PlainAdmin):
     adds_for_all: ClassVar[bool] = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows that this person sees. Lists, pages, searches and histories read only these rows."""
+        """Return the rows that this person sees. Lists, pages and searches of the model read only these rows."""
         return visible_rows.rows(request, super().get_queryset(request))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Return the filters of the list. A filter by another model offers only rows that this person sees."""
+        """Return the filters of the list. A filter by a related object offers only objects that this person sees."""
         return [
             (name, VisibleRelatedFilter) if isinstance(self.opts.get_field(str(name)), ForeignKey) else name
             for name in self.list_filter
         ]
 
     def pages(self) -> Iterable[Page]:
-        """Return the model's pages that Django's admin does not have."""
+        """Return the pages that this model has in addition to Django's pages."""
         return ()
 
     def buttons(self, request: HttpRequest, row: Any) -> Iterable[Button]:  # noqa: ANN401  a row of the model
@@ -80,7 +82,7 @@ class ReadOnlyAdmin(PlainAdmin):
         return [*own, *super().get_urls()]
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return Django's form, with labels from the module `labels`."""
+        """Return Django's form of a row, with labels from the module `labels` and this class, and with help texts."""
         named = {**labels.FIELDS, **self.labels}
         return super().get_form(request, obj, *args, labels=named, help_texts=self.field_help, **options)
 
@@ -89,7 +91,7 @@ class ReadOnlyAdmin(PlainAdmin):
         return KeysetList
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the list. Refuse a filter that is not valid (status 400), for which Django would show all rows."""
+        """Return the list. An invalid filter is answered with status 400. Django would show all rows instead."""
         try:
             return super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
@@ -106,7 +108,7 @@ class ReadOnlyAdmin(PlainAdmin):
         return self.add_page(request)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the page that adds a row. Subclasses with `add_permission` override it; Django's page is refused."""
+        """Return the page that adds a row. Subclasses with `add_permission` override this method."""
         return super().add_view(request)
 
     def change_view(
@@ -124,12 +126,12 @@ class ReadOnlyAdmin(PlainAdmin):
         *args: Any,  # noqa: ANN401  Django's own
         **options: Any,  # noqa: ANN401  likewise
     ) -> HttpResponse:
-        """Show the page of a row, with the model's name as title: Django's title would begin with "View"."""
+        """Show the page of a row, with the name of the model as its title. Django's title would be "View …"."""
         context["title"] = capfirst(labels.singular(self.opts))
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Return whether a filter in the URL is allowed: whether the list, or a link to the list, uses the filter."""
+        """Return whether a filter in the URL is allowed: it must be in `list_filter` or in `link_filters`."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 
@@ -146,7 +148,7 @@ class ReadOnlyAdmin(PlainAdmin):
 
 
 class RecordsAdmin(ReadOnlyAdmin):
-    """The list and the pages of a model whose rows record events: the newest row comes first."""
+    """The list and the pages of a model whose rows record events. The newest row comes first."""
 
     ordering = ("-id",)
     sortable_by = ()

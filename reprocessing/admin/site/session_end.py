@@ -1,6 +1,6 @@
-"""What happens to a form that is submitted after the session ended: nothing is done, and the person signs in again.
+"""If a form is submitted after the session ended, do nothing, and ask the person to sign in again.
 
-The submitted values are not stored. After the sign-in, the person returns to a page that can be opened.
+The submitted values are lost. After the sign-in, the person gets the page of the form, or another page near it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,26 @@ ENDED: Final = "Your session ended. Nothing was saved or done. Sign in, then rep
 
 
 def post_only(view: _View) -> _View:
-    """Return the view so that it accepts only submitted forms, and `sign_in_again` does not lead to it."""
+    """Return the view, changed so that it accepts only POST requests.
+
+    `sign_in_again` then does not lead to the view's URL, which a browser could not open with GET.
+    """
     guarded = require_POST(view)
     vars(guarded)["is_post_only"] = True
     return guarded
 
 
 def sign_in_again(request: HttpRequest) -> HttpResponse:
-    """Redirect to the sign-in page, which says that nothing was done. It leads back to the page of the form."""
+    """Redirect to the sign-in page, which says that nothing was done. After the sign-in, the form is shown again."""
     messages.warning(request, ENDED)
     return redirect_to_login(_page_of_form(request), reverse("admin:login"))
 
 
 def _page_of_form(request: HttpRequest) -> str:
-    """Return the first of these URLs that can be opened, else the dashboard's.
+    """Return the URL of the page that the person gets after the sign-in.
 
-    The URLs are those of the submitted form, of the page before it, of the record's page, and of the list.
+    It is the first that can be opened of these: the URL to which the form was submitted, the page that had the form,
+    the page of the row, the list of the model, and the dashboard.
     """
     before = request.headers.get("Referer", "")
     parts = urlsplit(before) if url_has_allowed_host_and_scheme(before, {request.get_host()}) else None

@@ -22,7 +22,7 @@ HIDDEN: Final = "(of another team)"
 
 
 def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
-    """Return the DLQs that a person sees. They are read from PostgreSQL once for each request."""
+    """Return which DLQs a person sees. The answer is read from PostgreSQL only once for each request."""
     if not hasattr(user, _CACHE_NAME):
         setattr(user, _CACHE_NAME, visible_dlqs(user))
     found: VisibleDlqs = getattr(user, _CACHE_NAME)
@@ -30,7 +30,7 @@ def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
 
 
 def of(request: HttpRequest) -> VisibleDlqs:
-    """Return the DLQs that the person who sent this request sees."""
+    """Return which DLQs the person who sent this request sees."""
     return of_user(request.user)
 
 
@@ -65,7 +65,7 @@ def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row],
 
 
 def is_shared(request: HttpRequest, row: Breaker | Rule | Target) -> bool:
-    """Return whether DLQs that this person does not see use the row, so that the person may not change it."""
+    """Return whether a DLQ that this person does not see uses the row. The person may then not change the row."""
     return not of(request).changeable(type(row)._default_manager.filter(pk=row.pk)).exists()  # noqa: SLF001  see above
 
 
@@ -85,7 +85,7 @@ def is_id(text: str) -> bool:
 
 
 def without_hidden_names(request: HttpRequest, text: str) -> str:
-    """Return the text. "(of another team)" replaces DLQs, rules and targets that this person does not see."""
+    """Return the text. "(of another team)" replaces names of DLQs, rules and targets that this person may not see."""
     if of(request).are_all or not text:
         return text
     names = sorted({name for name in _hidden_names(request) if name and name in text}, key=len, reverse=True)
@@ -109,7 +109,7 @@ class VisibleRelatedFilter(RelatedFieldListFilter):
     def field_choices(
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
     ) -> list[tuple[Any, Any]]:
-        """Return the ids and names of the offered objects, in the order of their own list."""
+        """Return the ids and names of the objects that the filter offers, in the order of the objects' own list."""
         model = field.related_model
         ordering = self.field_admin_ordering(field, request, model_admin)
         every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it

@@ -115,15 +115,19 @@ def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
 
 
 def refuse_other_role(form: forms.Form, seen: VisibleDlqs) -> None:
-    """Add an error to the form if its role was changed, and the person does not see all DLQs."""
+    """Add an error to the form if a person who does not see all DLQs changed the IAM role.
+
+    The service would assume any entered role, so the change could give the person access to more of AWS.
+    """
     if not seen.are_all and "role_arn" in form.changed_data:
         form.add_error("role_arn", ROLE_REFUSAL)
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the values of the fields that the person changed, by field name.
+    """Return the values to store for the fields in `names` that the person changed, by field name.
 
-    A field that the person emptied or set to "off" gets its value in `VALUES_OF_OFF`, or None if it has no value there.
+    If the person emptied a field or set it to "off", its value is taken from `VALUES_OF_OFF`; if that has no such
+    field, the value is None.
     """
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

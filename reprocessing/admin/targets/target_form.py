@@ -48,8 +48,9 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     timeout = number("Timeout (s)", "Max time until an endpoint or function answers.", least=0.1, most=MAX_TIMEOUT)
     answers = text(
         "Status codes",
-        'HTTP endpoints, as in "409=success 4xx=retry": success, retry (after the backoff; the attempt counts), wait '
-        "(retry; the attempt does not count) or poison (park the message).",
+        'What status codes of an HTTP endpoint mean, as in "409=success 4xx=retry". success: delivered. retry: send '
+        "again after the backoff; the attempt counts. wait: send again; the attempt does not count. poison: park the "
+        "message.",
     )
     content_type = text(
         "Content type",
@@ -68,26 +69,27 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     region = text("Region", "The AWS region. Empty: the region in the ARN.")
     confirmed_fanout = whole_number(
         "Other subscribers",
-        "For topics and buses: how many other subscribers get each message again. Enter the number to confirm it.",
+        "For topics and buses: how many other subscribers get each message again. By entering the number, you accept "
+        "this.",
         least=0,
     )
 
     def clean_answers(self) -> str:
-        """Return the entered meanings of status codes in their normal form, or an empty text."""
+        """Return the entered outcome for each HTTP status code, in a uniform spelling; empty: nothing was entered."""
         try:
             return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except InvalidAnswers as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
-        """Return the entered content type, or an empty text. Refuse any other text."""
+        """Return the entered content type, such as application/json, or an empty text. Refuse an invalid one."""
         given = str(self.cleaned_data["content_type"])
         if given and not is_media_type(given):
             raise forms.ValidationError("Not a content type. Example: application/json")
         return given
 
     def clean_region(self) -> str:
-        """Return the entered AWS region, or an empty text. Refuse any other text."""
+        """Return the entered AWS region, or an empty text. Refuse a text that is not the name of a region."""
         given = str(self.cleaned_data["region"])
         if given and not arn.is_region(given):
             raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
@@ -100,8 +102,8 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     def clean(self) -> dict[str, Any]:
         """Return the entered values.
 
-        For an existing target, refuse to empty a field that must have a value. Refuse another role if the person does
-        not see all DLQs.
+        Refuse the form of an existing target if a field that must have a value was emptied. Also refuse another IAM
+        role if the person does not see all DLQs.
         """
         given = super().clean()
         for name in ("proof", "advance", "window", "timeout", "region", *BRAKES):

@@ -45,18 +45,24 @@ class Targets(ManagedAdmin):
     ordering = ("arn",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
-        """Return the targets, each with the name of the DLQ for its failed messages, if this person sees the DLQ."""
+        """Return the targets. Each has the name of the DLQ that gets its failed messages, if this person sees it."""
         seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(pk=OuterRef("watched_by")))
         targets: QuerySet[Target] = super().get_queryset(request)
         return targets.annotate(_watcher=Subquery(seen.values("name")))
 
     def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:  # noqa: ANN401  Django's own
-        """Return the fields of a target's page. `watcher` replaces `watched_by`, which may be a hidden DLQ."""
+        """Return the fields of a target's page, with `watcher` in place of `watched_by`.
+
+        `watched_by` is the DLQ that gets the target's failed messages, which this person may not see.
+        """
         return ["watcher" if name == "watched_by" else name for name in super().get_fields(request, obj)]
 
     @admin.display(description=labels.FIELDS["watched_by"])
     def watcher(self, target: Target) -> str | None:
-        """Return the name of the DLQ for the target's failed messages; None: unknown, or hidden from this person."""
+        """Return the name of the DLQ that gets the target's failed messages.
+
+        None: the DLQ is not known, or this person may not see it.
+        """
         name: str | None = getattr(target, "_watcher", None)
         return name
 

@@ -19,9 +19,9 @@ class Command(RunCommand):
     """End a run for good.
 
     Sends in progress finish, and their results are recorded. Unsent messages wait for the DLQ's next run. The
-    command also stops all sends of the DLQ, because its other messages would probably fail, too. To end the stop, run
-    resume_redrive. If the run is only planned, its plan is deleted, the DLQ is not stopped, and its messages can be
-    planned again.
+    command also stops all sends of the DLQ, because its other messages would probably fail, too. To allow sends again,
+    run resume_redrive. If the run is only planned, the plan is deleted, and sends of the DLQ are not stopped. The
+    messages of the plan can be planned again.
 
     Examples:
         abort_run orders-1a2b3c4d --reason "wrong selection"
@@ -33,7 +33,7 @@ class Command(RunCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--keep-dlq", action="store_true", help="end only the run, and do not stop the DLQ")
+        parser.add_argument("--keep-dlq", action="store_true", help="end only the run; do not stop sends of the DLQ")
 
     def refuse(self, run: Run) -> None:
         if run.kind == RunKind.AUTOMATIC:

@@ -31,10 +31,10 @@ class Command(Console):
     """Resume safely after PostgreSQL was restored from a backup.
 
     Messages that were unfinished in the backup may have been sent since. Run "hold" before workers start, to stop all
-    sends. Then start workers: they capture, but send nothing. "report" counts these messages in three classes:
-    finished (no longer in the DLQ, so probably delivered, parked or discarded since), unfinished (still in the DLQ),
-    and unknown (no evidence). "resolve" decides for each class: the messages count as delivered (decision delivered),
-    are parked (parked), or are sent (replay). "release" lets workers send again.
+    sends. Then start workers: they capture, but send nothing. "report" counts the messages that were unfinished in the
+    backup, in three classes: finished (no longer in the DLQ, so probably delivered, parked or discarded since),
+    unfinished (still in the DLQ), and unknown (no evidence). "resolve" decides for each class: "delivered" counts its
+    messages as delivered, "parked" parks them, "replay" sends them. "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -54,7 +54,7 @@ class Command(Console):
         begin.add_argument(
             "--again",
             action="store_true",
-            help="PostgreSQL was restored once more: delete the decisions made since the last hold",
+            help="use this if PostgreSQL was restored again after the last hold; deletes the decisions made since then",
         )
         reporting = steps.add_parser(
             "report", help="show how many messages were unfinished in the backup, and what is known about them"

@@ -27,9 +27,9 @@ _MARKED: Final = "No settings changed. The file now manages these objects."
 class Command(Console):
     """Apply a configuration file: add and change DLQs, targets, rules and other objects as the file describes.
 
-    Without --confirm, only shows the plan. If the file lacks a section, such as rules, objects of this kind stay
-    unchanged. If the file has the section, objects that the section lacks are kept, unless --prune is given. All
-    changes are one transaction. If the file has a problem, nothing changes.
+    Without --confirm, only shows the plan. If the file has no section for a kind of object, such as rules, objects of
+    this kind stay unchanged. Objects that are missing in a section of the file are kept, unless --prune is given. All
+    changes are made in one transaction. If the file has a problem, nothing changes.
 
     Examples:
         apply_config redrive.yaml
@@ -70,7 +70,13 @@ class Command(Console):
     def _planned(
         self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
     ) -> Plan:  # fmt: skip
-        """Return the plan that applies the file: `found`, its parsed text; `given`, its settings; `problems` in it.
+        """Return the plan that applies the file.
+
+        Args:
+            options: options of the command.
+            found: the parsed text of the file.
+            given: the settings that the file gives.
+            problems: problems that were found when the file was read.
 
         Raises:
             CommandError: the file or its plan has problems; the error lists them.

@@ -1,4 +1,4 @@
-"""The command `manage.py approve`, which approves, as the second person, what somebody else requested."""
+"""The command `manage.py approve`, with which a second person approves a change that somebody else requested."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from reprocessing.pipeline.approvals.decide import Decision
 
 
 class Command(ApprovalCommand):
-    """In an emergency, make a requested change without the approval of a second person.
+    """Make a requested change in an emergency, without the approval of a second person.
 
     The audit log and a notification say that nobody approved the change.
 

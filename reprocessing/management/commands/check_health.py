@@ -30,10 +30,11 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of health checks that the options ask for; all fields are None if they ask for no change.
+    """What the command did with a health check, or would do without --confirm. A field that does not apply is None.
 
     Attributes:
-        added, removed: id of the check that was added or removed.
+        added: id of the check that was added.
+        removed: id of the check that was removed.
         trial: in a dry run, the result of the check that would be added.
         would_remove: in a dry run, id of the check that would be removed.
     """

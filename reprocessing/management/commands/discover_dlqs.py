@@ -36,9 +36,9 @@ _DRY: Final = "This was a dry run. To make the change, add --confirm."
 class Command(Console):
     """List every DLQ of AWS accounts and regions; with --adopt, add DLQs that are not registered.
 
-    Reads redrive policies, and the DLQs of Lambda functions, SNS subscriptions and EventBridge rules. Receives and
-    sends no messages. Without --role, --region, --prefix and --tag, repeats all earlier searches. If the command is
-    interrupted, run it again: it continues where it ended.
+    To find DLQs, reads the redrive policies of queues, and the settings of Lambda functions, SNS subscriptions and
+    EventBridge rules. Receives and sends no messages. Without --role, --region, --prefix and --tag, repeats all earlier
+    searches. If the command is interrupted, run it again: it continues where it ended.
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
@@ -179,7 +179,8 @@ class Command(Console):
 def _scopes(options: dict[str, Any]) -> list[Scope]:
     """Return the accounts and regions that the options name.
 
-    Without options, return all that were scanned before or, if there are none, the configured region of this account.
+    If no option names any, return all accounts and regions that were scanned before. If none were scanned, return the
+    configured region of this account.
 
     Raises:
         CommandError: no region is given or configured.
@@ -206,7 +207,7 @@ def _new(scopes: Sequence[Scope]) -> list[DiscoveredDlq]:
     """Return the discovered DLQs that are neither registered nor ignored.
 
     Raises:
-        CommandError: there are none.
+        CommandError: there is no such DLQ.
     """
     if found := [dlq for dlq in _found(scopes) if dlq.status == "new"]:
         return found

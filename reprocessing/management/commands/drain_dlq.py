@@ -137,7 +137,7 @@ class Command(DrainCommand):
     ) -> None:  # fmt: skip
         """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan.
 
-        `wish`: which messages the run gets. `limits`: the run's own waves, rate and order.
+        `wish` selects the messages of the run. `limits` are the waves, the rate and the order of this run only.
         """
         new, through = self.capture(dlq, interruption, waits_for_others=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
@@ -176,9 +176,9 @@ class Command(DrainCommand):
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
     def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
-        """Show that no captured message fulfils the conditions of the selection (`wish`).
+        """Show that no captured message matches the selection `wish`.
 
-        `new`: how many messages this command has captured.
+        `new` is the number of messages that this command has captured.
 
         Raises:
             CommandError: the selection names a key or message ids.
@@ -202,8 +202,8 @@ class Command(DrainCommand):
         Args:
             dlq: the DLQ to capture.
             interruption: when called, returns whether the user asked the command to end.
-            waits_for_others: also wait for messages that an interrupted capture received but did not store, to keep
-                the order.
+            waits_for_others: an earlier capture may have been interrupted after it received messages, before it
+                stored them. If true, wait until SQS shows these messages again, to keep the order.
 
         Raises:
             QueueUnreachable: receiving failed.
@@ -259,7 +259,7 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
 
 
 def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
-    """Return the forecast of a plan. `by_beat`: workers and beat send the messages, not this process."""
+    """Return the forecast of a plan. If `by_beat`, workers and beat send the messages, else this process does."""
     view = conf.current()
     return forecast_plan.forecast_run(
         run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices

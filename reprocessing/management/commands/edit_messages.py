@@ -39,7 +39,7 @@ _WITHOUT_END: Final = 10**9  #: max seconds of a dry run: in effect no limit, so
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A selected message: the letter's id, and when it was parked or, if that is later, edited."""
+    """A selected message: the id of its letter, and the time when it was last parked or edited."""
 
     id: int
     since: datetime
@@ -74,8 +74,8 @@ class Command(ParkingCommand):
         )  # fmt: skip
         parser.add_argument(
             "--changes-keys", action="store_true",
-            help="also edit messages if the patch changes the field of a key, such as the ordering key; without this "
-            "option, these messages are not changed",
+            help="also edit messages in which the patch changes the value of a key, such as the ordering key; without "
+            "this option, these messages are not edited",
         )  # fmt: skip
 
     def act_options(self, options: dict[str, Any]) -> list[str]:
@@ -186,7 +186,7 @@ def _wanted(options: dict[str, Any]) -> BulkEdit:
 
 
 def _token(dlq: DeadLetterQueue, mark: str | None, wanted: BulkEdit) -> UUID:
-    """Return the id of the bulk action that this command starts or continues. `mark`: identifies its messages."""
+    """Return the id of the bulk action that this command starts or continues. `mark` identifies the chosen messages."""
     return uuid5(_TOKENS, json.dumps([dlq.pk, mark, wanted.arguments()]))
 
 
@@ -213,7 +213,7 @@ def _criteria(dlq: DeadLetterQueue, chosen: Sequence[Parked], options: dict[str,
 def _preview_lines(found: EditPreview, wanted: BulkEdit, ids: Mapping[int, str]) -> Iterable[str]:
     """Yield lines about a dry run: the operations, how many messages they fit, and why they do not fit others.
 
-    `ids`: the message id of each letter.
+    `ids` has the message id of each letter, by the letter's id.
     """
     yield from (f"  {operation}" for operation in operations_of(wanted.patch))
     after = "are released" if wanted.release else "stay parked"

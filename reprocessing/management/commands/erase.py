@@ -39,9 +39,10 @@ class Command(Console):
 
     Erases payloads, edits, report texts, ordering and idempotency keys of all messages that match --where, in every
     state. Then replaces the value by [erased] in the audit log, and in stored texts of runs and other actions. Messages
-    in progress are not erased: run the command again when they are finished. An entry in the audit log, the
-    certificate, has counts and times of the erasure, without the value. A value of fewer than 4 characters must be a
-    key or the value of a search field; it is not replaced inside of texts, such as reasons and notes.
+    in progress are not erased: run the command again when they are finished. The command adds an entry to the audit
+    log, the certificate. The entry has counts and times of the erasure, but not the value. A value of fewer than 4
+    characters must be a whole key or the whole value of a search field. Such a short value is not replaced in texts,
+    such as reasons and notes.
 
     Examples:
         erase --where key=customer-4711 --reason "request 17 under the GDPR"

@@ -82,7 +82,7 @@ class Command(Console):
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
             help="S3 bucket that has bodies of large messages: add the right to check that the bodies exist, and to "
-            "read them for people; repeatable",
+            "read them when people view them; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",

@@ -21,7 +21,8 @@ _CLASS_FIELDS = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backof
 class Command(Console):
     """List the rules in order of evaluation, and the rate classes.
 
-    Shows for each rule whether it is in force, and how many messages it has decided about.
+    Shows for each rule whether it is in force (enabled, and within its time), and how many messages it has decided
+    about.
 
     Examples:
         list_rules

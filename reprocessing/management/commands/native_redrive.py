@@ -98,7 +98,7 @@ class Command(Console):
         """Start AWS's own redrive.
 
         Raises:
-            CommandError: AWS did not start it, or it is not known whether AWS did.
+            CommandError: AWS did not start the redrive, or it is not known whether AWS started it.
         """
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
@@ -149,7 +149,7 @@ def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> 
     """Return a sentence about the result of cancelling AWS's own redrive.
 
     Raises:
-        CommandError: AWS did not cancel, or it is not known whether AWS did.
+        CommandError: AWS did not cancel the redrive, or it is not known whether AWS cancelled it.
     """
     match done:
         case Cancelling(moved):
@@ -168,7 +168,7 @@ def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
     """Refuse a native redrive if something prevents it, for example that this service sends messages of the DLQ.
 
     Raises:
-        CommandError: something prevents it; the error lists what.
+        CommandError: something prevents the native redrive. The error lists all reasons.
     """
     if said := [f"- {line}" for line in native_redrive_output.obstacles(dlq, found)]:
         first = f"Nothing was done: a native redrive of {dlq.name} is not possible now."

@@ -91,7 +91,10 @@ def _masked(dlq: DeadLetterQueue, one: PeekedMessage) -> PeekedMessage:
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:
-    """Yield the lines to print: the number of messages in the DLQ, then received messages (`peeked` None: dry run)."""
+    """Yield the lines to print: the number of messages in the DLQ, then the received messages.
+
+    In a dry run, `peeked` is None: no messages were received.
+    """
     others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
     yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
     if peeked is None:

@@ -59,7 +59,9 @@ class Command(Console):
 
 
 def known(names: list[str]) -> list[str]:
-    """Return the names of the DLQs. If PostgreSQL does not answer, return them unchecked: the doctor will report it.
+    """Check that DLQs with these names exist, and return the names.
+
+    If PostgreSQL does not answer, return the names unchecked. The checks of the command will report the failure.
 
     Raises:
         CommandError: no DLQ has one of these names.

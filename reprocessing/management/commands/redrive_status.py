@@ -24,8 +24,8 @@ _CLEAR = "\033[H\033[2J"
 class Command(Console):
     """Show the status of one DLQ, of all DLQs, or of one message.
 
-    Shows the number of messages by state, stops, circuit breakers, runs, and why messages wait. Changes nothing. Sends
-    no request to SQS.
+    Shows the number of messages by state, whether sends are stopped, circuit breakers, runs, and why messages wait.
+    Changes nothing. Sends no request to SQS.
 
     Examples:
         redrive_status orders --watch
@@ -74,7 +74,9 @@ class Command(Console):
             self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """Show each message with this id, in the DLQ `key` or, if None, in all DLQs: an id is not unique.
+        """Show all messages with this id: several messages can have the same message id.
+
+        `key` is the id of the DLQ to search. If `key` is None, all DLQs are searched.
 
         Raises:
             CommandError: no message has this id.
@@ -89,9 +91,10 @@ class Command(Console):
 
 
 def find_letters(text: str, key: int | None) -> list[Letter]:
-    """Return the messages with this redrive id or message id, in the DLQ with the id `key` or, if None, in all DLQs.
+    """Return the messages with this redrive id or message id.
 
-    A message id is the id in the DLQ, or the id that SQS gave to the message when this service sent it.
+    A message id is the id in the DLQ, or the id that SQS gave to the message when this service sent it. `key` is the
+    id of the DLQ to search. If `key` is None, all DLQs are searched.
     """
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")

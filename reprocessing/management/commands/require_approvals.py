@@ -27,7 +27,7 @@ class Command(Console):
         limit.add_argument(
             "--above", type=whole_number(0), metavar="N",
             help="actions on more than N messages, and changes of rules, need the approval of a second person; 0: all "
-            "actions do",
+            "actions need it",
         )  # fmt: skip
         limit.add_argument(
             "--off",

@@ -1,4 +1,4 @@
-"""The command `manage.py resume_redrive`, which ends a stop of one DLQ or of all DLQs."""
+"""The command `manage.py resume_redrive`, which allows sends again after stop_redrive, for one DLQ or for all DLQs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """End a stop that stop_redrive began, so that messages are sent again.
+    """Allow sends again that stop_redrive stopped, for one DLQ or for all DLQs.
 
-    The stop of all DLQs (--all) and the stop of one DLQ are separate. To end both, run this command for each of them.
+    stop_redrive --all and stop_redrive NAME are separate. If both were run, messages of the DLQ are sent only after
+    resume_redrive --all and resume_redrive NAME.
 
     Examples:
         resume_redrive orders --reason "consumer fixed" --confirm
@@ -59,9 +60,9 @@ class Command(Console):
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
-    """Return a sentence for each stop that remains after a resume, with the command that ends the stop.
+    """Return a sentence for each reason why sends are still stopped, with the command that resumes them.
 
-    `dlq`: the DLQ that was resumed; None: all DLQs.
+    `dlq` is the DLQ that was resumed. If `dlq` is None, all DLQs were resumed (--all).
     """
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)

@@ -8,9 +8,10 @@ from reprocessing.store.outcomes import reporters
 
 
 class Command(RevokeCommand):
-    """Revoke the token with which a consumer (a reporter) reports outcomes of messages.
+    """Revoke the token with which a consumer reports outcomes of messages.
 
-    Outcomes that the reporter has reported are kept. Its reports about messages that are not captured yet are ignored.
+    In commands, such a consumer is called a reporter. Outcomes that it has reported are kept. Its reports about
+    messages that are not captured yet are ignored.
 
     Examples:
         revoke_reporter shop --reason "token leaked"

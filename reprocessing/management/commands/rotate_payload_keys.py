@@ -20,10 +20,11 @@ from reprocessing.store.payloads import payload_keys
 class Command(Console):
     """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed later.
 
-    First restart every process with the new key in front: a process that still has the old key first makes data keys
-    with it. Data keys encrypt payloads; the payloads stay encrypted with the same data keys. Capturing and sending
-    continue meanwhile. With --seal-readable, payloads that were stored before encryption was enabled are encrypted,
-    too. If the command is interrupted, run it again: it continues.
+    Payloads are encrypted with data keys, and data keys with a key of REDRIVE_PAYLOAD_KEYS. This command encrypts only
+    the data keys anew, not the payloads. Before you run it, restart every process with the new key as the first key.
+    Otherwise, a process would still use the old key for new data keys. Capturing and sending continue meanwhile. With
+    --seal-readable, payloads that were stored before encryption was enabled are encrypted, too. If the command is
+    interrupted, run it again: it continues.
 
     Examples:
         rotate_payload_keys --reason "yearly rotation"
@@ -87,7 +88,9 @@ class Command(Console):
 
 
 def refuse_wrong_keys() -> None:
-    """Refuse if one of the keys in use is missing or does not fit: a wrong key may have the right name.
+    """Check that REDRIVE_PAYLOAD_KEYS has every key that encrypts a data key, and that each key decrypts its data keys.
+
+    A key is found by its name, so a wrong key could have the right name.
 
     Raises:
         CommandError: the text says which key, and what to do.

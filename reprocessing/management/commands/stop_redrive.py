@@ -47,15 +47,16 @@ class Command(Console):
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that AWS's own redrive of the DLQ continues despite the stop, and how to cancel it."""
+    """Return a sentence that AWS's own redrive of the DLQ continues despite stop_redrive, and how to cancel it."""
     cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
     return f"A native redrive of {dlq.name} by AWS continues. To cancel it: {cancel}"
 
 
 def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
-    """Return a sentence about the stop of the DLQ (None: of all DLQs).
+    """Return a sentence that says whether sends are stopped.
 
-    `stop`: the stop that was made or existed before; None: a dry run, and nothing is stopped.
+    If `dlq` is None, the sentence is about all DLQs. `stop` says who stopped sends, by this command or before. If
+    `stop` is None, this was a dry run, and sends are not stopped.
     """
     what = dlq.name if dlq else "Everything"
     if stop is None:
@@ -76,7 +77,7 @@ def read_dlq(options: dict[str, Any]) -> DeadLetterQueue | None:
     """Return the DLQ that the user named, or None for --all.
 
     Raises:
-        CommandError: both or neither were given, or there is no such DLQ.
+        CommandError: the user gave both a name and --all, or neither; or no DLQ has the name.
     """
     if options["all"] == bool(options["name"]):
         raise CommandError("Give the name of a DLQ, or --all.")
@@ -89,5 +90,5 @@ def dlq_in_json(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
 
 
 def stop_in_json(stop: stops.Stop) -> dict[str, object]:
-    """Return a stop as JSON. `new`: whether this command made the stop; false: it existed before."""
+    """Return as JSON who stopped sends, when and why. `new` is false if sends were stopped before this command."""
     return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}

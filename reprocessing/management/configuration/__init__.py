@@ -1,1 +1,1 @@
-"""Read and write configuration files. The keys of a file are the options of the commands that set the same values."""
+"""Read and write configuration files. A key such as `ordering_key` is read like the option add_dlq --ordering-key."""

@@ -1,6 +1,6 @@
 """Find the command-line option that reads each key of a configuration file.
 
-A key and the option of the command that sets the same value have the same checks, default and help.
+A key of the file and the command-line option that sets the same value have the same checks, default and help.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class FileKey:
         return " ".join(text.split())
 
     def read(self, text: str) -> Any:  # noqa: ANN401  of the field's own type
-        """Return the value that the text in the file means, as the option would read it.
+        """Read the text of a value in the file as the command-line option would read it, and return the value.
 
         Raises:
             ArgumentTypeError: the option refuses the text; the error says why.
@@ -118,7 +118,7 @@ def _options(command: str) -> tuple[CommandParser, dict[str, Action]]:
 
 @cache
 def keys_of(kind: Kind) -> dict[str, FileKey]:
-    """Return the keys of this kind of object that options read, in the order in which export_config writes them."""
+    """Return, by name, the keys of this kind of object whose values options read, in the order of export_config."""
     found = {}
     for key, field in KEYS[kind].items():
         name = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
@@ -130,6 +130,6 @@ def keys_of(kind: Kind) -> dict[str, FileKey]:
 
 @cache
 def check_keys() -> dict[str, FileKey]:
-    """Return the keys of a health check in the file. The options of check_health read their values."""
+    """Return, by name, the keys of a health check in the file. The options of check_health read their values."""
     parser, options = _options("check_health")
     return {key: FileKey(key, key, parser, options[f"--{key.replace('_', '-')}"]) for key in (*CHECK_KEYS, "status")}

@@ -32,7 +32,9 @@ _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the content of a file, at most 2 MiB (`MAX_BYTES`) and one byte. A result of that length is too large.
+    """Return the content of a file. Of a file larger than 2 MiB (`MAX_BYTES`), return only the first 2 MiB + 1 byte.
+
+    The caller refuses a content of more than 2 MiB.
 
     Raises:
         CommandError: the file cannot be read.
@@ -49,7 +51,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
-    """Return the parsed file (`data`: its bytes), its settings by field name, and every problem with its line.
+    """Read the bytes of a file. Return the parsed document, its settings by field name, and its problems with lines.
 
     If the file is not valid YAML, the document and the settings are empty.
     """
@@ -62,7 +64,7 @@ def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
 
 
 class _Reader:
-    """Reads the sections of a file. Problems do not stop it: `problems` collects all."""
+    """Reads the sections of a file. Continues after a problem, so that `problems` has all problems of the file."""
 
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
@@ -201,7 +203,7 @@ class _Reader:
         return {key: float(one) if key.startswith("max") else one for key, one in options.items() if one is not None}
 
     def _backoff(self, path: Path, found: Settings) -> Settings:
-        """Return all columns of the backoff: settings that the file lacks get the defaults of the commands."""
+        """Return the backoff settings. Settings that are missing in the file get the defaults of the commands."""
         try:
             return backoff_fields({key: found.get(key) for key in _BACKOFF})
         except CommandError as error:
@@ -210,7 +212,7 @@ class _Reader:
 
 
 def _refusal(read: Callable[[str], object], text: str) -> str:
-    """Return why `read` refuses the text, or an empty text if it accepts it."""
+    """Return why the function `read` refuses the text, or an empty text if it accepts the text."""
     try:
         read(text)
     except (ArgumentTypeError, RedriveError) as error:

@@ -1,1 +1,1 @@
-"""Add groups of options, such as those of a DLQ or a target, to the commands that have them."""
+"""Add groups of options that several commands share, such as the options of a DLQ or of a target."""

@@ -21,13 +21,13 @@ from reprocessing.store.dlqs import dlq_proposal
 
 
 def add_queues(parser: CommandParser) -> None:
-    """Add the options about the DLQ's queue, sources, teams, payloads, and when messages are deleted from SQS."""
+    """Add the options about a DLQ's URL, sources, teams, mode and payloads, and when messages are deleted from SQS."""
     parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
         help="source of the DLQ's messages, if SQS does not list it as a source queue of the DLQ: URL of a queue, or "
         "ARN of a Lambda function, SNS subscription or EventBridge target; repeatable. If given once, messages that "
-        "do not name their source are taken to come from this source",
+        "do not name their source count as messages of this source",
     )  # fmt: skip
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",
@@ -68,9 +68,9 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search-field", action="append", dest="search_fields", type=or_off(search_field), metavar="NAME=S",
-        help="field by whose value people find messages, such as order_id=body:order.id; repeatable, 10 at most, and "
-        "replaces the fields before. Everybody who sees the messages finds them by the value, unless it is masked; "
-        "off: none (default: off)",
+        help="field by whose value people can search messages, such as order_id=body:order.id; repeatable, at most 10; "
+        "the given fields replace all earlier fields. Everybody who sees the messages can search by the value, unless "
+        "the value is masked; off: no search fields (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
@@ -87,7 +87,7 @@ def add_queues(parser: CommandParser) -> None:
 
 
 def add_keys(parser: CommandParser) -> None:
-    """Add the options that say where a message has its keys, and what to do if a key is missing or too late."""
+    """Add the options that say where the keys of a message are, and what to do if a key is missing or out of order."""
     shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
     parser.add_argument(
         "--ordering-key",
@@ -117,8 +117,8 @@ def add_keys(parser: CommandParser) -> None:
         type=or_off(shared_or_none),
         metavar="S",
         help="where in a message its type is, such as attribute:eventType, for rules and failure groups; off: rules "
-        "see no type, and failure groups take it from fields with usual names, such as eventType; none: neither "
-        "sees a type (default: off)",
+        "see no type, and failure groups take the type from fields with usual names, such as eventType; none: neither "
+        "rules nor failure groups see a type (default: off)",
     )
     parser.add_argument(
         "--tenant",
@@ -155,7 +155,7 @@ def add_attempts(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",
-        help="park messages that this service received from the DLQ more than N times, or off for no limit "
+        help="park a message that this service has received from the DLQ more than N times, or off for no limit "
         "(default: off)",
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def selector(text: str) -> str:
 
 
 def shared(text: str) -> str:
-    """Read a selector of a value that several messages can share. Refuse `message-id`, `content-hash` and `none`."""
+    """Read a selector of a value that can be equal in several messages. Refuse `message-id`, `content-hash`, `none`."""
     if Selector.parse(found := selector(text)).source in (
         SelectorSource.NONE,
         SelectorSource.CONTENT_HASH,
@@ -202,7 +202,7 @@ def shared(text: str) -> str:
 
 
 def shared_or_none(text: str) -> str:
-    """Read a selector of a value that several messages can share, or the text `none`."""
+    """Read a selector of a value that can be equal in several messages, or the text `none`."""
     return text if text == SelectorSource.NONE else shared(text)
 
 

@@ -1,4 +1,7 @@
-"""Refuse a new run whose id may be a mistyped id of a plan: the run would send messages that no plan has shown."""
+"""Refuse the id of a new run if the id looks like the mistyped id of a plan.
+
+The new run would send messages that no plan has shown to a person.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ _GENERATED: Final = re.compile(r"[0-9a-f]{8}")  #: how `drain_dlq` ends the id o
 def refuse_mistyped(dlq: DeadLetterQueue, name: str) -> None:
     """Refuse the id of a new run (`name`) if it may be a mistyped id of a plan of the DLQ.
 
-    If a person named a plan, every new id is refused. Else only ids that are similar to a plan's id are refused, so
-    that scripts with ids of their own work although somebody made a dry run.
+    If a person chose the id of a plan, every new id is refused. If all ids of plans were generated, only ids that are
+    similar to a plan's id are refused. So scripts that choose ids still work after somebody made a dry run.
 
     Raises:
         CommandError: the id is refused. The text says how to start the plan.
@@ -42,7 +45,7 @@ def refuse_mistyped(dlq: DeadLetterQueue, name: str) -> None:
 
 
 def _may_mean(typed: str, plan: str, *, begin: str) -> bool:
-    """Return whether `typed` may be a mistyped id of this plan. `begin`: the beginning of generated ids."""
+    """Return whether `typed` looks like the id `plan`, mistyped. `begin` is the beginning of all generated ids."""
     if not (typed.startswith(begin) and plan.startswith(begin)):
         return SequenceMatcher(None, typed, plan).ratio() >= _SIMILAR
     end, known = typed.removeprefix(begin), plan.removeprefix(begin)

@@ -1,4 +1,4 @@
-"""The options of a new run's own limits: waves, rate and order."""
+"""Add the options that set waves, rate and order for one new run only, and read their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.pipeline.runs import run_actions
 
 
 def add_run_limits(parser: CommandParser) -> None:
-    """Add the options of a new run's own limits."""
+    """Add the options --waves, --rate and --advance, which apply only to the new run."""
     parser.add_argument(
         "--waves", action=BooleanOptionalAction,
         help="send in waves: 1 message first, then 10, then 100, then all; the run pauses if a wave fails "
@@ -34,10 +34,10 @@ def add_run_limits(parser: CommandParser) -> None:
 
 
 def read_run_limits(options: dict[str, Any], dlq: DeadLetterQueue) -> dict[str, Any]:
-    """Return the limits as arguments of `RunRequest`.
+    """Return the values of --waves, --rate and --advance as arguments of `RunRequest`.
 
     Raises:
-        CommandError: a run of this DLQ must wait for outcomes.
+        CommandError: --advance is given, but runs of this DLQ must wait for outcomes.
     """
     early = options["advance"] is not None
     if early and (why := run_actions.why_it_must_wait(dlq)):
@@ -46,10 +46,10 @@ def read_run_limits(options: dict[str, Any], dlq: DeadLetterQueue) -> dict[str, 
 
 
 def refuse_run_limits(options: dict[str, Any], dlq: DeadLetterQueue) -> None:
-    """Refuse limits for a run that exists: it has its own.
+    """Refuse --waves, --rate and --advance for a run that exists already: its limits were set when it was planned.
 
     Raises:
-        CommandError: an option of a limit is given.
+        CommandError: one of these options is given.
     """
     given = [f"--{name}" for name in ("waves", "rate", "advance") if options[name] is not None]
     if given:

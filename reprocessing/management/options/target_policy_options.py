@@ -37,7 +37,7 @@ read_region = matching(arn.is_region, "a region", "eu-west-1")
 
 
 def status_codes(text: str) -> str:
-    """Read the value of --answers, the meanings of HTTP status codes, such as `409=success 4xx=retry`."""
+    """Read the value of --answers, which says what HTTP status codes mean, such as `409=success 4xx=retry`."""
     try:
         return str(meanings.parse_answers(text))
     except InvalidAnswers as error:
@@ -45,7 +45,7 @@ def status_codes(text: str) -> str:
 
 
 def given_fields(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the values of these fields whose options were given on the command line, by field."""
+    """Return, by field name, the values of those fields whose options were given on the command line."""
     given = {name: options[name] for name in names if options[name] is not None}
     return {name: OFF_VALUES.get(name) if value == OFF else value for name, value in given.items()}
 
@@ -74,7 +74,7 @@ def add_outcome(parser: CommandParser) -> None:
 
 
 def add_rate(parser: CommandParser, default: str) -> None:
-    """Add --rate and --burst. `default`: the default rate, for the help."""
+    """Add --rate and --burst. `default` is the default rate, which the help text shows."""
     parser.add_argument(
         "--rate", type=or_off(number(MIN_RATE, MAX_RATE)), metavar="R",
         help=f"rate limit in messages/s, for all workers together, or off for no limit (default: {default})",
@@ -120,7 +120,7 @@ def add_connection(parser: CommandParser) -> None:
 
 
 def add_role(parser: CommandParser, of: str) -> None:
-    """Add --role, an IAM role. `of`: what the role is for, such as "the target"."""
+    """Add --role, an IAM role. `of` says in the help text what the role is for, such as "the target"."""
     parser.add_argument(
         "--role", dest="role_arn", type=or_off(read_role_arn), metavar="ARN",
         help=f"IAM role to assume for {of}, or off for the service's own role (default: off)",
@@ -140,7 +140,7 @@ def find_destination(text: str) -> Target:
     """Return the target that `text` names: a stored target, or a new, unsaved target for the URL or ARN of a queue.
 
     Raises:
-        CommandError: no stored target matches, and SQS does not answer for a queue of this URL or ARN.
+        CommandError: no stored target matches, and SQS could not be asked for a queue of this URL or ARN.
         InvalidTarget: several targets match, or the text cannot name a target.
     """
     try:

@@ -1,1 +1,1 @@
-"""Turn results into the text and the JSON that commands print."""
+"""Convert results of commands to the text and the JSON that the commands print."""

@@ -37,7 +37,7 @@ def sources_text(dlq: DiscoveredDlq) -> str:
 
 
 def scope_lines(scopes: Sequence[DiscoveryScope]) -> Iterator[str]:
-    """Yield lines about each scanned account and region: its last complete scan, and what could not be read."""
+    """Yield lines about each scanned account and region: the time of its last full scan, and what could not be read."""
     for row in scopes:
         repeats = ", repeated" if row.daily else ""
         in_progress = f"; a scan is in progress since {format_time(row.began_at)}" if row.stage else ""
@@ -69,7 +69,10 @@ def scope_json(row: DiscoveryScope) -> dict[str, Any]:
 
 
 def adoption_lines(adoption: Adoption, *, acted: bool) -> Iterator[str]:
-    """Yield lines about a DLQ that is or would be added: its name, sources and problems; or why it cannot be added."""
+    """Yield lines about a DLQ that discover_dlqs adds (or would add): its name, sources and problems.
+
+    If the DLQ cannot be added, yield one line that says why.
+    """
     if adoption.error:
         yield f"{adoption.queue.name} cannot be added. {adoption.error}"
         return

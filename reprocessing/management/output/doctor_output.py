@@ -50,7 +50,7 @@ def count_by_severity(results: Iterable[CheckResult]) -> dict[str, int]:
 
 
 def summary(counts: dict[str, int]) -> str:
-    """Return a sentence with the number of errors, warnings and unknown results, or "No problems found."."""
+    """Return the number of errors, warnings and unknown results as a sentence, or the text "No problems found."."""
     if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
     words = {"error": "error", "warn": "warning"}

@@ -40,7 +40,7 @@ def capture_notice(dlq: DeadLetterQueue) -> str:
 
 
 def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
-    """Yield the lines of the plan. `new`: how many messages this command has captured."""
+    """Yield the lines of the plan. `new` is the number of messages that this command has captured."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
     if outlook.is_empty and not asked.conditions and not outlook.behind:
@@ -68,7 +68,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
-    """Return a text: no captured message fulfils the conditions in `asked`; and which commands show the messages."""
+    """Return a text that no captured message matches the selection `asked`, with commands that show the messages."""
     shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
     return (
         f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
@@ -78,7 +78,7 @@ def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
 
 
 def paused_notice(run: Run) -> str:
-    """Return a sentence that the run is paused, and that later messages of its keys wait for the run."""
+    """Return a sentence that the run is paused, and that later messages of the same ordering keys wait for the run."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 
@@ -139,7 +139,7 @@ def _target(one: TargetFigures, forecast: Forecast, *, waves: bool) -> Iterable[
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """Yield a line with the command that makes the run faster, and a line for each of its options (`ways`)."""
+    """Yield a line with the command that makes the run faster, and a line for each option of the command (`ways`)."""
     if ways:
         said = f"Faster (options of manage.py add_dlq {dlq}):"
         yield f"      Most of that time is waiting for outcomes, one after another. {said}"
@@ -147,12 +147,12 @@ def _faster(ways: list[str], dlq: str) -> Iterable[str]:
 
 
 def refire_notice(others: int) -> str:
-    """Return a warning that the SNS topic or bus also sends each message to its `others` other subscribers."""
+    """Return a warning that an SNS topic or bus also sends each message to `others` subscribers besides the target."""
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 
 def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str:
-    """Return a text with the duration of sending to a target, and what limits it. `waves`: the run has waves."""
+    """Return a text: how long it takes to send the run's messages to one target, and what limits the speed."""
     takes = f"takes {duration_in_words(forecast.seconds)}"
     trip = f"{one.longest:,} x {one.round_trip:g} s{', the first one sooner' if one.tail < one.round_trip else ''}"
     if forecast.bound == "rate":
@@ -165,7 +165,7 @@ def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str
 
 
 def expiry_refusal(outlook: PlanForecast) -> str:
-    """Return an error text: SQS would delete messages of the plan before they are sent, and what to do about it."""
+    """Return an error text: SQS would delete messages (retention) before the plan sends them. It says what to do."""
     waves = bool(outlook.waves)
     messages = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} "
@@ -190,7 +190,11 @@ def _until(ahead: PlanFigures) -> str:
 
 
 def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any]:
-    """Return the plan as JSON. `run` is null if the plan cannot be started: it is empty, or `refused` says why not."""
+    """Return the plan as JSON.
+
+    `refused` says why the plan cannot be started, or is empty. In the JSON, `run` is null if the plan cannot be started
+    or has no messages.
+    """
     run = None if refused or outlook.is_empty else outlook.run.name
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
@@ -245,7 +249,7 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def lane_word(ordering_key: str) -> str:
-    """Return what to count a DLQ's lanes as: "message" if no message has an ordering key, else "key queue"."""
+    """Return the word with which output counts lanes: "message" if the DLQ has no ordering key, else "key queue"."""
     return "message" if ordering_key == SelectorSource.NONE else "key queue"
 
 

@@ -1,4 +1,4 @@
-"""Show changed settings, and problems that an examination of queues found, as text and as JSON."""
+"""Show changed settings, and problems that a command found in queues or settings, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS: Final = frozenset({
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:
-    """Yield a line for each changed setting and each problem. `new`: the object is new, so old values are left out."""
+    """Yield a line for each changed setting and each problem. If the object is `new`, leave out the old values."""
     for one in changes:
         before = "" if new or one.before is None else f"{_with_unit(one.field, one.before)} -> "
         key = one.field if one.field == "kind" else key_of(Kind.DLQ, key_of(Kind.TARGET, one.field))
@@ -30,7 +30,7 @@ def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bo
 
 
 def _with_unit(field: str, value: object) -> object:
-    """Return a setting's value as people read it: `off` if it is removed, times with their unit."""
+    """Return a setting's value as text for people: `off` for None, and a number of seconds with a unit."""
     if value is None:
         return OFF
     if field not in _SECONDS or not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -51,9 +51,9 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
 
 
 def outcome(name: str, *, new: bool, changed: bool, acted: bool) -> str:
-    """Return a sentence: the object `name` is added, is changed, or needs no change; in a dry run, would be.
+    """Return a sentence that the object `name` is added, is changed, or needs no change.
 
-    `acted`: this was no dry run.
+    If `acted` is false, this was a dry run, and the sentence says what --confirm would do.
     """
     if not new and not changed:
         return f"{name}: nothing to change."

@@ -1,4 +1,4 @@
-"""Show a native redrive (AWS moves the messages of a DLQ): what prevents it, its plan, and the tasks that AWS lists."""
+"""Show a native redrive as text and as JSON: AWS itself moves the messages of a DLQ (StartMessageMoveTask)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOST = (
 
 
 def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
-    """Yield a sentence for each thing that prevents a native redrive of the DLQ, and what to do about it."""
+    """Yield a sentence for each thing that prevents AWS's own redrive of the DLQ, and what to do about it."""
     name = dlq.name
     if found.moving:
         yield f"A native redrive is running already: {command('native_redrive', 'list', name)}"
@@ -45,7 +45,10 @@ def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
 
 
 def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
-    """Yield a sentence for each kind of messages that AWS would not move, or would send again, and what to do."""
+    """Yield a sentence about messages that AWS would not move, and about messages that AWS would send twice.
+
+    Each sentence says what to do.
+    """
     if found.captured_until:
         yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
     if found.orphans_hidden_until:
@@ -67,10 +70,10 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
 def plan(  # noqa: PLR0913  # each by its name
     dlq: DeadLetterQueue, found: HandoverBlockers, depth: Depth, *, to: str, per_second: int | None, cost: str
 ) -> Iterator[str]:
-    """Yield lines about what AWS would do, its cost, and what this service does that AWS does not.
+    """Yield lines about what AWS's own redrive would do, its cost, and what drain_dlq does that AWS does not.
 
-    `to`: the ARN of the queue to which AWS would move the messages; empty: to their source queues. `per_second`: max
-    messages/s; None: AWS chooses.
+    `to` is the ARN of the queue to which AWS would move the messages. If it is empty, AWS moves them to their source
+    queues. `per_second` is the max messages/s. If it is None, AWS chooses the rate.
     """
     where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"
@@ -91,7 +94,7 @@ def plan(  # noqa: PLR0913  # each by its name
 
 
 def task(one: Move) -> str:
-    """Return a line about one native redrive, as AWS lists it."""
+    """Return a line about one of AWS's own redrives (ListMessageMoveTasks)."""
     to = resource_name(one.destination_arn) if one.destination_arn else "the source queues"
     of = f" of {one.to_move:,}" if one.to_move is not None else ""
     why = f" ({one.failure})" if one.failure else ""
@@ -99,7 +102,7 @@ def task(one: Move) -> str:
 
 
 def in_json(one: Move) -> dict[str, object]:
-    """Return one native redrive as JSON, as AWS lists it."""
+    """Return as JSON one of AWS's own redrives (ListMessageMoveTasks)."""
     return {
         "status": one.status,
         "to": one.destination_arn,

@@ -1,4 +1,4 @@
-"""Show which events go to which destination, and warn about destinations without URL and events without destination."""
+"""Show which events are sent to which destination. Warn of a destination without URL, or an event nobody gets."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ def variable(destination: str) -> str:
 
 
 def route_text(route: Route) -> str:
-    """Return a line with the events and the DLQs of a route, which says what is sent to a destination."""
+    """Return a line that says which events of which DLQs are sent to a destination."""
     events = ", ".join(kind.value for kind in route.kinds) or "all events"
     dlqs = f"for DLQ {', '.join(route.dlqs)}" if route.dlqs else "for all DLQs and the service itself"
     return f"{route.destination}: {events}, {dlqs}"
 
 
 def as_json(route: Route) -> dict[str, Any]:
-    """Return a route as JSON values; an empty list means all events, or all DLQs."""
+    """Return as JSON which events of which DLQs are sent to a destination. An empty list stands for all."""
     return {"destination": route.destination, "events": [kind.value for kind in route.kinds], "dlqs": list(route.dlqs)}
 
 
 def without_url(destination: str, known: Mapping[str, Destination]) -> str:
-    """Return a warning if the destination is not among the `known` URLs of this process, else an empty text."""
+    """Return a warning if this process has no URL for the destination, else an empty text.
+
+    `known` has, by name, the destinations whose URLs are in the environment variables of this process.
+    """
     if destination in known:
         return ""
     there_are = f"It has: {', '.join(sorted(known))}." if known else "It has none."
@@ -39,7 +42,7 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
 
 
 def events_without_route_warning(kinds: Collection[EventKind]) -> str:
-    """Return a warning that no destination gets these kinds of events for all DLQs; empty if `kinds` is empty."""
+    """Return a warning that no destination gets these events of all DLQs, or an empty text if `kinds` is empty."""
     if not kinds:
         return ""
     if len(kinds) == len(EventKind):

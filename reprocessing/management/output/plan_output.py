@@ -23,7 +23,10 @@ def problem_lines(file: str, problems: Iterable[Problem]) -> Iterable[str]:
 
 
 def plan_lines(plan: Plan, shown: Shown) -> Iterable[str]:
-    """Yield the lines of a plan: each changed object, with its settings before and after, as `shown` returns them."""
+    """Yield the lines of a plan: each changed object, with its settings before and after.
+
+    `shown` returns the text of a setting's value.
+    """
     for change in plan.changes:
         yield f"{change.action} {change.kind.singular} {change.name}"
         yield from (_field(change, one, shown) for one in change.fields)
@@ -56,9 +59,10 @@ def counts(changes: Sequence[ObjectChange]) -> str:
 
 
 def in_json(plan: Plan, *, acted: bool) -> dict[str, Any]:
-    """Return the plan of apply_config as JSON. `acted`: the plan was executed.
+    """Return the plan of apply_config as JSON. If `acted` is true, the plan was executed.
 
-    `notes`: for each DLQ that is now in mode manual while its automatic run still sends, a sentence that says so.
+    A DLQ may have been changed from mode automatic to manual, while its automatic run still sends messages. `notes` has
+    a sentence about each such DLQ.
     """
     return {
         "dry_run": not acted,

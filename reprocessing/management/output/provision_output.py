@@ -1,4 +1,4 @@
-"""Show for provision_queues how queues in SQS differ from the wanted queues, as text and as JSON."""
+"""Show how queues in SQS differ from the queues that provision_queues would create, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ATTRIBUTES: Final = {
 
 
 def lines(comparisons: Iterable[QueueComparison]) -> Iterable[str]:
-    """Yield a line for each queue, followed by a line for each attribute that differs from the wanted queue."""
+    """Yield a line for each queue, followed by a line for each attribute whose value is not the wanted value."""
     for one in comparisons:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
@@ -41,7 +41,7 @@ def lines(comparisons: Iterable[QueueComparison]) -> Iterable[str]:
 
 
 def line(one: Difference) -> str:
-    """Return a line about one difference between a queue and the wanted queue."""
+    """Return a line about one difference: the queue is missing, or an attribute does not have the wanted value."""
     match one:
         case QueueMissing():
             return "to be created: " + ", ".join(
@@ -61,7 +61,7 @@ def line(one: Difference) -> str:
 
 
 def done(step: Step) -> str:
-    """Return a line about a queue that was created, or an attribute that was changed."""
+    """Return a line about a queue that was created, or whose attributes were changed."""
     return f"{step.name}: " + "; ".join(
         "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.differences
@@ -69,7 +69,7 @@ def done(step: Step) -> str:
 
 
 def in_json(comparisons: Iterable[QueueComparison]) -> list[dict[str, Any]]:
-    """Return the differences between queues and wanted queues as JSON. Values of attributes are as in SQS."""
+    """Return as JSON how each queue differs from the wanted queue. Values of attributes are written as in SQS."""
     return [
         {
             "queue": one.wanted.name,
@@ -81,7 +81,7 @@ def in_json(comparisons: Iterable[QueueComparison]) -> list[dict[str, Any]]:
 
 
 def value(attribute: str, text: str) -> str:
-    """Return the value of an SQS attribute in words, such as "30 s"; `text`: the value as SQS writes it."""
+    """Return the value of an SQS attribute for people, such as "30 s". `text` is the value as SQS writes it."""
     if not text:
         return "none"
     match attribute:

@@ -1,4 +1,4 @@
-"""Show for after_restore what is known about messages after a restore of PostgreSQL, as text and as JSON."""
+"""Show for after_restore what is known about messages, after PostgreSQL was restored from a backup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("finished", "unfinished", "unknown")
 
 
 def hold_text(found: RestoreHold) -> str:
-    """Return a sentence about the hold of all sends: since when, by whom and why, and the time of the backup."""
+    """Return a sentence that all sends are held: since when, by whom and why, and the time of the backup."""
     return (
         f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was '
         f"restored to {format_time(found.restored_to)}."
@@ -33,9 +33,10 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
 
 
 def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
-    """Yield the lines of after_restore report: the stop of all sends, the number of undecided messages, and what to do.
+    """Yield the lines of after_restore report: since when sends are held, the undecided messages, and what to do.
 
-    `undrained`: names of DLQs that no capture has emptied since all messages became visible again.
+    Messages that were invisible in SQS at the restore become visible again after some time. `undrained` has the names
+    of the DLQs that no capture has emptied since then.
     """
     yield hold_text(found)
     for dlq in sorted({one.dlq for one in counts}):
@@ -65,7 +66,7 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
 def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
     """Return a sentence with the command that lets workers send again, and when to run it.
 
-    `undrained`: names of DLQs that a capture must empty first.
+    `undrained` has the names of the DLQs that a capture must empty first.
     """
     if not undrained:
         return "To resume sending: manage.py after_restore release --reason WHY --confirm"
@@ -77,7 +78,10 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
 
 
 def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
-    """Return as JSON the hold of all sends (null: there is none), and the undecided messages: how many, by evidence."""
+    """Return as JSON since when sends are held, and the number of undecided messages for each DLQ and evidence.
+
+    `held` is null if sends are not held.
+    """
     said = found and {
         "since": found.since,
         "by": found.by,

@@ -1,4 +1,4 @@
-"""Show the changes of a rule, its effect on messages of the last days, and its status, as text and as JSON."""
+"""Show a rule as text and as JSON: its changes, what it would do to messages of the last days, and its status."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def rule_in_json(one: RuleStatus) -> dict[str, Any]:
 
 
 def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
-    """Yield the lines that redrive_status prints about an enabled rule. `rule`: the result of `rule_in_json`."""
+    """Yield the lines that redrive_status prints about an enabled rule. `rule` is the result of `rule_in_json`."""
     where = f" of {rule['dlq']}" if rule["dlq"] else ""
     last = f", last at {format_time(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
     stops = f"; {counted(rule['stopped'], 'message')} held by it" if rule["stopped"] else ""

@@ -12,12 +12,13 @@ from reprocessing.store.runs.progress import RunCounts
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result of a run as JSON. `tally`: its messages by state.
+    """Return the result of a run as JSON. `counts_in_json` says what its numbers mean.
 
-    `captured` is the number of all messages: the sum of all final states and `waiting`. `held`: the part of
-    `waiting` that a rule, or a parked message of the same key, keeps from being sent. `blocked`: the part of `waiting`
-    that waits for earlier messages of a run that has ended or is paused.
-    `along` has, by the run's name, the counts of the DLQ's other runs whose messages this command also sent.
+    Args:
+        run: the run's id.
+        dlq: the DLQ of the run.
+        tally: the number of the run's messages in each state.
+        along: the same numbers, by run id, of the DLQ's other runs whose messages this command also sent.
     """
     return {
         "run": run,
@@ -30,10 +31,12 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the numbers of a run's messages as JSON: all, in each final state, unfinished (`waiting`), held, blocked.
+    """Return the numbers of a run's messages as JSON.
 
-    A rule, or a parked message of the same key, keeps held messages from being sent. An earlier message of a run that
-    has ended or is paused keeps blocked messages from being sent.
+    `captured` is the number of all messages: the sum of all final states and of `waiting`, the unfinished messages.
+    Two parts of `waiting` cannot be sent now. `held` counts messages that a rule, or a parked message of the same key,
+    keeps from being sent. `blocked` counts messages that wait for an earlier message of the same key, which is in a run
+    that has ended or is paused.
     """
     ends = {name: getattr(tally, name) for name in FINAL_STATES}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held,
@@ -53,7 +56,10 @@ def progress_text(tally: RunCounts) -> str:
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield lines with the result of the run (`own`) and of runs `along`, then hints about held and parked messages."""
+    """Yield lines with the result of the run and of other runs, then hints about held and parked messages.
+
+    `own` are the counts of the run. `along` has the counts of the DLQ's other runs whose messages were also sent.
+    """
     yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
         yield f"Sent with it: {name}: {progress_text(other)}."

@@ -16,8 +16,8 @@ Json = dict[str, Any]
 def breaker_in_json(one: BreakerStatus, now: datetime) -> Json:
     """Return a circuit breaker as JSON.
 
-    `rate`: the rate limit. `allowed_rate`: the rate that the ramp-up allows now; canaries come on top. Both are in
-    messages/s; null: no limit.
+    `rate` is the rate limit, and `allowed_rate` the rate that the ramp-up allows now. Canaries are sent in addition.
+    Both rates are in messages/s; null means no limit.
     """
     return {
         "name": one.name,
@@ -36,7 +36,7 @@ def breaker_in_json(one: BreakerStatus, now: datetime) -> Json:
 def breaker_text(breaker: Json, now: datetime) -> str:
     """Return a text with a circuit breaker's state, since when and why, and the time of the next canary.
 
-    `breaker`: the result of `breaker_in_json`.
+    `breaker` is the result of `breaker_in_json`.
     """
     state = {BreakerState.OPEN: "OPEN", BreakerState.HALF_OPEN: "half open"}.get(breaker["state"], breaker["state"])
     why = f": {breaker['why']}" if breaker["why"] else ""
@@ -48,7 +48,7 @@ def breaker_text(breaker: Json, now: datetime) -> str:
 
 
 def rate_text(breaker: Json) -> str:
-    """Return a text with the rate that a circuit breaker allows now, and why. `breaker`: from `breaker_in_json`."""
+    """Return a text with the rate allowed now, and the reason. `breaker` is the result of `breaker_in_json`."""
     rate, most = breaker["allowed_rate"], breaker["rate"]
     if breaker["state"] != BreakerState.CLOSED:
         return "only canaries are sent"
@@ -59,7 +59,7 @@ def rate_text(breaker: Json) -> str:
 
 
 def check_in_json(one: health_checks.CheckStatus) -> Json:
-    """Return a health check as JSON. `lets_go`: whether its last result is healthy and recent, so messages are sent."""
+    """Return a health check as JSON. If its last result is healthy and recent, `lets_go` is true: sends are allowed."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
         "ceiling": one.ceiling,
@@ -74,7 +74,7 @@ def check_in_json(one: health_checks.CheckStatus) -> Json:
 def check_text(check: Json) -> str:
     """Return a text with a health check's last result, its age, and whether it prevents sends.
 
-    `check`: the result of `check_in_json`.
+    `check` is the result of `check_in_json`.
     """
     age = "never run" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
     detail = f": {check['detail']}" if check["detail"] else ""

@@ -33,7 +33,7 @@ _PRESUMED = "presumed"
 
 
 def status(key: int | None = None) -> Json:
-    """Return the status of the DLQ with this primary key as JSON; None: of all DLQs."""
+    """Return as JSON the status of the DLQ with this primary key or, if `key` is None, of all DLQs."""
     now = lanes_of.database_now()
     halt = stops.stop_of(None)
     letters, lanes, oldest = counters.counts_by_state(key), lane_counts.lane_counts(key), dlq_status.oldest_letters(key)
@@ -68,9 +68,9 @@ def status(key: int | None = None) -> Json:
 
 
 def _polling() -> Json:
-    """Return the AWS requests per second, and their cost of a day, when no messages arrive.
+    """Return the AWS requests per second while no messages arrive, and what they cost per day.
 
-    These requests come from polls of all DLQs by their schedules, from beat, and from one worker.
+    These are the requests of scheduled polls of all DLQs, of beat, and of one worker.
     """
     polling = IdleLoad(schedule.polls_per_second())
     each = conf.current().prices.of(fifo=False)
@@ -78,7 +78,7 @@ def _polling() -> Json:
 
 
 def letter_in_json(one: Letter) -> Json:
-    """Return a message and its newest consumer reports, 20 at most, as JSON. Texts of reports are left out."""
+    """Return a message and its newest 20 consumer reports as JSON. Texts of reports are left out."""
     found = delivery_status.status_of(one)
     return {
         "message_id": one.message_id,
@@ -151,7 +151,10 @@ def _of_lanes(found: list[LaneCount]) -> Json:
 
 
 def _waiting(found: list[LaneCount]) -> list[Json]:
-    """Return the reasons why key queues wait, each with the number of key queues and the first due time (or null)."""
+    """Return the reasons why key queues wait, each with the number of key queues.
+
+    `due_at` is the earliest time at which one of these key queues may send again, or null if no time is known.
+    """
     reasons: dict[str, Json] = {}
     for one in found:
         why = lane_counts.describe_lanes(one)

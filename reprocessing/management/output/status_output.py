@@ -1,4 +1,4 @@
-"""Turn the status of DLQs and of messages into the text that redrive_status prints."""
+"""Convert the status of DLQs and of messages to the text that redrive_status prints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def status_lines(found: Json) -> Iterable[str]:
-    """Yield the lines that redrive_status prints about DLQs. `found`: the result of `status_json.status`."""
+    """Yield the lines that redrive_status prints about DLQs. `found` is the result of `status_json.status`."""
     yield f"{format_time(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
@@ -82,7 +82,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
 
 
 def _problems(dlq: Json, found: Json) -> Iterable[str]:
-    """Yield lines about problems of a DLQ: processes that mode automatic lacks, a native redrive, failed attempts."""
+    """Yield lines about problems of a DLQ: no beat or workers, AWS's own redrive, capture errors, failed attempts."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
     labels = {"native": "native", "last_error": "error"}
@@ -164,7 +164,7 @@ def _capture(capture: Json) -> str:
 
 
 def message_lines(found: Json) -> Iterable[str]:
-    """Yield the lines about one message. `found`: from `status_json.letter_in_json`.
+    """Yield the lines about one message. `found` is the result of `status_json.letter_in_json`.
 
     Texts that consumers reported are left out, because they may quote payloads.
     """

@@ -59,7 +59,7 @@ def find_approval(number: str) -> Approval:
     """Return the request for approval with this number.
 
     Raises:
-        CommandError: there is no such request.
+        CommandError: no request has this number.
     """
     known = number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS
     row = Approval.objects.filter(pk=number).first() if known else None
@@ -71,7 +71,7 @@ def find_approval(number: str) -> Approval:
 
 
 def request_lines(row: Approval) -> list[str]:
-    """Return lines about a request: what was requested, by whom and why, and how somebody decided about it.
+    """Return lines about a request: what was requested, by whom and why, and the decision about it.
 
     If the request is void, because something changed since it was made, the last line says what changed.
     """

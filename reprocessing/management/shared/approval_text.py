@@ -1,4 +1,4 @@
-"""Say in a dry run that the action needs a second person."""
+"""Make the line with which a dry run says that the action needs the approval of a second person."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from reprocessing.store.approvals import guard
 
 
 def approval_text(messages: Messages, *, by: str) -> list[str]:
-    """Return one line if `by` needs a second person to change these messages, else no line.
+    """Return one line if the person `by` needs a second person to change these messages, else an empty list.
 
-    `messages`: the number of changed messages of each DLQ.
+    `messages` is the number of messages to change, by the DLQ's primary key.
     """
     needed = guard.is_needed(messages, by=by)
     return ["This needs a second person: with --confirm, an approval is requested."] if needed else []

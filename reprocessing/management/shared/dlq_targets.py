@@ -9,12 +9,12 @@ from reprocessing.models import DeadLetterQueue, Target
 
 
 def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """Return the targets to which messages of the DLQ may be sent: by its source queues, or by rules.
+    """Return the targets to which messages of the DLQ may be sent: the targets of its source queues and of rules.
 
-    `named`: return only the target with this name or ARN; None: all.
+    If `named` is given, return only the target with this name or ARN.
 
     Raises:
-        CommandError: the DLQ has no target, or no target of this name.
+        CommandError: the DLQ has no target, or no target with this name or ARN.
     """
     by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
     found = list(Target.objects.filter(Q(sources__dlq=dlq) | by_rule).distinct().order_by("arn"))

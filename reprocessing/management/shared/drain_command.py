@@ -44,9 +44,9 @@ _SIGNALLED = 128  #: the exit status of a process that a signal ended is this pl
 
 
 class Interruption:
-    """A context manager that catches Ctrl-C and SIGTERM, so that the command can finish its present sends first.
+    """A context manager that catches Ctrl-C and SIGTERM, so that the command can finish its sends in progress first.
 
-    Calling the object returns whether one of the two signals arrived.
+    Calling the object returns true if one of the two signals has arrived.
     """
 
     def __init__(self) -> None:
@@ -83,22 +83,22 @@ class Interruption:
 
 
 def drain_context(stop: Callable[[], bool]) -> DrainContext:
-    """Return what a drain needs: settings, rate limits, and a name for this process, which owns the drain's leases.
+    """Return what a drain needs: settings, rate limits, and a name of this process for the leases that it takes.
 
-    `stop`: returns whether the user asked the command to end.
+    The drain calls `stop` often, and ends when it returns true (the user pressed Ctrl-C).
     """
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Return a text about the stops that keep messages of the DLQ from being sent; empty if there is no stop.
+    """Return who stopped sends of the DLQ, or of all DLQs, as text. If sends are not stopped, return an empty text.
 
-    `acts`: whether the command would send messages (no dry run).
+    `acts` is true if the command would send messages, and false in a dry run.
 
     Raises:
-        CommandError: the DLQ is in mode observe; all sends are held after a restore; or there is a stop and `acts` is
-            true.
+        CommandError: the DLQ is in mode observe; or all sends are held after a restore; or sends are stopped, and
+            `acts` is true.
     """
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
@@ -114,7 +114,7 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 def refuse_native_redrive(dlq: DeadLetterQueue, log: ProgressLog) -> None:
     """Refuse to redrive a DLQ while AWS itself moves its messages (native redrive).
 
-    If AWS does not answer, print this to `log`, and decide by what AWS answered last.
+    If AWS does not answer, print a warning to `log`, and use what AWS answered last.
 
     Raises:
         CommandError: a native redrive is running.
@@ -134,7 +134,7 @@ class DrainCommand(Console):
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
         """Send the messages of the run until all are finished, and show the result.
 
-        `along`: other runs of the DLQ whose messages this command also sends.
+        `along` are other runs of the DLQ. This command also sends their messages.
 
         Raises:
             RestoreUnresolved: PostgreSQL was restored from a backup, and all sends are held; nothing was sent.
@@ -172,7 +172,7 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Print a line for each further running run, not in `along`: its unfinished messages, how to continue it."""
+        """Print a line for each other running run of the DLQ that is not in `along`, and how to continue the run."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             is_automatic = one.kind == RunKind.AUTOMATIC  # beat no longer adds messages to the automatic run
@@ -198,7 +198,8 @@ class DrainCommand(Console):
     ) -> None:
         """Show the result of the run and of the runs `along`, as text or JSON.
 
-        `tally`: the run's messages by state. `along`: those of other runs. `more`: further members of the JSON.
+        `tally` has the number of the run's messages in each state, and `along` the same numbers of other runs, by run
+        id. `more` are additional members of the JSON.
         """
         if options["json"]:
             self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)

@@ -1,4 +1,4 @@
-"""Write the progress line of a drain: numbers of messages, rate, time left, and what messages wait for."""
+"""Make the progress line of a drain: numbers of messages, rate, time left, and what messages wait for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from reprocessing.store.safety import failed_answers
 def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
     """Return the progress line of a drain: the number of messages by state, then the reasons why messages wait.
 
-    The first reason is that nobody consumes a target, if so. `pace`: measures the rate; None: no rate is shown.
+    If nobody seems to consume a target, this reason comes first. `pace` measures the rate. If `pace` is None, the line
+    has no rate.
     """
     speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
     lag = conf.current().count_lag.total_seconds()
@@ -55,13 +56,13 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
 
 
 def _failing(dlq: DeadLetterQueue) -> str:
-    """Return a sentence with the most frequent answer of recent failed attempts; empty if no attempt failed."""
+    """Return a sentence with the most frequent answer of recent failed attempts, or an empty text if none failed."""
     found = failed_answers.of_dlqs(dlq.pk).get(dlq.pk)
     return f"Attempts fail: {found.answer}, {counted(found.attempts, 'attempt')} recently." if found else ""
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
-    """Return a sentence with the time of the next attempt; empty if a message is due or being sent."""
+    """Return a sentence with the time of the next attempt, or an empty text if a message is sent now."""
     busy = [one for one in lane_counts.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
     if any(one.due or one.phase == LanePhase.LEASED for one in busy):
         return ""
@@ -74,7 +75,10 @@ def _waits(some: Sequence[PendingOutcome]) -> list[str]:
 
 
 def _wait(one: PendingOutcome) -> str:
-    """Return a sentence about what the outcomes of messages sent to this target wait for; empty: for nothing."""
+    """Return a sentence: what must happen before the outcomes of messages sent to this target are known.
+
+    Return an empty text if nothing must happen.
+    """
     awaited = pending_outcomes.describe(one)
     if not awaited:
         return ""

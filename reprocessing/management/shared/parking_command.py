@@ -1,7 +1,7 @@
-"""The base class of release_parked, discard_parked and restore_discarded.
+"""The base class of release_parked, discard_parked, restore_discarded and edit_messages.
 
-A dry run shows the selected messages and a text that identifies them. With this text (option --selection), the command
-acts on exactly these messages.
+A dry run shows the selected messages, and a short text that identifies them, the mark. If the user gives the mark with
+the option --selection, the command acts on exactly these messages.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ GROUP_SIZE = 500
 
 @dataclass(slots=True)
 class Decisions:
-    """The result of acting on messages: ids of changed letters, and for each refused message id, the reason."""
+    """The result of a command: ids of the changed letters (`done`), and by message id, why messages were refused."""
 
     done: list[int] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class ParkingCommand(Console):
-    """A command that releases, discards or restores selected messages of a DLQ."""
+    """A command that releases, discards, restores or edits selected messages of a DLQ."""
 
     done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]  #: the function that changes the messages
@@ -110,22 +110,22 @@ class ParkingCommand(Console):
             raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: reasons above.")
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """Return the keyword arguments for `act` that the subclass's own options set."""
+        """Return the keyword arguments of `act` that come from the subclass's own options, such as --at."""
         return {}
 
     def frozen(self, how: dict[str, Any]) -> dict[str, Any]:
-        """Return the keyword arguments for `act` (`how`) as JSON values, which a request for approval stores."""
+        """Return the keyword arguments `how` of `act` as JSON values. A request for approval stores these values."""
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in how.items()}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
-        """Return the given options of the subclass, for the command line that a dry run shows."""
+        """Return the subclass's own options that the user gave, for the command line that a dry run shows."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Call `act` with these messages, at most 500 a transaction, and with the arguments `how`. Return the result.
+        """Call `act` for these messages, with the keyword arguments `how`: at most 500 messages in one transaction.
 
         Raises:
-            ApprovalNeeded: a second person is needed; nothing was done.
+            ApprovalNeeded: the approval of a second person is needed. Nothing was done.
         """
         act_on_parked.check_whole(self.audit_act, [one.id for one in chosen], by=options["by"], **self.frozen(how))
         decided, pace, log = Decisions(), Pace(), ProgressLog(self.stderr)

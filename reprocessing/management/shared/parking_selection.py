@@ -32,7 +32,8 @@ _MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
 class Parked:
     """A parked or discarded message, without its payload.
 
-    `reason`: why it is parked; empty for a discarded message. `since`: when it was parked or discarded.
+    `id` is the id of its letter, and `key` its ordering key or None. `since` is the time when it was parked or
+    discarded. `reason` says why it is parked, and is empty for a discarded message.
     """
 
     id: int
@@ -61,7 +62,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
 
 
 def filter_options(options: dict[str, Any]) -> list[str]:
-    """Return the options that select messages, as the user gave them, as words of a command line."""
+    """Return, as words of a command line, the given options that select messages, such as --key and --older-than."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
         given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
@@ -73,7 +74,7 @@ def filter_options(options: dict[str, Any]) -> list[str]:
 
 
 def shell_quoted(given: Iterable[str]) -> str:
-    """Return a command line: the words, quoted for a shell, with escapes for invisible characters."""
+    """Join words to a command line that a shell can run: quote them, and write invisible characters as escapes."""
     return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
 
 
@@ -85,7 +86,7 @@ def _escaped(text: str) -> str:
 
 
 def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
-    """Return an error text: no message matched, and how many messages of the DLQ are in this state, by reason."""
+    """Return an error text that no message matches, with the number of the DLQ's messages in this state, by reason."""
     there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     if kinds == "no messages":
@@ -97,14 +98,14 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
 
 
 def selection_type(text: str) -> str:
-    """Read the value of --selection: the text with which a dry run identified the selected messages."""
+    """Read the value of --selection: the mark with which a dry run identified the selected messages."""
     if not _MARK.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text
 
 
 def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
-    """Yield lines about the selected messages: their number, then for each parking reason, three of its messages."""
+    """Yield lines about the selected messages: their number, then up to three messages for each parking reason."""
     if not chosen:
         yield f"{dlq.name} has no {state} messages."
         return

@@ -25,9 +25,10 @@ class Pace:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
 
     def add(self, done: int, left: int | None = None) -> str:
-        """Record how many items are done in all, and return a text such as ", 12.5/s, about 2 minutes left".
+        """Record the total number of items `done` so far, and return a text such as ", 12.5/s, about 2 minutes left".
 
-        `left`: number of items that are left; None: not known. The text is empty until the rate is known.
+        `left` is the number of items that are left. If it is None, the text has no time. The text is empty until the
+        rate is known.
         """
         now = time.monotonic()
         self._samples.append((now, done))
@@ -39,7 +40,7 @@ class Pace:
 
 
 class ProgressLog:
-    """Writes progress to standard error: each second on a terminal, but only changed lines, else every ten seconds."""
+    """Writes progress lines to standard error: at most one per second on a terminal, else one per ten seconds."""
 
     def __init__(self, out: OutputWrapper) -> None:
         self._out = out

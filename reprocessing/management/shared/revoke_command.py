@@ -13,18 +13,18 @@ from reprocessing.models import ApiToken, Reporter
 
 
 class RevokeCommand(Console):
-    """A command that revokes the token with a given name. `what`: the key under which JSON output has this name."""
+    """A command that revokes the token with a given name. In JSON output, `what` is the key that has this name."""
 
     what = ""
     name_help = ""
 
     @abstractmethod
     def find(self, name: str) -> ApiToken | Reporter:
-        """Return the token's row with this name, or raise an error that lists the known names."""
+        """Return the row of the token with this name, or raise an error that lists the known names."""
 
     @abstractmethod
     def revoke(self, name: str, *, by: str, reason: str) -> bool:
-        """Revoke the token with this name. Return whether it was active before."""
+        """Revoke the token with this name. Return true if this call revoked it, false if it was revoked before."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the name, and --by, --reason, --confirm and --json."""

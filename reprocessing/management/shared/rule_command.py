@@ -1,4 +1,4 @@
-"""Functions of the commands that change or test rules: options, preview, and rerouting of messages after a change."""
+"""Functions of the commands that change or test rules: options, previews, and new decisions after a change."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def add_days(parser: CommandParser) -> None:
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
     """Add the options of a backoff.
 
-    `base`: the function that reads --backoff-base, for a DLQ; None: a number or "off", which means the DLQ's backoff.
+    For a DLQ, `base` is the function that reads --backoff-base. For a rule or a rate class, `base` is None: the option
+    is then a number, or "off" for the backoff of the DLQ.
     """
     what = (
         "initial backoff: seconds from the first failed attempt to the next attempt; doubles after each further "
@@ -71,7 +72,7 @@ def find_rule(name: str) -> Rule:
     """Return the rule with this name.
 
     Raises:
-        CommandError: there is no such rule.
+        CommandError: no rule has this name.
     """
     hint = "manage.py add_rule NAME --every-message --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
@@ -81,16 +82,17 @@ def find_rate_class(name: str) -> RateClass:
     """Return the rate class with this name.
 
     Raises:
-        CommandError: there is no such rate class.
+        CommandError: no rate class has this name.
     """
     hint = "manage.py add_rate_class NAME --rate R --reason WHY --confirm"
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 
 
 def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the backoff columns that the options set, with defaults for missing options.
+    """Return the values of the backoff columns that the options set.
 
-    Empty if no option of the backoff was given. All None if --backoff-base is off.
+    If only some options of the backoff were given, the other columns get their defaults. If no option was given, the
+    result is empty. If --backoff-base is off, all values are None.
 
     Raises:
         CommandError: the options contradict each other.
@@ -112,7 +114,9 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns that the options set in the rule `known` (None: a new rule); unused columns are None.
+    """Return the values of the columns that the options set in a rule. Columns that its action does not use are None.
+
+    `known` is the stored rule, or None for a new rule.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
@@ -171,7 +175,7 @@ def find_target(text: str) -> Target:
 
 
 def rules_with(row: Rule) -> list[BoundRule]:
-    """Return the rules in force and this rule, as it would be if it were enabled, for a preview."""
+    """Return, for a preview, all rules that are in force, and this rule as if it were enabled."""
     mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 
@@ -185,7 +189,8 @@ def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
 def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
     """Return what these rules would do to messages captured in the last `days` days. Show progress on a terminal.
 
-    `dlq`: id of the only DLQ whose messages are evaluated; None: all. `focus`: id of the only rule to report on.
+    If `dlq` is given, only messages of the DLQ with this id are evaluated. If `focus` is given, the result is only
+    about the rule with this id.
     """
     pace = Pace()
 

@@ -14,7 +14,7 @@ from reprocessing.store.routing import rule_changes
 
 
 class SwitchCommand(Console):
-    """A command that enables or disables a rule; a dry run shows the rule's effect on captured messages."""
+    """A command that enables or disables a rule. A dry run shows what the rule would do to captured messages."""
 
     enables: ClassVar[bool]
 
@@ -41,7 +41,10 @@ class SwitchCommand(Console):
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
-        """Act on messages that the rule parked, if the command does so. Return the effect as JSON and as lines."""
+        """Handle messages that the rule parked, and return what was done as JSON and as lines of text.
+
+        Commands that do nothing with these messages do not implement this.
+        """
         return {}, []
 
     def _last_line(self, row: Rule, *, was: bool, acted: bool) -> str:

@@ -46,11 +46,11 @@ class RunCommand(Console):
             self.say("\n".join(lines))
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
-        """Change the state of the run, and return its former state; None: somebody else changed the run first."""
+        """Change the state of the run, and return its former state, or None if somebody else changed the run first."""
         raise NotImplementedError
 
     def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
-        """Return lines about what was done to the run or, in a dry run, would be done. `was`: its former state."""
+        """Return lines about what was done to the run or, in a dry run, would be done. `was` is its former state."""
         raise NotImplementedError
 
     def refuse(self, run: Run) -> None:
@@ -67,7 +67,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-        """Return as JSON the run's former and present state, the printed lines, and its unfinished messages: `open`."""
+        """Return as JSON the run's former and present state, the printed lines, and the number of open messages."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,
@@ -83,7 +83,7 @@ def find_run(name: str, *, automatic: bool = True) -> Run:
     """Return the run with this id.
 
     Raises:
-        CommandError: there is no such run, or it is an automatic run and `automatic` is false.
+        CommandError: no run has this id; or `automatic` is false, and the run is the automatic run of a DLQ.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:

@@ -1,4 +1,4 @@
-"""Write sentences about stops: who stopped sends, when and why, and how to resume."""
+"""Write sentences about stopped sends: who stopped them, when and why, and how to resume."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from reprocessing.store.safety import stops
 
 
 def stop_text(dlq: DeadLetterQueue) -> str:
-    """Return a line for the stop of the DLQ and a line for the stop of all DLQs, with the commands that end them.
+    """Return who stopped sends of all DLQs, and who stopped sends of this DLQ, with the commands that resume them.
 
-    Empty if neither is stopped.
+    Each is one line. If sends are not stopped, the text is empty.
     """
     found = ((stops.stop_of(None), "Everything", "--all"), (stops.stop_of(dlq.pk), dlq.name, dlq.name))
     return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)

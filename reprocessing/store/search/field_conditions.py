@@ -21,18 +21,18 @@ _SEEN: Final[LiteralString] = """
 (%(reveals)b::bool OR (NOT s.masked AND s.dlq_id = ANY(%(unmasked_dlqs)b::bigint[])))
 """
 
-_EQUAL: Final[LiteralString] = f"""l.id IN (
-    SELECT s.letter_id FROM redrive_search_entry s
-     WHERE s.name = %(name_{{n}})b::text AND s.value = ANY(%(values_{{n}})b::text[]) AND {_SEEN})
+#: SQL: ids of letters with a value of a search field; and with a value that begins with a prefix.
+_EQUAL: Final[LiteralString] = f"""
+SELECT s.letter_id FROM redrive_search_entry s
+ WHERE s.name = %(name_{{n}})b::text AND s.value = ANY(%(values_{{n}})b::text[]) AND {_SEEN}
 """  # noqa: S608  # the inserted texts are constants
 
 #: The last character in sort order: every value with a prefix sorts before the prefix followed by this character.
 _LAST: Final = "\U0010ffff"
 
-_PREFIX: Final[LiteralString] = f"""l.id IN (
-    SELECT s.letter_id FROM redrive_search_entry s
-     WHERE s.name = %(name_{{n}})b::text AND s.value >= %(from_{{n}})b::text AND s.value < %(to_{{n}})b::text
-       AND {_SEEN})
+_PREFIX: Final[LiteralString] = f"""
+SELECT s.letter_id FROM redrive_search_entry s
+ WHERE s.name = %(name_{{n}})b::text AND s.value >= %(from_{{n}})b::text AND s.value < %(to_{{n}})b::text AND {_SEEN}
 """  # noqa: S608  # as above
 
 #: Parts of SQL parameters' names, one for each condition of a filter (`message_filter.MAX_CONDITIONS`).
@@ -58,14 +58,16 @@ SELECT x.id FROM redrive_source o CROSS JOIN LATERAL (
 """
 
 
-def where_parts(criteria: MessageFilter) -> Iterator[LiteralString]:
-    """Yield, for each condition of the filter on a search field, the SQL condition on a letter `l`."""
-    for number, condition in zip(_NUMBERS, criteria.conditions, strict=False):
-        yield (_PREFIX if condition.is_prefix else _EQUAL).format(n=number)
+def ids_by_condition(criteria: MessageFilter) -> list[LiteralString]:
+    """Return, for each condition of the filter on a search field, SQL that selects the ids of its letters."""
+    return [
+        (_PREFIX if condition.is_prefix else _EQUAL).format(n=number)
+        for number, condition in zip(_NUMBERS, criteria.conditions, strict=False)
+    ]
 
 
 def parameters(criteria: MessageFilter) -> dict[str, Any]:
-    """Return the SQL parameters of `where_parts` and of `NAMED`. Values of encrypted DLQs are keyed hashes.
+    """Return the SQL parameters of `ids_by_condition` and of `NAMED`. Values of encrypted DLQs are keyed hashes.
 
     Raises:
         InvalidFilter: values are encrypted, and their keys are not available.

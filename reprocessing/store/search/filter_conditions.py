@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
@@ -25,10 +26,25 @@ from reprocessing.store.search import field_conditions
 #: Milliseconds after which a query is stopped, because a person waits for its result.
 _SEARCH_TIMEOUT_MS: Final = 5_000
 
+# Each search is planned for its values: a value may be that of one letter, or of a million letters.
+_BEGIN: Final = """
+SELECT set_config('statement_timeout', %(most)b, true), set_config('plan_cache_mode', 'force_custom_plan', true)
+"""
+_END: Final = ("SET LOCAL statement_timeout TO DEFAULT", "SET LOCAL plan_cache_mode TO DEFAULT")
+
 _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
     "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
 }  # fmt: skip
+
+# Each part uses an index.
+_NAMED: Final[LiteralString] = f"""
+SELECT x.id FROM redrive_letter x
+ WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
+UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
+UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
+UNION ALL {field_conditions.NAMED}
+"""  # noqa: S608  # the inserted texts are constants
 
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
@@ -47,13 +63,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # Each part of the condition uses an index.
-    "named": f"""l.id IN (
-        SELECT x.id FROM redrive_letter x
-         WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
-        UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
-        UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
-        UNION ALL {field_conditions.NAMED})""",  # noqa: S608  # the inserted texts are constants
+    "named": f"l.id IN ({_NAMED})",
 }
 
 # Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
@@ -106,7 +116,7 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
         parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
     if criteria.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
-    parts += field_conditions.where_parts(criteria)
+    parts += [f"l.id IN ({ids})" for ids in field_conditions.ids_by_condition(criteria)]
     if criteria.letters is not None:
         parts.append("l.id = ANY(%(letters)b::bigint[])")
     if criteria.selector is not None:
@@ -117,6 +127,24 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
     if whole:
         return rest + " AND " + _HOLDS
     return _IN_THE_NEWEST.format(rest=rest, order=newest_first(criteria))
+
+
+def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, MessageFilter] | None:
+    """Return SQL that selects ids of letters by all conditions of the filter that have an index, and the other ones.
+
+    These conditions are an id, an ordering key, and values of search fields. None: the filter has none of them. The
+    parameters of the SQL are those of the whole filter. An id may be selected twice.
+    """
+    found, rest = field_conditions.ids_by_condition(criteria), replace(criteria, named=None, fields=())
+    if criteria.named is not None:
+        found.append(_NAMED)
+    if criteria.key is not None and not criteria.states:
+        found.append(field_conditions.OF_KEY.format(key="%(key)b::text"))
+    if not found:
+        return None
+    *others, ids = found
+    among = " AND ".join([f"x.id IN ({other})" for other in others] or ["true"])
+    return f"SELECT x.id FROM ({ids}) x(id) WHERE {among}", rest  # noqa: S608  # the parts are constants
 
 
 def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
@@ -205,9 +233,10 @@ def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
     milliseconds = milliseconds or _SEARCH_TIMEOUT_MS
     try:
         with transaction.atomic():
-            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})
+            rows.execute(_BEGIN, {"most": str(milliseconds)})
             yield
-            rows.execute("SET LOCAL statement_timeout TO DEFAULT", {})
+            for reset in _END:
+                rows.execute(reset, {})
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise

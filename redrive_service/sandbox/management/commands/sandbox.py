@@ -124,7 +124,7 @@ class Command(StrictCommand):
                 self.stay(stack, options)
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
-        """Run the incident of --demo, and print its result. Raises CommandError if the service broke a promise."""
+        """Run the incident of --demo, and print its result. Raises CommandError if the redrive had an error."""
         summary = demo.tell_incident(options["messages"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
@@ -139,7 +139,7 @@ class Command(StrictCommand):
 
         Raises:
             CommandError: a server has ended.
-            Stopped: a signal has asked the sandbox to stop.
+            Stopped: Ctrl-C or SIGTERM stopped the sandbox.
         """
         if options["exit"]:
             self.say("Stopping …")
@@ -201,7 +201,7 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 
 
 def after_the_end(options: dict[str, Any]) -> Iterator[str]:
-    """Yield lines for a sandbox that has ended: where its data are, how to start it again, and how to delete all."""
+    """Yield lines that say, after the sandbox has ended, where its data are, and how to start it again or delete it."""
     data: Path = options["folder"]
     if not (data / "settings.json").exists():
         return  # the sandbox was stopped before it started
@@ -217,7 +217,7 @@ def after_the_end(options: dict[str, Any]) -> Iterator[str]:
 
 
 def port(text: str) -> int:
-    """Return the port number in the text; 0: any free port. Raises ArgumentTypeError if the text is no port."""
+    """Return the port number in the text. 0 stands for any free port. Raises ArgumentTypeError for other texts."""
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
     return int(text)
@@ -236,7 +236,7 @@ def folder(text: str) -> Path:
 
 
 def open_what_is_closed() -> None:
-    """Open closed standard streams on /dev/null. Else the next opened file would become a standard stream."""
+    """Open closed standard streams on /dev/null. Otherwise, the next opened file would become a standard stream."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
         pass
     os.close(descriptor)
@@ -245,7 +245,7 @@ def open_what_is_closed() -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Connect a stream that cannot be written to with /dev/null. Else Python would fail to write to it at exit."""
+    """Connect a broken output stream with /dev/null. Otherwise, Python would fail to flush the stream at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,1 +1,1 @@
-"""Functions that execute the actions of the SQS API. `registry` has the function of each action name."""
+"""Functions that execute the actions of the SQS API. The module `registry` finds the function for an action's name."""

@@ -32,7 +32,7 @@ _PURGE_INTERVAL: Final = 60.0  # min seconds between two purges of a queue (AWS,
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """Create a queue and return its URL. If a queue with this name and these attributes exists, return its URL."""
+    """Create a queue, and return its URL. If the queue exists already with the same attributes, only return its URL."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")
@@ -140,7 +140,7 @@ def _check_name(name: str, *, fifo: bool) -> None:
 
 
 def _checked_fifo(raw: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the attributes. Refuse FifoQueue=false, which AWS also refuses, even for a standard queue."""
+    """Return the attributes unchanged. Refuse FifoQueue=false, even for a standard queue, as AWS does."""
     if "FifoQueue" in raw and raw["FifoQueue"].lower() != "true":
         raise unknown_attribute("FifoQueue")
     return raw
@@ -184,9 +184,9 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """Return one page of the URLs of these queues, as the list `key` of an answer.
+    """Return an answer with one page of the URLs of these queues. `key` is the name of the list in the answer.
 
-    It has a NextToken only if MaxResults was given and another page follows.
+    The answer has a NextToken only if MaxResults was given and another page follows.
     """
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")

@@ -18,7 +18,7 @@ def start_move_task(account: Account, request: Request) -> Answer:
     """Start to move messages out of a dead-letter queue, and return the task's handle.
 
     Raises:
-        SqsError: no queue names this queue as its dead-letter queue, a task runs already, or a parameter is invalid.
+        SqsError: the queue is not the dead-letter queue of any queue, a task runs already, or a parameter is invalid.
     """
     source = _source(account, required_text(request, "SourceArn"))
     destination_arn = text(request, "DestinationArn")

@@ -37,7 +37,7 @@ SYSTEM_ATTRIBUTES: Final = (
 def receive_message(account: Account, request: Request) -> Answer:
     """Return up to ten messages, and hide them for the visibility timeout. Without messages, the answer is empty.
 
-    For long polling, `account.record.wait` says for how many seconds the server may repeat a call without messages.
+    For long polling, `account.record.wait` then says for how many seconds the server repeats the call.
     """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     most = whole_between(request, "MaxNumberOfMessages", 1, _MOST_MESSAGES) or 1
@@ -182,7 +182,7 @@ def _system_attributes(message: Message) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _milliseconds(seconds: float) -> str:
-    """Return a time as text in milliseconds. Results are cached: messages of a receive often have equal times."""
+    """Return a time as text in milliseconds. Results are cached, because messages often have equal times."""
     return str(int(seconds * 1000))
 
 

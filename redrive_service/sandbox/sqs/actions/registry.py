@@ -1,4 +1,4 @@
-"""The function that executes each of the 23 actions of the SQS API, by the action's name."""
+"""A table of the functions that execute the 23 actions of the SQS API, by the action's name."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -37,9 +37,9 @@ def send_message(account: Account, request: Request) -> Answer:
 
 
 def send_message_batch(account: Account, request: Request) -> Answer:
-    """Put up to ten messages into a queue. Each is accepted or refused by itself.
+    """Put up to ten messages into a queue. Each message is accepted or refused by itself.
 
-    If a required parameter is missing, or the messages have more than 1 MiB together, all are refused.
+    If one message lacks a required parameter, or the messages have more than 1 MiB together, all are refused.
     """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "Send")

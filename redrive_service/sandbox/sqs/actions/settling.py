@@ -28,8 +28,8 @@ def delete_message_batch(account: Account, request: Request) -> Answer:
 def change_message_visibility(account: Account, request: Request) -> Answer:
     """Restart the visibility timeout of a message in flight.
 
-    On a standard queue, an older receipt handle also restarts the timeout, even while another consumer has the message.
-    Recorded answers of AWS show this; AWS's documentation does not mention it.
+    On a standard queue, the receipt handle of an earlier receive also restarts the timeout, even while another consumer
+    has the message. Recorded answers of AWS show this. AWS's documentation does not mention it.
     """
     return _change_visibility(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
@@ -42,10 +42,10 @@ def change_message_visibility_batch(account: Account, request: Request) -> Answe
 
 
 def _delete(account: Account, queue: Queue, request: Request) -> Answer:
-    """Delete a message, if the receipt handle is the latest of the message.
+    """Delete a message, if the receipt handle is the latest handle of the message.
 
-    A standard queue accepts an older handle without effect, and the latest handle even after the visibility timeout. A
-    FIFO queue refuses both handles as expired.
+    A standard queue accepts the latest handle even after the visibility timeout. It also accepts an older handle, but
+    then does not delete the message. A FIFO queue refuses both as expired.
     """
     handle = required_text(request, "ReceiptHandle")
     message = queue.find(handle)

@@ -1,4 +1,4 @@
-"""Shared code of all batch calls. Up to ten entries have different ids; each succeeds or fails by itself."""
+"""Shared code of all batch calls. Up to ten entries have different ids. Each entry succeeds or fails by itself."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
-    """Return the entries of a batch call. `verb`: Send, Delete or ChangeVisibility, for error texts.
+    """Return the entries of a batch call. `verb` (Send, Delete or ChangeVisibility) is a word for error texts.
 
     Raises:
         SqsError: there are no entries or more than ten, or an id is invalid or occurs twice.
@@ -68,5 +68,5 @@ def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> A
 
 
 def failure(entry_id: object, error: SqsError) -> Answer:
-    """Return an entry for the list `Failed` of a batch answer."""
+    """Return the entry about this error for the list `Failed` of a batch answer."""
     return {"Id": entry_id, "SenderFault": error.sender_fault, "Code": error.code, "Message": error.message}

@@ -1,4 +1,4 @@
-"""The effects of a call of the API. The call log records them."""
+"""What a call of the API did with messages. The call log stores it."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,9 +7,9 @@ from typing import NamedTuple
 class Sent(NamedTuple):
     """One message that a client sent, or tried to send.
 
-    `md5`: digest of the body. `attributes`: the text and number attributes. `duplicate`: whether a FIFO queue dropped
-    the message as a duplicate; its id and sequence number are then those of the first message. `accepted`: if False,
-    the message has no id, and `code` is the error in the answer (None: the call got no answer).
+    `md5` is the digest of the body, and `attributes` has the text and number attributes. If `duplicate` is true, a FIFO
+    queue dropped the message as a duplicate, and its id and sequence number are those of the first message. If
+    `accepted` is false, the message has no id, and `code` is the error in the answer, or None if there was no answer.
     """
 
     message_id: str | None
@@ -29,16 +29,17 @@ Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 @dataclass(slots=True)
 class Record:
-    """The effects of one call.
+    """What one call did with messages.
 
     Attributes:
-        sent: the sent messages, each as the fields of `Sent`.
-        received: of each message: its id, its receive count, and whether only a fault made it visible.
-        deleted: of each delete: the message id in the receipt handle (None: the handle is invalid), and whether the
+        queue: name of the queue.
+        sent: the messages that were sent, each with the fields of `Sent`.
+        received: for each received message, its id, its receive count, and whether only a fault made it visible.
+        deleted: for each delete, the message id in the receipt handle (None if the handle is invalid), and whether the
             message was deleted.
-        dead_lettered: of each message: its id, its source queue and its dead-letter queue.
+        dead_lettered: for each message that moved to a dead-letter queue, its id, its source queue and that queue.
         changed: whether the state of the local SQS changed.
-        wait: seconds for which a receive without messages may wait.
+        wait: for how many seconds a receive may wait, because it found no messages.
     """
 
     queue: str | None = None

@@ -36,7 +36,7 @@ _SERVER_FAULT: Final = 500
 
 
 class SqsError(Exception):
-    """The refusal of a request: `shape` is the error's name in the API, `message` is AWS's text."""
+    """The refusal of a request. `shape` is the error's name in the API model, and `message` is AWS's text."""
 
     def __init__(self, shape: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -46,9 +46,9 @@ class SqsError(Exception):
 
     @classmethod
     def from_code(cls, code: str, message: str, status: int) -> "SqsError":
-        """Return the error with this code, which may be the name in the API model or in AWS's query protocol.
+        """Return the error with this code: its name in the API model, or its older name in AWS's query protocol.
 
-        `QueueDoesNotExist` and `AWS.SimpleQueueService.NonExistentQueue` are the same error.
+        For example, `QueueDoesNotExist` and `AWS.SimpleQueueService.NonExistentQueue` are the same error.
         """
         return cls(_SHAPES.get(code, code), message, status)
 
@@ -59,12 +59,12 @@ class SqsError(Exception):
 
     @property
     def sender_fault(self) -> bool:
-        """Return whether the client caused the error, which a status below 500 means."""
+        """Return whether the client caused the error: its status is below 500."""
         return self.status < _SERVER_FAULT
 
 
 def printable(text: str) -> str:
-    """Return the text without lone surrogates (half characters), which an answer cannot contain."""
+    """Return the text with `?` for each lone surrogate (half a character), because UTF-8 cannot encode it."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -74,7 +74,7 @@ def invalid_parameter(message: str) -> SqsError:
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
-    """Return the error for an invalid value of a parameter, in AWS's words. `reason`: why it is invalid."""
+    """Return the error for an invalid value of a parameter, in AWS's words. `reason` says why it is invalid."""
     return invalid_parameter(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
@@ -84,7 +84,7 @@ def missing_parameter(parameter: str) -> SqsError:
 
 
 def wrong_type(parameter: str, expected: str) -> SqsError:
-    """Return the error for a parameter whose JSON type is wrong. `expected`: the right type, such as "a string"."""
+    """Return the error for a parameter whose JSON type is wrong. `expected` is the right type, such as "a string"."""
     return SqsError("SerializationException", f"The parameter {parameter} must be {expected}.")
 
 

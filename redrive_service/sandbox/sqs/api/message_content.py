@@ -43,9 +43,10 @@ Attributes = dict[str, dict[str, str]]
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """Validated content, which never changes. All copies of a message share it.
+    """The validated content of a message. It never changes, so copies of a message in other queues share it.
 
-    `size` is in bytes: body plus names, types and values of the message attributes, without the trace header.
+    `size` is the number of bytes of the body, and of names, types and values of the message attributes. The trace
+    header (AWSTraceHeader) is not counted.
     """
 
     body: str
@@ -58,7 +59,7 @@ class Content:
 
 
 def read_content(entry: Request, body: str) -> Content:
-    """Return the content of a sent message. Raises SqsError if it is invalid. `body`: the message's body."""
+    """Check and return the content of a sent message with this body. Raises SqsError if the content is invalid."""
     encoded = check_characters(body, "body")
     size = len(encoded)
     attributes: Attributes = {}
@@ -75,7 +76,10 @@ def read_content(entry: Request, body: str) -> Content:
 
 
 def check_characters(value: str, what: str, name: str = "") -> bytes:
-    """Return the text in UTF-8. Refuse characters that SQS does not allow. `what`, `name`: words for the error."""
+    """Return the text in UTF-8. Refuse characters that SQS does not allow.
+
+    `what` says in the error what the text is ("body" or "attribute"), and `name` the attribute's name.
+    """
     if value.isascii():
         encoded = value.encode()
         if not encoded.translate(None, _ALLOWED_ASCII):
@@ -88,7 +92,7 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 
 
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
-    """Return two maps by attribute name: the message attributes, and each attribute's part of the digest.
+    """Return two maps by attribute name: the message attributes, and the bytes that each adds to the MD5 digest.
 
     An attribute has its DataType, and StringValue or BinaryValue (base64).
 
@@ -120,13 +124,13 @@ def digest_of(attributes: Attributes) -> str:
 
 
 def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
-    """Return the attributes' MD5 as AWS defines it (parts sorted by name), and their size in bytes."""
+    """Return the MD5 of the attributes as AWS defines it (attributes sorted by name), and their size in bytes."""
     whole = b"".join(map(frames.__getitem__, sorted(frames)))
     return md5(whole, usedforsecurity=False).hexdigest(), len(whole) - len(frames) * _FRAMES
 
 
 def _frame(name: str, value: object) -> bytes:
-    """Return an attribute's part of the digest. Raises SqsError if the attribute is invalid."""
+    """Return the bytes that an attribute adds to the MD5 digest. Raises SqsError if the attribute is invalid."""
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
     kind = value.get("DataType")
@@ -156,7 +160,7 @@ def _refuse_lists(value: Request) -> None:
 
 
 def _without_more(value: dict[str, str]) -> dict[str, str]:
-    """Return a valid attribute, reduced to its type and value."""
+    """Return a valid attribute with only its type and its value. Other fields are dropped."""
     kind = value["DataType"]
     field = "BinaryValue" if kind[0] == "B" else "StringValue"
     return {field: value[field], "DataType": kind}
@@ -170,7 +174,7 @@ def _no_text(name: str, kind: str, text: object) -> SqsError:
 
 @lru_cache(maxsize=4096)
 def _label(name: str, kind: str) -> bytes:
-    """Return the part of the digest for an attribute's name, type and kind of value. Results are cached.
+    """Return the bytes that name, type and kind of value of an attribute add to the MD5 digest. Results are cached.
 
     Raises:
         SqsError: the name or the type is invalid.
@@ -244,7 +248,7 @@ def _read_trace(entry: Request) -> tuple[str, str]:
 
 
 def too_large(most: int, *, in_batch: bool) -> SqsError:
-    """Return the error for content of more than `most` bytes. `in_batch`: AWS words it differently for a batch."""
+    """Return the error for content of more than `most` bytes. If `in_batch`, use AWS's text for batch calls."""
     verb = "cannot be validated" if in_batch else "are invalid"
     return invalid_parameter(f"One or more parameters {verb}. Reason: Message must be shorter than {most} bytes.")
 

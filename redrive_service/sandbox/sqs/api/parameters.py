@@ -1,7 +1,7 @@
 """Read typed parameters from a request.
 
-As on AWS, a wrong JSON type is a SerializationException, and a value out of range is an InvalidParameterValue. Both are
-raised as SqsError.
+As on AWS, a wrong JSON type is a SerializationException, and a value out of range is an InvalidParameterValue. For both
+errors, SqsError is raised.
 """
 
 import json
@@ -32,9 +32,9 @@ def read_parameters(body: bytes) -> dict[str, object]:
 
 
 def _read_leniently(body: bytes) -> object:
-    """Return the value of a JSON text that may have lone surrogates; None: the text is not JSON.
+    """Return the value of a JSON text that may contain lone surrogates (half characters), or None if it is not JSON.
 
-    Like AWS, the actions refuse lone surrogates (half characters) later, with another error.
+    As on AWS, the actions refuse lone surrogates later, with another error.
     """
     try:
         return cast("object", json.loads(body))
@@ -43,7 +43,7 @@ def _read_leniently(body: bytes) -> object:
 
 
 def text(request: Request, name: str) -> str | None:
-    """Return the string parameter `name`; None: the parameter is absent. Raises SqsError if it is no string."""
+    """Return the string parameter `name`, or None if it is absent. Raises SqsError if the value is not a string."""
     value = request.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -59,7 +59,7 @@ def required_text(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str) -> int | None:
-    """Return the integer parameter `name`; None: the parameter is absent. Raises SqsError if it is no integer."""
+    """Return the integer parameter `name`, or None if it is absent. Raises SqsError if the value is not an integer."""
     value = request.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -67,7 +67,7 @@ def whole(request: Request, name: str) -> int | None:
 
 
 def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
-    """Return the integer parameter `name`; None: it is absent. Raises SqsError if it is not from `low` to `high`."""
+    """Return the integer parameter `name`, or None if it is absent. Raises SqsError if it is not in `low` to `high`."""
     value = whole(request, name)
     if value is not None and not low <= value <= high:
         raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
@@ -75,7 +75,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """Return the list of strings in parameter `name`; empty if it is absent. Raises SqsError if it is another value."""
+    """Return the list of strings in parameter `name`, or [] if it is absent. Raises SqsError for another value."""
     value = request.get(name)
     if value is None:
         return []
@@ -85,7 +85,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """Return the map of strings in parameter `name`; empty if it is absent. Raises SqsError if it is another value."""
+    """Return the map of strings in parameter `name`, or {} if it is absent. Raises SqsError for another value."""
     value = request.get(name)
     if value is None:
         return {}
@@ -99,10 +99,11 @@ def text_map(request: Request, name: str) -> dict[str, str]:
 
 
 def identifier(request: Request, name: str) -> str | None:
-    """Return the id in parameter `name`; None: the parameter is absent.
+    """Return the id in parameter `name`, or None if the parameter is absent.
 
     Raises:
-        SqsError: the id has other characters than letters, digits and punctuation, or more than 128.
+        SqsError: the id is empty, has more than 128 characters, or has other characters than letters, digits and
+            punctuation.
     """
     value = text(request, name)
     if value is None:

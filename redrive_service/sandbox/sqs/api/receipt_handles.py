@@ -1,8 +1,8 @@
 """Make and read receipt handles.
 
-A handle has the queue's tag, the message's key, the number of the receive, the message's id, and a checksum of these.
-So the queue can distinguish an old handle (its message was received again or deleted) from a text that is no handle.
-The call log can name the message of a handle.
+A handle contains the queue's tag (8 random hexadecimal digits), the number of the message in the queue (its key), the
+number of the receive, the message id, and a checksum. So the queue can distinguish an old handle, whose message was
+received again or deleted, from a text that is no handle. The call log can name the message of a handle.
 """
 
 import zlib
@@ -25,13 +25,16 @@ _CHECK_FORM: Final = f"%0{_CHECK_WIDTH}x"
 
 
 def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
-    """Return a receipt handle. `tag`: the queue's tag. `key`: the message's key. `receive`: number of the receive."""
+    """Return the receipt handle of a receive.
+
+    `tag` identifies the queue, `key` the message in the queue, and `receive` is the number of the receive.
+    """
     head = _HEAD_FORM % (tag, key, receive, message_id)
     return head + _CHECK_FORM % zlib.crc32(head.encode())
 
 
 def message_id_in(handle: str) -> str | None:
-    """Return the id of the handle's message; None: the text is no receipt handle."""
+    """Return the message id in a receipt handle, or None if the text is no receipt handle."""
     return handle[_ID_START:_ID_END] if is_of("", handle) else None
 
 

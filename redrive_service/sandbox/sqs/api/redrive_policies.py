@@ -46,7 +46,7 @@ class RedriveAllowPolicy:
 
 
 def read_redrive_policy(text: str) -> RedrivePolicy:
-    """Return the policy in a RedrivePolicy attribute; `maxReceiveCount` may be a number or a numeric string."""
+    """Return the policy in a RedrivePolicy attribute. Its `maxReceiveCount` may be a number or a numeric string."""
     policy = _read_object("RedrivePolicy", text, {"deadLetterTargetArn", "maxReceiveCount"})
     for name in ("deadLetterTargetArn", "maxReceiveCount"):
         if policy.get(name) is None:

@@ -1,1 +1,1 @@
-"""The call log of the local SQS: every request with its answer and its effects."""
+"""The call log of the local SQS: every request, its answer, and what it did with messages."""

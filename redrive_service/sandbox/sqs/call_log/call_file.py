@@ -14,7 +14,7 @@ class CallLogIsUnusable(Exception):
 
 
 class CallFile:
-    """The calls from number `first` on, one per line, after the content that the file already had."""
+    """The calls from number `first` on, one per line. They are appended to what the file contained before."""
 
     def __init__(self, file: BinaryIO, first: int) -> None:
         self._file = file
@@ -45,7 +45,7 @@ class CallFile:
         """Yield the lines of the calls numbered `since` or later, without line ends. Earlier lines are not read.
 
         Raises:
-            CallLogIsUnusable: the calls in memory cannot be written to the file, which is done first.
+            CallLogIsUnusable: buffered lines, which are written to the file first, cannot be written.
         """
         try:
             self._file.flush()

@@ -1,4 +1,4 @@
-"""The call log: every request with its answer and its effects, in a given file or in temporary files."""
+"""The call log: every request, its answer, and what it did with messages, in a given file or in temporary files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,10 +22,16 @@ PAGE_BYTES: Final = 32 * 1024 * 1024
 
 @dataclass(slots=True)
 class Call:
-    """One call. `at`: seconds since 1970 on the server's clock. `status` None: the call was not executed.
+    """One call of the API.
 
-    `answered`: whether the client got an answer. `code`: of an error. `fault`: kind of the fault that affected it. `n`:
-    the call's number.
+    Attributes:
+        at: seconds since 1970 on the server's clock.
+        status: HTTP status, or None if the call was not executed.
+        code: code of the error, or None.
+        fault: kind of the fault that affected the call on purpose, or None.
+        answered: whether the client got an answer.
+        record: what the call did with messages.
+        n: number of the call.
     """
 
     at: float
@@ -39,7 +45,7 @@ class Call:
     n: int = 0
 
     def written(self) -> bytes:
-        """Return the call as a line of a temporary file, in a form that is fast to write. `read` reads it."""
+        """Return the call as a line of a temporary file, in a format that is fast to write and that `read` reads."""
         record = self.record
         fields = (
             self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
@@ -83,9 +89,9 @@ class Call:
 class CallLog:
     """The calls, numbered from 0. They are on disk, so that memory does not grow with their number.
 
-    If a file is given, every call is at once appended to it. Without a file, temporary files keep at least the latest
-    million calls, or the latest GiB, until the server ends. A call in a temporary file is converted to the format of
-    docs/local_sqs.md only on request.
+    If a file is given, every call is at once appended to the file. Without a file, temporary files keep at least the
+    latest million calls, or the latest GiB, until the server ends. The format of temporary files is fast to write. It
+    is converted to the format of docs/local_sqs.md when somebody reads the call log.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
@@ -120,8 +126,8 @@ class CallLog:
     ) -> dict[str, object]:
         """Return a page of the calls numbered `since` or later (default: the latest page) that match the filters.
 
-        In the result, `next` is `since` of the next page. `first` is the number of the oldest stored call. `end` is the
-        number that the next call will get. A full page ends before `end`.
+        In the result, `next` is the value of `since` for the next page. `first` is the number of the oldest stored
+        call. `end` is the number that the next call will get. If `next` equals `end`, this was the last page.
         """
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
@@ -136,7 +142,7 @@ class CallLog:
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
     def _matching_line(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
-        """Return a stored call as the JSON line of docs/local_sqs.md; None: it does not match the filters."""
+        """Return a stored call as a JSON line (docs/local_sqs.md), or None if it does not match the filters."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
@@ -151,7 +157,7 @@ class CallLog:
                 yield from stretch.lines(since)
 
     def _turn_over(self) -> CallFile:
-        """Begin another temporary file, and keep only the latest of the full files."""
+        """Begin another temporary file. Of the older temporary files, keep only the latest."""
         while len(self._stretches) > 1:
             self._stretches.pop(0).close()
         self._first = max(self._first, self._stretches[0].first)

@@ -1,4 +1,4 @@
-"""Add refused or not executed sends and deletes to the record of a call, for the call log."""
+"""Add sends and deletes that were refused, or not executed, to the record of a call in the call log."""
 
 from collections.abc import Iterable
 from hashlib import md5
@@ -17,14 +17,14 @@ _DELETE: Final = "DeleteMessage"
 def note_undone(record: Record, action: str, asked: Request, code: str | None) -> None:
     """Record the sends or deletes of a call that was not executed.
 
-    `asked`: the call's parameters. `code`: the error in the answer; None: no answer.
+    `asked` has the call's parameters. `code` is the error in the answer, or None if there was no answer.
     """
     for entry in _entries(action, asked):
         _note(record, action, entry, code)
 
 
 def note_failed(record: Record, action: str, asked: Request, failed: Iterable[Answer]) -> None:
-    """Record the failed sends or deletes of a batch call. `failed`: the list `Failed` in its answer."""
+    """Record the failed sends or deletes of a batch call. `failed` is the list `Failed` in its answer."""
     codes = {failure["Id"]: str(failure["Code"]) for failure in failed}
     for entry in _entries(action, asked):
         if entry.get("Id") in codes:
@@ -62,7 +62,7 @@ def _text(entry: Request, name: str) -> str | None:
 
 
 def _attributes(entry: Request) -> dict[str, str]:
-    """Return the text and number attributes of an entry; attributes that cannot be read are left out."""
+    """Return the text and number attributes of an entry. Attributes that cannot be read are left out."""
     found = entry.get("MessageAttributes")
     attributes = found.items() if isinstance(found, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))

@@ -1,4 +1,4 @@
-"""The AWS account: its queues, its move tasks, and the record of the current call."""
+"""The AWS account of the local SQS: its queues, its move tasks (AWS's own redrives), and the current call's record."""
 
 from math import inf
 from random import Random
@@ -12,7 +12,7 @@ from redrive_service.sandbox.sqs.queues.queue import Queue
 
 
 class Account(Directory):
-    """The whole state of the local SQS: queues, messages, move tasks, timers and clock."""
+    """The whole state of the local SQS: queues, messages, move tasks (AWS's own redrives), timers and time."""
 
     def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
         super().__init__(dice, region, in_flight_limit)
@@ -29,7 +29,7 @@ class Account(Directory):
         return queue
 
     def max_receive_count(self, queue: Queue) -> float:
-        """Return how often a message of `queue` is received before it is dead-lettered; infinity: no redrive policy."""
+        """Return the `maxReceiveCount` of the queue, or infinity if it has no dead-letter queue."""
         policy = queue.settings.redrive
         return inf if policy is None or self.queue_by_arn(policy.target_arn) is None else policy.most_receives
 

@@ -63,8 +63,9 @@ def unknown_attribute(name: str) -> SqsError:
 class Settings:
     """The attributes of one queue: in `shown` as texts, for answers, and as typed values.
 
-    Times are in seconds, sizes in bytes. `wait`: seconds of a long poll. `content_based`: deduplication by content.
-    `scoped_by_group`: deduplication within a message group. `redrive` None: the queue has no dead-letter queue.
+    Times are in seconds, sizes in bytes. `wait` is the default time of a long poll. If `content_based` is true,
+    messages without deduplication id are deduplicated by their content. If `scoped_by_group` is true, only messages of
+    the same message group are duplicates. `redrive` is None if the queue has no dead-letter queue.
     """
 
     fifo: bool
@@ -99,10 +100,10 @@ class Settings:
 
 
 def normalise(changes: Mapping[str, str], *, fifo: bool, before: Mapping[str, str]) -> dict[str, str]:
-    """Return changes of attributes in their stored form.
+    """Check changes of attributes, and return them in the form in which they are stored.
 
     Raises:
-        SqsError: the changes are invalid by themselves, or in combination with the present attributes `before`.
+        SqsError: a change is invalid by itself, or in combination with the present attributes `before`.
     """
     checked = {name: _normalise_one(name, value, fifo=fifo) for name, value in changes.items()}
     after = {**(_FIFO_DEFAULTS if fifo else _STANDARD_DEFAULTS), **before, **checked}

@@ -9,9 +9,9 @@ Key = str | tuple[str, str]
 
 
 class Deduplication:
-    """Deduplication ids of the last five minutes, with message id and sequence number of the first send.
+    """The deduplication ids of the last five minutes, each with message id and sequence number of its first message.
 
-    An id is kept for the five minutes even if its message is received or deleted.
+    A deduplication id is kept for five minutes even if its message is received or deleted.
     """
 
     __slots__ = ("_entries", "_order")
@@ -21,7 +21,7 @@ class Deduplication:
         self._order: deque[tuple[float, Key]] = deque()
 
     def find(self, key: Key, now: float) -> tuple[str, str] | None:
-        """Return message id and sequence number of the first send with `key`; None: no such send in five minutes."""
+        """Return message id and sequence number of the first message with `key` in the last five minutes, or None."""
         order = self._order
         while order and order[0][0] <= now:
             del self._entries[order.popleft()[1]]
@@ -29,6 +29,6 @@ class Deduplication:
         return None if found is None else found[1:]
 
     def remember(self, key: Key, message_id: str, sequence_number: str, now: float) -> None:
-        """Store a new `key` for five minutes; later duplicates do not extend this time."""
+        """Store a new `key` for five minutes. Later duplicates do not extend this time."""
         self._entries[key] = (now + WINDOW, message_id, sequence_number)
         self._order.append((now + WINDOW, key))

@@ -23,7 +23,7 @@ _FREE_BITS: Final = ~(15 << 76 | 3 << 62)
 
 
 class Directory:
-    """All queues of an account. `now`: the time of the current call, which never goes back."""
+    """All queues of an account. `now` is the time of the current call. It never goes back."""
 
     def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
         self.dice = dice
@@ -38,7 +38,7 @@ class Directory:
         self._sequence_number = _FIRST_SEQUENCE_NUMBER
 
     def new_id(self) -> str:
-        """Return a random UUID (version 4) from the random generator that was passed in."""
+        """Return a UUID (version 4) made with the random generator that the caller of the constructor passed."""
         text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -48,7 +48,7 @@ class Directory:
         return str(self._sequence_number)
 
     def queue_by_arn(self, arn: str) -> Queue | None:
-        """Return the queue with this ARN; None: it does not exist."""
+        """Return the queue with this ARN, or None if it does not exist."""
         queue = self.queues.get(arn.rpartition(":")[2])
         return queue if queue is not None and queue.arn == arn else None
 
@@ -85,7 +85,7 @@ class Directory:
         self.woken.add(queue.name)
 
     def copy_to(self, queue: Queue, message: Message, message_id: str, now: float) -> Message:
-        """Return a new message with equal content for `queue`: not in the queue yet, never received, sent `now`."""
+        """Return a new message for `queue` with the same content, sent `now`. It is not in the queue yet."""
         return Message(
             queue=queue,
             key=queue.next_key(),

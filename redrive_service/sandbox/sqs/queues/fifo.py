@@ -1,9 +1,9 @@
-"""A FIFO queue: message groups, each received strictly in order and never past a message in flight.
+"""A FIFO queue: the messages of each message group are received strictly in order.
 
-A receive returns messages from the visible beginning of a group: the messages before the first message that is in
-flight or delayed. So no message is received while an earlier message is in flight, and a message that became visible
-again is received before all later messages. Recorded answers of AWS show this, although AWS's API page seems to say
-that a group is blocked until all its messages are visible again.
+A receive returns messages of a group only up to the first message that is in flight or delayed. So no message is
+received while an earlier message of its group is in flight. A message that became visible again is received before all
+later messages. Recorded answers of AWS show this, although AWS's API page seems to say that a group is blocked until
+all its messages are visible again.
 """
 
 from collections import deque
@@ -18,7 +18,10 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class Group:
-    """The messages of one message group, in order. `gone`: how many listed messages have the state GONE."""
+    """The messages of one message group, in order. Deleted and moved messages stay in the list for a while.
+
+    `gone` is the number of these messages. Their state is GONE.
+    """
 
     __slots__ = ("gone", "messages", "name", "waiting")
 
@@ -29,7 +32,7 @@ class Group:
         self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
-        """Return the first message that was neither deleted nor moved (place GONE); None: there is none."""
+        """Return the first message that is still in the queue, or None if the group has no message."""
         messages = self.messages
         while messages and messages[0].state == GONE:
             messages.popleft()
@@ -45,7 +48,7 @@ class Group:
                 break
 
     def note_removal(self) -> None:
-        """Count a message that is now GONE. When most of the list is GONE, shorten the list, to keep reads fast."""
+        """Count a message that is now GONE. If most messages in the list are GONE, drop them, to keep reads fast."""
         self.gone += 1
         if 2 * self.gone > len(self.messages):
             self.messages = deque(message for message in self.messages if message.state != GONE)
@@ -53,7 +56,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """A FIFO queue. It has a list of message groups with visible messages; a receive begins with the first group."""
+    """A FIFO queue. It has a list of the message groups with visible messages. A receive takes the first group."""
 
     fifo = True
 
@@ -65,7 +68,10 @@ class FifoQueue(Queue):
         self.attempts = ReceiveAttempts()
 
     def deduplication_key(self, deduplication_id: str, group: str) -> Key:
-        """Return the key of duplicates: the deduplication id, with the group if DeduplicationScope is messageGroup."""
+        """Return the key that duplicates have in common.
+
+        This is the deduplication id. If DeduplicationScope is messageGroup, it is message group and deduplication id.
+        """
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
     def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
@@ -133,10 +139,10 @@ class FifoQueue(Queue):
         return group
 
     def _offer(self, group: Group) -> None:
-        """Add a group that has visible messages to the list of groups, and remove a group that has none.
+        """If the first message of the group is visible, add the group to the list of groups, else remove the group.
 
-        This must not wait until the next receive. A receive without messages is not in the journal, so it must not
-        change the order of groups.
+        Receives do not do this. A receive without messages is not in the journal, so it must not change the order of
+        the groups.
         """
         head = group.head()
         if head is None:

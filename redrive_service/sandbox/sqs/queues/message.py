@@ -21,11 +21,17 @@ class MessageHolder(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A message in a queue. A move to another queue makes this message GONE, and creates a new one with equal content.
+    """A message in a queue. If it moves to another queue, it becomes GONE, and a new message has the same content.
 
-    Times are in seconds of the clock that callers pass. Retention counts from `sent_at`: a standard dead-letter queue
-    keeps the original time, a FIFO queue sets a new time. `promised_until`: the regular end of the visibility timeout,
-    if a fault makes the message visible too early; else 0. `handle`: the latest receipt handle.
+    Attributes:
+        key: number of the message in its queue, as text.
+        sent_at: time from which the retention counts. When a message moves to a dead-letter queue, a standard queue
+            keeps this time, and a FIFO queue sets it anew. All times are in seconds since 1970.
+        source_arn: ARN of the queue from which the message moved to this dead-letter queue, or None.
+        handle: the latest receipt handle.
+        promised_until: the regular end of the visibility timeout, if a fault makes the message visible too early;
+            else 0.
+        timer: number of the timer that ends the delay or the visibility timeout; 0 if there is none.
     """
 
     queue: MessageHolder

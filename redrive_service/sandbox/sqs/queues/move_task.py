@@ -1,4 +1,4 @@
-"""AWS's own redrive of a dead-letter queue: a task that moves messages at a rate."""
+"""AWS's own redrive of a dead-letter queue (StartMessageMoveTask): a task that moves messages at a rate."""
 
 from base64 import urlsafe_b64encode
 from typing import Final, Literal
@@ -21,7 +21,7 @@ Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
 class MoveTask:
     """A task that moves the messages that were visible in `source` at its start, never faster than its rate.
 
-    Without a destination, each message goes back to the queue from which it was dead-lettered. A moved
+    Without a destination, each message returns to the queue from which it moved to the dead-letter queue. A moved
     message keeps its content, and gets a new id, a new send time and receive count 0. Messages in flight stay.
     """
 
@@ -42,7 +42,7 @@ class MoveTask:
 
     @property
     def active(self) -> bool:
-        """Return whether the task still runs, so that its source queue can get no other task."""
+        """Return whether the task still runs. Until it ends, no other task can be started for its queue."""
         return self.status in {"RUNNING", "CANCELLING"}
 
     @property
@@ -51,7 +51,7 @@ class MoveTask:
         return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
 
     def fire(self, due: float) -> None:
-        """Move as many messages as the rate allows by `due`, the time of this timer."""
+        """Move as many messages as the rate allows until `due`. A timer calls this; `due` is the timer's time."""
         if self.status == "CANCELLING":
             self.status = "CANCELLED"
             return
@@ -68,7 +68,7 @@ class MoveTask:
             self._set_next()
 
     def cancel(self) -> None:
-        """Stop the task before it moves further messages. Moved messages stay where they are."""
+        """Let the task move no more messages. Messages that it has moved stay where they are."""
         self.status = "CANCELLING"
 
     def shown(self) -> Answer:

@@ -25,9 +25,10 @@ class Identity:
 
 
 class Queue(ABC):
-    """A queue of either type. Every call takes O(log n) time or less, for n messages.
+    """A queue: the parts that standard and FIFO queues share. Every call takes at most O(log n) time for n messages.
 
-    `woken`: names of queues that got a visible message since the server last read this set.
+    `woken` is a set that all queues share. Each queue that gets a visible message adds its name, so that the server
+    answers receives that wait for messages.
     """
 
     fifo: bool
@@ -51,14 +52,15 @@ class Queue(ABC):
 
     @abstractmethod
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:
-        """Return up to `most` messages to receive, and a list of messages that were already received `receives` times.
+        """Return up to `most` messages to receive, and the messages that were already received `receives` times.
 
-        All these messages stay READY: the caller puts the first list in flight, and dead-letters the second.
+        The caller hides the messages of the first list, and moves the messages of the second list to the dead-letter
+        queue.
         """
 
     @abstractmethod
     def movable(self) -> Message | None:
-        """Return the next message that a move task may take; None: no message is visible."""
+        """Return the next message that AWS's own redrive may move, or None if no message is visible."""
 
     @abstractmethod
     def has_something(self) -> bool:
@@ -66,21 +68,21 @@ class Queue(ABC):
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
-        """Add a message that has become READY to the messages that receives find."""
+        """Add a message that has become visible (READY) to the list from which receives take messages."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """Drop the references to all messages, after they became GONE."""
+        """Empty the lists of messages, after a purge."""
 
     # -- adding and removing messages
 
     def next_key(self) -> str:
-        """Return a new message key, larger than every key before."""
+        """Return the key of the next message: a number as text, larger than all keys of earlier messages."""
         self._keys = key = self._keys + 1
         return KEY_FORM % key
 
     def put(self, message: Message, visible_at: float, now: float) -> None:
-        """Add a message; it is delayed until `visible_at`."""
+        """Add a message. If `visible_at` is after `now`, the message is delayed until then."""
         self.messages[message.key] = message
         self.retention.watch(message)
         if visible_at > now:
@@ -112,7 +114,7 @@ class Queue(ABC):
     # -- visibility
 
     def hand_out(self, messages: list[Message], visibility: int, now: float) -> None:
-        """Put READY messages in flight for `visibility` seconds. Each gets a new receipt handle."""
+        """Hide visible messages for `visibility` seconds, because they are received. Each gets a new receipt handle."""
         until = now + visibility
         receive = self._receives
         for message in messages:
@@ -129,7 +131,7 @@ class Queue(ABC):
         self.counts[IN_FLIGHT] += len(messages)
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
-        """Restart the visibility timeout of a message in flight with `visibility` seconds; 0: it is visible at once."""
+        """Restart the visibility timeout of a message in flight. With 0 seconds, the message is visible at once."""
         message.promised_until = 0.0
         if visibility:
             self._hide(message, now + visibility)
@@ -152,7 +154,7 @@ class Queue(ABC):
         self._line_up(message)
 
     def check_time_left(self, message: Message, visibility: int, now: float) -> None:
-        """Raise SqsError if the timeout would end more than twelve hours after the receive."""
+        """Raise SqsError if the visibility timeout would end more than twelve hours after the receive."""
         if int(now - message.received_at) + visibility > LONGEST_VISIBILITY:
             reason = f"Total VisibilityTimeout for the message is beyond the limit [{LONGEST_VISIBILITY} seconds]."
             raise invalid_value(visibility, "VisibilityTimeout", reason)
@@ -160,10 +162,12 @@ class Queue(ABC):
     # -- receipt handles
 
     def find(self, handle: str) -> Message | None:
-        """Return the message of a receipt handle, even if a later receive made a newer handle; None: it left the queue.
+        """Return the message of a receipt handle, even if the message has a newer handle.
+
+        If the message is no longer in the queue, return None.
 
         Raises:
-            SqsError: the text is no handle of this queue.
+            SqsError: the text is not a receipt handle of this queue.
         """
         message = self.messages.get(handle[KEY_PLACE])
         if message is not None and message.handle == handle:

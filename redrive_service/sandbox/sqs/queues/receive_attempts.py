@@ -1,4 +1,4 @@
-"""Receives that a client may repeat if an answer was lost (ReceiveRequestAttemptId)."""
+"""Receives that a client may repeat if the answer was lost (ReceiveRequestAttemptId, FIFO queues only)."""
 
 from collections import deque
 from typing import Final
@@ -11,8 +11,8 @@ WINDOW: Final = 300.0  # seconds
 class ReceiveAttempts:
     """The messages of recent receives with an attempt id, kept for five minutes.
 
-    A repeat returns the same messages with the same handles. But if one of them was deleted, received
-    again or made visible, or its visibility timeout was changed, the repeat is a new receive.
+    A repeated receive returns the same messages with the same handles. But if one of the messages was deleted, received
+    again or made visible, or its visibility timeout was changed, the repeated receive is a new receive.
     """
 
     __slots__ = ("_entries", "_order")
@@ -22,7 +22,7 @@ class ReceiveAttempts:
         self._order: deque[tuple[float, str]] = deque()
 
     def repeat(self, attempt_id: str, now: float) -> list[Message]:
-        """Return the messages of the earlier receive; empty: no such receive, or it cannot be repeated."""
+        """Return the messages of the earlier receive, or an empty list if it is unknown or cannot be repeated."""
         order = self._order
         while order and order[0][0] <= now:
             expires, old = order.popleft()

@@ -11,7 +11,7 @@ _SLACK: Final = 1024
 
 
 class RetainingQueue(Protocol):
-    """The methods of a queue that retention calls."""
+    """The part of a queue that `Retention` uses."""
 
     messages: dict[str, Message]
     settings: Settings
@@ -36,7 +36,7 @@ class Retention:
         self.timer = 0
 
     def watch(self, message: Message) -> None:
-        """Delete this message when it is older than the retention period."""
+        """Add a message. It is deleted when it is older than the retention period."""
         ages = self._ages
         heappush(ages, (message.sent_at, message.key))
         messages = self._queue.messages
@@ -54,7 +54,7 @@ class Retention:
             self._set(self._ages[0][0] + self._queue.settings.retention)
 
     def fire(self, due: float) -> None:
-        """Delete the messages that are too old by `due`, and set the timer for the next oldest message."""
+        """Delete the messages that are too old at the time `due`, and set the timer for the next message."""
         ages, messages, period = self._ages, self._queue.messages, self._queue.settings.retention
         while ages and (ages[0][0] + period <= due or ages[0][1] not in messages):
             message = messages.get(heappop(ages)[1])

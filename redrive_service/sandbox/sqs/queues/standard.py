@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class StandardQueue(Queue):
-    """A standard queue. Its list has READY messages, and deleted messages, which a receive skips."""
+    """A standard queue. Its list has the visible messages. Deleted messages stay in it until a receive skips them."""
 
     fifo = False
 

@@ -1,7 +1,7 @@
 """The timers of all timed events, such as the end of a visibility timeout.
 
-All timers are in one heap, and fire strictly in the order of their due times. So the state at a given time depends only
-on calls that changed something, not on when other calls read the state.
+All timers are in one heap, and are executed strictly in the order of their times. So the state at a given time depends
+only on calls that changed something, not on calls that only read.
 """
 
 from heapq import heapify, heappop, heappush
@@ -12,16 +12,16 @@ _SLACK: Final = 64
 
 
 class Timed(Protocol):
-    """An object with at most one pending timer. `timer`: the timer's number; 0: no timer is set."""
+    """An object that has at most one timer. `timer` is the number of the timer, or 0 if no timer is set."""
 
     timer: int
 
     def fire(self, due: float) -> None:
-        """Do what is due. `due`: the time for which the timer was set, not the current time."""
+        """Do what the timer was set for. `due` is the time for which it was set, not the current time."""
 
 
 class Timers:
-    """A heap of due times. A cancelled timer stays in the heap for a while. Every call takes O(log n) time."""
+    """All timers, in a heap. A cancelled timer stays in the heap for a while. Every call takes O(log n) time."""
 
     __slots__ = ("_heap", "_live", "_number")
 
@@ -31,7 +31,7 @@ class Timers:
         self._number = 0
 
     def set(self, timed: Timed, due: float) -> None:
-        """Let the timer of `timed` fire at `due`. This replaces an earlier timer of `timed`."""
+        """Call `timed.fire` at the time `due`. This replaces an earlier timer of `timed`."""
         if not timed.timer:
             self._live += 1
         self._number = number = self._number + 1
@@ -49,14 +49,14 @@ class Timers:
             self._live -= 1
 
     def fire_next(self) -> None:
-        """Fire the timer that `due_by` has just returned."""
+        """Execute the timer whose time `due_by` has just returned."""
         due, _, timed = heappop(self._heap)
         timed.timer = 0
         self._live -= 1
         timed.fire(due)
 
     def due_by(self, now: float) -> float | None:
-        """Return the due time of the next timer, if it is not after `now`; else None."""
+        """Return the time of the next timer, or None if this time is after `now`."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             due, number, timed = heap[0]
@@ -66,7 +66,7 @@ class Timers:
         return None
 
     def next_due(self) -> float | None:
-        """Return the due time of the next timer; None: no timer is set."""
+        """Return the time of the next timer, or None if no timer is set."""
         heap = self._heap
         while heap:
             due, number, timed = heap[0]

@@ -1,4 +1,4 @@
-"""The server's clock: wall time, plus the seconds by which tests moved the clock forward. Only a reset sets it back."""
+"""The server's clock: wall time, plus the seconds by which tests moved the clock forward."""
 
 from collections.abc import Callable
 
@@ -26,5 +26,5 @@ class Clock:
         self._offset += max(0.0, latest - self.now())
 
     def forget(self) -> None:
-        """Set the clock to wall time, even if this sets it back. Only a reset calls this."""
+        """Set the clock to wall time, even if this sets the clock back. Only a reset of the server calls this."""
         self._offset = self._latest = 0.0

@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self.take(bytes(self._view[:nbytes]))
 
     def take(self, data: bytes | bytearray) -> None:
-        """Process bytes from the client: serve each complete request, and store the rest."""
+        """Process bytes from the client: serve each complete request, and keep the bytes of an incomplete request."""
         if self._rest is not None:
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- the server's side
 
     def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
-        """Answer the current request. `headers`: additional header lines, each with its line end."""
+        """Answer the current request. `headers` has additional header lines, each with its line end."""
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
@@ -132,7 +132,10 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _end_connection(self, transport: asyncio.Transport) -> None:
-        """Send nothing more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
+        """Send nothing more. Close the connection when the client closes it, after 8 MiB from the client, or after 5 s.
+
+        If the server closed the connection while the client still sends, the client could lose the answer.
+        """
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
@@ -141,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """Return whether `data` is exactly one complete request, which is usual. If so, serve the request."""
+        """If `data` is exactly one complete request, which is usual, serve the request and return True, else False."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False
@@ -170,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
-        """Return the next request in the buffer; None: the request has not arrived completely."""
+        """Return the next request in the buffer, or None if it has not arrived completely."""
         head = self._head
         if head is None:
             head = self._head = self._next_head()
@@ -199,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
         return head
 
     def _skip_body(self, head: Head) -> HttpRequest | None:
-        """Return the request without its body, which is too large; None: the end of the body has not arrived yet.
+        """Return the request without its body, which is too large, or None if the body has not arrived completely.
 
         The body is read and dropped, so that the client gets an error and can use the connection again.
         """

@@ -1,4 +1,4 @@
-"""One call of the AWS API, as it is read from an HTTP request; and its errors in AWS's JSON format."""
+"""One call of the AWS API, read from an HTTP request, and the format of error answers."""
 
 import json
 from collections.abc import Sequence
@@ -22,9 +22,13 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 class Exchange:
     """A call, and the connection on which it is answered.
 
-    `asked`: the parameters that the client sent. `parameters`: the parameters that are executed, which a fault may have
-    changed. `fault`: the kind of the fault that affected the call. `refused`: the batch entries that the fault let
-    fail. `silent`: whether the call gets no answer. `address`: the beginning of queue URLs in the answer.
+    Attributes:
+        address: the beginning of queue URLs in the answer.
+        parameters: the parameters with which the call is executed. A fault may have changed them.
+        asked: the parameters that the client sent.
+        fault: the kind of the fault that affected the call on purpose, or None.
+        silent: if true, a fault lets the call get no answer.
+        refused: the entries of a batch call that a fault lets fail.
     """
 
     connection: Connection
@@ -39,13 +43,13 @@ class Exchange:
     refused: Sequence[Answer] = ()
 
     def rewrite(self, changes: dict[str, object]) -> None:
-        """Change parameters of the call before its execution, as a fault demands."""
+        """Change parameters of the call before it is executed. Faults need this."""
         self.parameters = {**self.parameters, **changes}
         self.body = json.dumps(self.parameters).encode()  # orjson refuses lone surrogates, which a request may have
 
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
-    """Return the exchange of a request. Its parameters are not read yet."""
+    """Return the call in an HTTP request. Its parameters are not read yet."""
     headers = request.head.headers
     action = _action_in(headers.get(b"x-amz-target", b""))
     return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
@@ -62,7 +66,7 @@ def _address_in(host: bytes) -> str:
 
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
-    """Return the name of the queue in a call's parameters; None: the parameters name no queue."""
+    """Return the name of the queue in a call's parameters, or None if they name no queue."""
     for parameter, separator in _NAMES_OF_QUEUES:
         value = parameters.get(parameter)
         if isinstance(value, str):
@@ -76,12 +80,12 @@ def _last_part(text: str, separator: str) -> str:
 
 
 def error_body(error: SqsError) -> bytes:
-    """Return the body of an error answer."""
+    """Return the body of an error answer in AWS's JSON format."""
     return orjson.dumps({"__type": f"{_NAMESPACE}{error.shape}", "message": error.message})
 
 
 def error_headers(error: SqsError) -> bytes:
-    """Return the header that has the error's code for query-compatible clients."""
+    """Return the header line x-amzn-query-error: it has the error's code of AWS's older query protocol."""
     blame = "Sender" if error.sender_fault else "Receiver"
     code = "".join(character for character in error.code if character.isascii() and character.isprintable())
     return f"x-amzn-query-error: {code};{blame}\r\n".encode()

@@ -1,4 +1,4 @@
-"""The fault plan. With it, a test decides which calls of the local SQS fail, and how (docs/local_sqs.md)."""
+"""The fault plan: a list with which a test says which calls of the local SQS fail, and how (docs/local_sqs.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,10 +32,11 @@ class FaultIsUnusable(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One fault of the plan. The first `after` matching calls succeed, the next `times` calls fail (None: all).
+    """One fault of the plan. The first `after` matching calls succeed, and the next `times` calls are affected.
 
-    `jitter`: the delay of a call differs by up to this many milliseconds from `milliseconds`. `matched`, `fired`: how
-    many calls matched, and failed, so far. `given`: the fault as the test sent it.
+    If `times` is None, all later calls are affected. A delay lasts `milliseconds`, plus or minus up to `jitter`
+    milliseconds. `matched` and `fired` count the calls that have matched, and that were affected. `given` is the fault
+    as the test sent it.
     """
 
     kind: str
@@ -63,7 +64,7 @@ class Fault:
         return self.kind in ON_ARRIVAL or action == RECEIVE
 
     def strikes(self) -> bool:
-        """Count a matching call. Return whether the fault affects the call."""
+        """Count a matching call, and return whether the fault affects it (see `after` and `times`)."""
         if self.times is not None and self.fired >= self.times:
             return False
         self.matched += 1
@@ -74,7 +75,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults of a plan. A call is affected by the first fault that applies; later faults do not count it."""
+    """The faults of a plan. Only the first fault that applies affects a call. Later faults do not count the call."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -97,15 +98,15 @@ class FaultPlan:
         self._faults = []
 
     def shown(self) -> list[dict[str, object]]:
-        """Return the faults as they were given, each with `fired`, the number of calls that failed."""
+        """Return the faults as the test sent them, each with `fired`, the number of calls that it has affected."""
         return [{**fault.given, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
-        """Return the fault that affects a call that has just arrived; None: no fault does."""
+        """Return the fault that affects a call that has just arrived, or None."""
         return self._decide(ON_ARRIVAL, action, queue)
 
     def on_hand_out(self, queue: str | None) -> Fault | None:
-        """Return the fault that affects a receive that has messages to return; None: no fault does."""
+        """Return the fault that affects a receive that has messages to return, or None."""
         return self._decide(ON_HAND_OUT, RECEIVE, queue)
 
     def _decide(self, kinds: frozenset[str], action: str, queue: str | None) -> Fault | None:

@@ -1,4 +1,4 @@
-"""Parse the head (request line and headers) of an HTTP/1.1 request. An invalid head also gets an answer."""
+"""Parse the head (request line and headers) of an HTTP/1.1 request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,10 @@ _REQUEST_LINE_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Request line and headers; names are in lower case. `trouble`: why the request cannot be served, or empty.
+    """Request line and headers of a request. Names of headers are in lower case.
 
-    `status`: status of the answer to such a request. `length`: bytes of the body.
+    `length` is the number of bytes of the body. If the request cannot be served, `trouble` says why, and `status` is
+    the status of the answer. Otherwise, `trouble` is empty.
     """
 
     method: bytes = b""
@@ -29,7 +30,7 @@ class Head:
     status: int = 400
 
     def header(self, name: bytes) -> str:
-        """Return the value of a header; empty: the request does not have the header."""
+        """Return the value of a header, or an empty text if the request does not have the header."""
         return self.headers.get(name, b"").decode("latin-1")
 
 
@@ -73,5 +74,5 @@ def read_head(head: bytes) -> Head:
 
 
 def unreadable(trouble: str, status: int = 400) -> Head:
-    """Return a head for bytes that cannot be parsed. The server answers `trouble`, and closes the connection."""
+    """Return the `Head` for bytes that cannot be parsed. The server answers `trouble`, and closes the connection."""
     return Head(trouble=trouble, status=status, keep_alive=False)

@@ -14,7 +14,7 @@ _SHORTEST_SLEEP: Final = 0.001
 
 
 class Performer(Protocol):
-    """The methods of the server that long polling calls. After a reset, the attribute `core` is another object."""
+    """The part of the server that long polling uses. After a reset of the server, `core` is another object."""
 
     core: LocalSqs
     clock: Clock
@@ -23,11 +23,14 @@ class Performer(Protocol):
         """Execute a call and answer it. Return False if it is a receive that found no message and may wait."""
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive: it gets no messages."""
+        """Answer a receive without messages."""
 
 
 class LongPolling:
-    """The waiting receives. They get messages in their order of arrival; a disconnected client gets no messages."""
+    """Lets receives wait for messages, and answers them in their order of arrival.
+
+    A client that has disconnected gets no messages.
+    """
 
     def __init__(self, server: Performer) -> None:
         self._server = server
@@ -53,7 +56,7 @@ class LongPolling:
         self._set_alarm()
 
     def ask_again(self) -> None:
-        """Execute all waiting receives again. After a reset, they fail, because their queues do not exist any more."""
+        """Execute all waiting receives again. After a reset of the server, they fail: their queues do not exist now."""
         for waiter in self._room.everybody():
             self._try(waiter)
 
@@ -63,7 +66,7 @@ class LongPolling:
             waiter = self._room.first(queue)
 
     def _try(self, waiter: WaitingReceive) -> bool:
-        """Execute a waiting receive. Return whether it is done: it was answered, or its client has disconnected."""
+        """Execute a waiting receive. Return whether it waits no longer: it was answered, or its client disconnected."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):
             self._room.leave(waiter)

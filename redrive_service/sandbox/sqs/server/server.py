@@ -44,7 +44,7 @@ class SqsServer:
         self._dice = random.Random(0)  # noqa: S311  # delays repeat from run to run
 
     def open(self, connection: Connection, request: HttpRequest) -> None:
-        """Execute one call of the AWS API. It is answered now, later (long polling), or never (a fault)."""
+        """Execute one call of the AWS API. It is answered now, later (long polling), or never (if a fault says so)."""
         exchange = read_exchange(connection, request)
         try:
             exchange.asked = exchange.parameters = read_parameters(exchange.body)
@@ -60,7 +60,11 @@ class SqsServer:
     # -- for the control routes
 
     def plan_faults(self, plan: object) -> None:
-        """Replace the fault plan. An empty plan also ends the calls that a fault left without an answer."""
+        """Replace the fault plan. An empty plan also ends the calls that faults left without an answer.
+
+        A call whose kind of fault is "accept_then_timeout" was executed, so its connection is closed. Other calls are
+        executed now.
+        """
         self.faults.replace(plan)
         if self.faults:
             return
@@ -73,7 +77,7 @@ class SqsServer:
                 self._perform_or_wait(exchange)
 
     def advance_clock(self, seconds: float) -> float:
-        """Move the clock forward, execute the timed events that are due, and return the clock's time."""
+        """Move the clock forward, execute the timed events up to the new time, and return the new time."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
         if self._journal is not None:
@@ -124,7 +128,7 @@ class SqsServer:
         return False
 
     def _fail_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Remove from a batch request the entries that a partial fault lets fail. Return whether entries are left."""
+        """Remove the entries of a batch call that a fault ("partial") lets fail. Return whether others are left."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
@@ -161,7 +165,7 @@ class SqsServer:
         return True
 
     def _apply_receive_fault(self, exchange: Exchange, now: float) -> bool:
-        """Apply a fault to a receive that has messages to return. Return whether it was answered without messages."""
+        """Apply a fault to a receive that has messages to return. Return true if it was answered without messages."""
         if not self.core.could_hand_out(exchange.queue or "", now=now):
             return False
         fault = self.faults.on_hand_out(exchange.queue)
@@ -177,7 +181,7 @@ class SqsServer:
     # -- answers
 
     def answer_empty(self, exchange: Exchange) -> None:
-        """Answer a receive: it gets no messages."""
+        """Answer a receive without messages."""
         self._reply(exchange, {}, Record(queue=exchange.queue))
 
     def _reply(self, exchange: Exchange, answer: Answer, record: Record) -> None:
@@ -212,7 +216,7 @@ class SqsServer:
                 self._journal.start_over(self.core)
 
     def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
-        """Log the call. Return the header line with its request id, which ends in the number of the call in the log."""
+        """Add the call to the call log. Return a header line with a request id that ends in the number of the call."""
         answered = status is not None and not exchange.silent
         call = Call(
             self.clock.now(), exchange.action, exchange.queue, status, code, exchange.fault, answered, record

@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.server.exchange import Exchange
 
 @dataclass(slots=True, eq=False)
 class WaitingReceive:
-    """A waiting receive. `done`: whether it was answered, reached its deadline, or its client has disconnected."""
+    """A waiting receive. `done` is true when it was answered, reached its deadline, or its client disconnected."""
 
     exchange: Exchange
     queue: str
@@ -44,7 +44,7 @@ class WaitingReceives:
             self._present -= 1
 
     def first(self, queue: str) -> WaitingReceive | None:
-        """Return the receive that has waited longest for this queue; None: no receive waits for it."""
+        """Return the receive that has waited longest for a message of this queue, or None if no receive waits."""
         line = self._queues.get(queue)
         while line:
             if not line[0].done:
@@ -54,7 +54,7 @@ class WaitingReceives:
         return None
 
     def next_deadline(self) -> float | None:
-        """Return the earliest deadline of all waiting receives; None: there are none."""
+        """Return the earliest deadline of all waiting receives, or None if no receive waits."""
         while self._deadlines and self._deadlines[0][2].done:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None

@@ -1,9 +1,9 @@
 """The format of the journal, a file in which each call is a frame.
 
-The format shows whether the last frame is incomplete, or the file is damaged. A frame has a header and a content. The
-header has the content's length and checksum, and a checksum of these two, so that a damaged length is noticed. The
-content is a line of JSON, [time, action], and the body of the call. It never ends in a zero byte, so zeros at the end
-of the file belong to no complete frame.
+A frame has a header and a content. The content is a line of JSON, [time, action], and the body of the call. The header
+has the content's length and checksum, and a checksum of these two, so that a damaged length is noticed. So a reader can
+distinguish an incomplete last frame from a damaged file. A content never ends in a zero byte, so zeros at the end of
+the file belong to no complete frame.
 """
 
 import struct
@@ -19,7 +19,7 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """The journal is damaged: at byte `start`, there is no frame, nor the beginning of an incomplete last frame."""
+    """The journal is damaged: what begins at byte `start` is neither a complete frame nor an incomplete last frame."""
 
     def __init__(self, start: int) -> None:
         super().__init__(f"The frame at byte {start} is neither complete nor the beginning of a frame.")
@@ -27,7 +27,7 @@ class FrameIsDamaged(Exception):
 
 
 def frame_of(now: float, action: str, body: bytes) -> bytes:
-    """Return one call as a frame (a record of the journal): its time, its action and the body of its request."""
+    """Return the frame of one call, as the journal stores it: time, action and the body of the request."""
     content = orjson.dumps([now, action]) + b"\n" + body
     summed = _SUMMED.pack(len(content), zlib.crc32(content))
     return summed + _CHECK.pack(zlib.crc32(summed)) + content
@@ -36,11 +36,11 @@ def frame_of(now: float, action: str, body: bytes) -> bytes:
 def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
     """Yield time, action and body of every complete call.
 
-    An incomplete last frame is skipped: the process or machine ended during its write. It is the beginning of a frame,
-    with only zeros after it.
+    If the process or machine ended during a write, the file ends with an incomplete frame: its beginning, perhaps with
+    zeros after it. This frame is skipped.
 
     Raises:
-        FrameIsDamaged: the file has any other content.
+        FrameIsDamaged: the file has a damaged frame.
     """
     start, written = 0, len(content.rstrip(b"\0"))
     while start < written:

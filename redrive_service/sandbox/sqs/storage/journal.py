@@ -1,7 +1,8 @@
 """The journal of calls, with which the state of the local SQS survives kill -9.
 
 The core is deterministic, so the calls that changed something, with their times, determine the state. Each such call is
-written before it is answered. At the start, all calls are repeated. Snapshots of the state keep the journal short.
+written to the journal before it is answered. When the server starts, all calls in the journal are executed again. From
+time to time, a snapshot (a file with the whole state) replaces the journal, to keep the journal short.
 """
 
 import contextlib
@@ -27,11 +28,11 @@ class JournalIsUnusable(Exception):
 
 
 class Journal:
-    """The data folder of one server.
+    """The data folder of one server, with snapshots and journals.
 
     Files are numbered: snapshot N is the state before the calls in journal N. The empty journal N is created first,
-    then the complete snapshot N. So the snapshot with the highest number is complete and has a journal, and journals
-    with higher numbers are empty. A folder with other contents is refused.
+    then the complete snapshot N. So the snapshot with the highest number is complete and has a journal. Journals with
+    higher numbers are empty. If a folder has other files, it is refused.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,10 +51,10 @@ class Journal:
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
-        """Return the local SQS with the last stored state; for an empty folder, the new one that `fresh` makes.
+        """Return a `LocalSqs` with the last stored state. If the folder is empty, return a new one, made by `fresh`.
 
         Raises:
-            JournalIsUnusable: a file is missing, or damaged other than by an incomplete last write.
+            JournalIsUnusable: a file is missing or damaged. (An incomplete last write is no damage.)
         """
         numbers = self._numbers("snapshot")
         self._number = max(numbers, default=0)
@@ -63,7 +64,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Append one call to the journal, with a single write to the file. An empty action stores only the time.
+        """Append one call to the journal, with a single write to the file. With an empty action, only store the time.
 
         Raises:
             JournalIsUnusable: the file cannot be written, for example because the disk is full.
@@ -118,7 +119,7 @@ class Journal:
         return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
     def _check_later_journals(self) -> None:
-        """Raise JournalIsUnusable if a later journal has calls: its snapshot was removed."""
+        """Raise JournalIsUnusable if a journal without a snapshot has calls: somebody removed its snapshot."""
         for number in self._numbers("journal"):
             path = self._path("journal", number)
             begun = number == self._number + 1 and not path.stat().st_size

@@ -22,7 +22,7 @@ class SnapshotIsUnusable(Exception):
 
 
 def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
-    """Write the state of `core` with headline and checksum into an empty file. Return its size in bytes."""
+    """Write the state of `core`, with headline and checksum, into an empty file. Return the file's size in bytes."""
     file.write(HEADLINE + _CHECKSUM_FORM % 0)
     content = _Summing(file)
     pickle.dump(core, content, protocol=pickle.HIGHEST_PROTOCOL)
@@ -33,10 +33,10 @@ def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
 
 
 def read_snapshot(path: Path) -> LocalSqs:
-    """Return the local SQS whose state is in a snapshot.
+    """Return a `LocalSqs` with the state in a snapshot.
 
     Raises:
-        SnapshotIsUnusable: another program or version wrote the file, or the file has changed.
+        SnapshotIsUnusable: another program or version wrote the file, or the file was changed.
     """
     core: object = None
     with path.open("rb") as file:
@@ -66,7 +66,7 @@ def _checksum_of_rest(file: BinaryIO) -> int:
 
 
 class _Summing:
-    """A file that passes writes on to another file, and calculates the checksum of the written bytes."""
+    """An object like a file: it writes to another file, and calculates the checksum of the written bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -5,11 +5,17 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.db import connection, transaction
 from django.test import Client
 
 from reprocessing.admin.messages import listed_messages
+from reprocessing.admin.messages.listed_messages import MessageList
 from reprocessing.models import Letter
+from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.store.explained import explained
+from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_vacuumed, seed
 
 pytestmark = pytest.mark.django_db
 
@@ -123,3 +129,28 @@ def test_messages_of_a_failure_group_are_linked_with_the_filter_of_the_group() -
     page = ann.get(f"/admin/reprocessing/failuregroup/{group.pk}/change/").content.decode()
     (link,) = re.findall(rf'href="(/admin/reprocessing/letter/{letters[2].pk}/change/[^"]*)"', page)
     assert neighbours(ann, link) == (None, letters[0].pk)
+
+
+@pytest.mark.soak
+@pytest.mark.django_db(transaction=True)
+def test_a_page_of_old_queued_messages_does_not_read_the_newer_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_messages, "_NEWEST", 500)
+    monkeypatch.setattr(MessageList, "known", 1_200)  # the letters are written without the triggers that count them
+    with nothing_is_vacuumed():
+        bench = Workbench()
+        seed(bench, automatic_run(bench), 1, 20_000)
+        old = list(Letter.objects.order_by("pk").values_list("pk", flat=True)[:1_200])
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            Letter.objects.update(state="delivered", finished_at=database_now())
+            Letter.objects.filter(pk__in=old).update(state="waiting", finished_at=None)
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE redrive_letter")
+        ann, afters = person("ann", *LOOKS), ("", f"&after=[%22{old[100]}%22]")
+        with explained() as statements:
+            answers = [ann.get(f"/admin/reprocessing/letter/?state__exact=waiting{after}") for after in afters]
+    found = [re.findall(r"/letter/(\d+)/change/[?]list", answer.content.decode()) for answer in answers]
+    assert [list(dict.fromkeys(map(int, ids))) for ids in found] == [old[:-51:-1], old[99:49:-1]]
+    listed = [statement.buffers for statement in statements if '"redrive_letter"."state" = ' in statement.text]
+    assert len(listed) == 4  # for each page: the newest messages, and then those that are shown
+    assert max(listed) < 1_500  # all letters have twice as many pages

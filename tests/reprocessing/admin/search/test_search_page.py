@@ -13,6 +13,7 @@ from django.test import Client
 
 from reprocessing.models import DeadLetterQueue, Letter, Rule, Run, SearchEntry, Source
 from reprocessing.pipeline.search import reindex
+from reprocessing.store.search import found_letters
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person
 
 pytestmark = pytest.mark.django_db
@@ -277,8 +278,7 @@ def _links(page: str) -> dict[str, str]:
 def test_counts_by_state_of_a_capped_search_are_not_shown_as_exact(
     ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("search.found_letters", "parking_lot.filtered_letters"):
-        monkeypatch.setattr(f"reprocessing.store.{module}.MAX_COUNT", 2)
+    monkeypatch.setattr(found_letters, "MAX_COUNT", 2)
     source = _shop()
     letters = [_order(source, number) for number in range(5)]
     Letter.objects.filter(pk__lt=letters[-1].pk).update(state="delivered", reason="")

@@ -77,6 +77,36 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
     assert {name: buffers for name, (buffers, _) in seen.items() if buffers > MOST} == {}
 
 
+_OLD = """
+INSERT INTO redrive_search_entry (letter_id, dlq_id, name, value, masked)
+SELECT l.id, l.dlq_id, 'tenant', 'old', false FROM redrive_letter l ORDER BY l.id LIMIT 2000
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_page_of_many_old_messages_reads_only_the_messages_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_conditions, "search_timeout", nullcontext)  # as above
+    monkeypatch.setattr(found_letters, "MAX_INDEXED", 50)
+    with nothing_is_vacuumed():
+        bench = _declared()
+        seed(bench, feed_run.automatic_run(bench.dlq), 1, LETTERS)
+        with connection.cursor() as cursor:
+            cursor.execute(_OLD)
+            cursor.execute("VACUUM redrive_search_entry")  # so that the index alone is read
+        with_statistics()
+        old = list(Letter.objects.order_by("pk").values_list("pk", flat=True)[:2_000])
+        criteria, shown = MessageFilter(states=(), fields=("tenant:old",)), list[int]()
+        with explained() as statements:
+            for below in (None, old[1_000]):
+                page = found_letters.find_letters(criteria, below=below, limit=21)
+                shown += [one.id for one in page.letters]
+            newest = found_letters.newest_ids(criteria, limit=21)
+    assert shown == [*old[:-22:-1], *old[999:978:-1]]
+    assert newest == old[:-22:-1]
+    assert {statement.text: statement.buffers for statement in statements if statement.buffers > MOST} == {}
+
+
 def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
     bench = _declared()
     bench.bury('{"order_id": 7}')
