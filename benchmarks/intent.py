@@ -33,11 +33,11 @@ MOST: Final = 1.2
 def fill(letters: int) -> None:
     """Write a run of this many letters: half of them delivered, half waiting for another attempt."""
     from tests.reprocessing.pipeline.bench import BRISK, Workbench  # noqa: PLC0415  # Django is set up by now
-    from tests.reprocessing.store.seeded_letters import seed, standing_run, with_statistics  # noqa: PLC0415
+    from tests.reprocessing.store.seeded_letters import automatic_run, seed, with_statistics  # noqa: PLC0415
 
     keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:n"}
     bench = Workbench(conf=BRISK, fields={"mode": "automatic", "waves": True, **keys})
-    seed(bench, standing_run(bench), 1, letters)
+    seed(bench, automatic_run(bench), 1, letters)
     with_statistics()
 
 

@@ -53,7 +53,7 @@ def attempt(number: int) -> IntendedSend:
     names = {"traceparent": PARENT, "order": "o-4711", "tenant": "t-1"}
     return IntendedSend(
         attempt_id=number, no=1, opened_at=datetime.fromtimestamp(1_800_000_000, UTC), letter_id=number,
-        lane_id=number, fence=1, target_id=1, dlq_id=1, attempts=1, tries=1, standing=False, not_sent=0, epoch=0,
+        lane_id=number, fence=1, target_id=1, dlq_id=1, attempts=1, tries=1, is_automatic=False, not_sent=0, epoch=0,
         sequence="1", public_id=uuid4(), message_id=str(uuid4()), idempotency_key=None, released=False,
         body=b"x" * 1_000, system={},
         attributes=pack_attributes({name: Attribute("String", text) for name, text in names.items()}),

@@ -20,7 +20,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.text import capfirst
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalRefused
+from reprocessing.domain.approvals.requested_action import ApprovalRefused
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.store.safety import stops
 

@@ -138,7 +138,7 @@ def _poll(dlq: DeadLetterQueue) -> None:
         else:
             schedule.end_poll(poll)
     except QueueUnreachable as error:
-        capture_lease.note_trouble(dlq.pk, str(error))
+        capture_lease.note_error(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception:
         if not connection.is_usable():  # PostgreSQL is down: no DLQ can be polled
@@ -163,7 +163,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         poll = schedule.extend_poll(poll, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
         gathered = feed_run.poll_dlq(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except (QueueUnreachable, PayloadUnreadable) as error:
-        capture_lease.note_trouble(dlq.pk, str(error))
+        capture_lease.note_error(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
         return
     if gathered.captured.drained:
@@ -181,7 +181,7 @@ def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.
     If messages were captured, and the DLQ has the setting `at_once`, the DLQ is polled again now.
     """
     captured = gathered.captured
-    more = captured.received and not captured.drained and not captured.trouble and not captured.busy
+    more = captured.received and not captured.drained and not captured.error and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
         schedule.extend_poll(poll, until=lanes.database_now())
         capture.apply_async((dlq.pk,), queue=CAPTURE)

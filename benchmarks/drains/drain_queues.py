@@ -83,7 +83,7 @@ def watch(plan: Plan, dlq: str, source: str, endpoint: str | None) -> int:
     # The breaker never opens, because it would change the measured rate when letters fail on purpose.
     Breaker.objects.filter(target=target).update(ramp_from=1, ramp=1, threshold=1_000_000, at_least=1_000_000)
     Source.objects.create(dlq=watched, arn=home, target=target)
-    feed_run.standing_run(watched)
+    feed_run.automatic_run(watched)
     return int(watched.pk)
 
 

@@ -11,7 +11,7 @@ import psycopg
 CHUNK: Final = 100_000  #: letters of one transaction
 BYTES: Final = 4_000  #: bytes of disk that a letter needs, with its indexes and its WAL
 
-# Ten letters of each key, delivered at their first attempt, their copies deleted. They belong to the standing run.
+# Ten letters of each key, delivered at their first attempt, their copies deleted. They belong to the automatic run.
 _LANES: Final = """
 INSERT INTO redrive_lane (dlq_id, source_id, key_hash, key, phase, fence, highest_sent_sequence)
 SELECT %(dlq)s, s.id, sha256(convert_to('history-' || n, 'UTF8')), 'history-' || n, 'idle', 1, '9'
@@ -33,7 +33,7 @@ WITH n AS (
            n.at - interval '1 h', n.at, n.at + interval '4 days', n.at + interval '1 s'
       FROM n JOIN redrive_source s ON s.dlq_id = %(dlq)s
       JOIN redrive_lane l ON l.dlq_id = %(dlq)s AND l.source_id = s.id AND l.key_hash = n.hash
-      JOIN redrive_run r ON r.dlq_id = %(dlq)s AND r.kind = 'standing'
+      JOIN redrive_run r ON r.dlq_id = %(dlq)s AND r.kind = 'automatic'
      ORDER BY n.n
     RETURNING id, lane_id, target_id, run_id, message_id, captured_at
 ), payloads AS (

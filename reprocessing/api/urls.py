@@ -14,7 +14,7 @@ from reprocessing.api.safety import stops
 from reprocessing.api.site import problems
 from reprocessing.api.site.document import RedriveAPI
 from reprocessing.api.site.json_body import UniqueKeysParser
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 
 api: Final = RedriveAPI(
     parser=UniqueKeysParser(), title="Redrive", version="1", urls_namespace="api", docs_url=None,

@@ -68,7 +68,7 @@ class ParkedReason(StrEnum):
     UNKNOWN_SOURCE = "unknown_source"
     STALE = "stale"
     KEY_CONFLICT = "key_conflict"
-    TWIN_DISCARDED = "twin_discarded"
+    EQUAL_DISCARDED = "equal_discarded"
     POSSIBLE_RETURN = "possible_return"
     RECEIVED_TOO_OFTEN = "received_too_often"
     QUARANTINED = "quarantined"
@@ -112,7 +112,7 @@ _SENTENCES = {
     ParkedReason.UNKNOWN_SOURCE: "Its source queue is not known, and the DLQ names no other target.",
     ParkedReason.STALE: "A later message of its ordering key was delivered before this one arrived.",
     ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
-    ParkedReason.TWIN_DISCARDED: "A person discarded another message with the same idempotency key.",
+    ParkedReason.EQUAL_DISCARDED: "A person discarded another message with the same idempotency key.",
     ParkedReason.POSSIBLE_RETURN: "It may be a redriven message that came back without its redrive id.",
     ParkedReason.QUARANTINED: "A rule quarantined it.",
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the DLQ's limit allows.",
@@ -137,7 +137,7 @@ _LABELS = {
     ParkedReason.UNKNOWN_SOURCE: "Source queue not known, and no other target",
     ParkedReason.STALE: "Later message of the ordering key already delivered",
     ParkedReason.KEY_CONFLICT: "Another body delivered under the same idempotency key",
-    ParkedReason.TWIN_DISCARDED: "Message with the same idempotency key discarded",
+    ParkedReason.EQUAL_DISCARDED: "Message with the same idempotency key discarded",
     ParkedReason.POSSIBLE_RETURN: "Possibly a redriven message without its redrive id",
     ParkedReason.QUARANTINED: "Quarantined by a rule",
     ParkedReason.RECEIVED_TOO_OFTEN: "Received more often than the DLQ allows",

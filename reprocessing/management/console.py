@@ -16,7 +16,7 @@ from django.db import InterfaceError, InternalError, OperationalError, Programmi
 from django.db.models import Model, QuerySet
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
 from reprocessing.management.arguments import current_user
 from reprocessing.management.command_line import DOCUMENTED, as_invoked, command, database_cure

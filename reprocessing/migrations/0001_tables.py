@@ -336,7 +336,7 @@ class Migration(migrations.Migration):
                 ("depth_in_flight", models.BigIntegerField(blank=True, null=True)),
                 ("depth_at", models.DateTimeField(blank=True, null=True)),
                 ("uncaptured_since", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, default="")),
+                ("last_error", models.TextField(blank=True, default="")),
                 ("added_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "teams",
@@ -888,7 +888,7 @@ class Migration(migrations.Migration):
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("fence", models.BigIntegerField(db_default=0)),
                 ("failures", models.IntegerField(db_default=0)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "dlqs",
@@ -933,8 +933,8 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("failures", 0), ("trouble", "")),
-                            models.Q(("failures__gt", 0), models.Q(("trouble", ""), _negated=True)),
+                            models.Q(("failures", 0), ("last_error", "")),
+                            models.Q(("failures__gt", 0), models.Q(("last_error", ""), _negated=True)),
                             _connector="OR",
                         ),
                         name="failing_destination_has_error",
@@ -1084,7 +1084,7 @@ class Migration(migrations.Migration):
                     "kind",
                     models.TextField(
                         choices=[
-                            ("standing", "standing: redrives whatever the DLQ holds"),
+                            ("automatic", "automatic: redrives whatever the DLQ holds"),
                             ("drain", "drain: redrives a selection"),
                         ],
                         default="drain",
@@ -1133,7 +1133,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view", "operate"),
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(("kind", "standing")), fields=("dlq",), name="one_standing_run_per_dlq"
+                        condition=models.Q(("kind", "automatic")), fields=("dlq",), name="one_automatic_run_per_dlq"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1141,7 +1141,7 @@ class Migration(migrations.Migration):
                             ("kind", "drain"),
                             _connector="OR",
                         ),
-                        name="standing_run_never_ends",
+                        name="automatic_run_never_ends",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1329,7 +1329,7 @@ class Migration(migrations.Migration):
                 ("since", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("why", models.TextField(blank=True, db_default="")),
                 ("epoch", models.BigIntegerField(db_default=0)),
-                ("rest", models.FloatField(db_default=0.0)),
+                ("current_cooldown", models.FloatField(db_default=0.0)),
                 ("retry_at", models.DateTimeField(blank=True, null=True)),
                 ("canary_until", models.DateTimeField(blank=True, null=True)),
                 ("failing_since", models.DateTimeField(blank=True, null=True)),
@@ -1536,7 +1536,7 @@ class Migration(migrations.Migration):
                 ("match_count", models.BigIntegerField(db_default=0)),
                 ("error_count", models.BigIntegerField(db_default=0)),
                 ("last_hit_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 ("created_by", models.TextField()),
                 ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
@@ -1852,7 +1852,7 @@ class Migration(migrations.Migration):
                             ("unknown_source", "Its source queue is not known, and the DLQ names no other target."),
                             ("stale", "A later message of its ordering key was delivered before this one arrived."),
                             ("key_conflict", "Another body was delivered under the same idempotency key."),
-                            ("twin_discarded", "A person discarded another message with the same idempotency key."),
+                            ("equal_discarded", "A person discarded another message with the same idempotency key."),
                             ("possible_return", "It may be a redriven message that came back without its redrive id."),
                             ("received_too_often", "It was received more often than the DLQ's limit allows."),
                             ("quarantined", "A rule quarantined it."),
@@ -2279,7 +2279,7 @@ class Migration(migrations.Migration):
                 ),
                 ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
+                ("last_error", models.TextField(blank=True, db_default="")),
                 (
                     "letter",
                     models.ForeignKey(
@@ -2694,7 +2694,7 @@ class Migration(migrations.Migration):
                 ("size", models.IntegerField(blank=True, null=True)),
                 ("opened_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("settled_at", models.DateTimeField(blank=True, null=True)),
-                ("touched", models.IntegerField(blank=True, null=True)),
+                ("sent", models.IntegerField(blank=True, null=True)),
                 ("failed", models.IntegerField(blank=True, null=True)),
                 (
                     "run",
@@ -2719,13 +2719,13 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("failed", None), ("settled_at", None), ("touched", None)),
+                            models.Q(("failed", None), ("sent", None), ("settled_at", None)),
                             models.Q(
                                 ("failed__gte", 0),
                                 ("failed__isnull", False),
+                                ("sent__gte", models.F("failed")),
+                                ("sent__isnull", False),
                                 ("settled_at__isnull", False),
-                                ("touched__gte", models.F("failed")),
-                                ("touched__isnull", False),
                             ),
                             _connector="OR",
                         ),
@@ -3100,7 +3100,7 @@ class Migration(migrations.Migration):
                 ("in_flight", models.BigIntegerField(blank=True, null=True)),
                 ("oldest_age", models.FloatField(blank=True, null=True)),
                 ("read_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("trouble", models.TextField(blank=True, default="")),
+                ("last_error", models.TextField(blank=True, default="")),
                 ("reported_at", models.DateTimeField(blank=True, null=True)),
                 ("ignored_at", models.DateTimeField(blank=True, null=True)),
                 ("ignored_by", models.TextField(blank=True, default="")),
@@ -3125,12 +3125,12 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(
                                 ("in_flight__isnull", False),
+                                ("last_error", ""),
                                 ("retention__isnull", False),
-                                ("trouble", ""),
                                 ("visible__isnull", False),
                             ),
                             models.Q(
-                                models.Q(("trouble", ""), _negated=True),
+                                models.Q(("last_error", ""), _negated=True),
                                 ("in_flight", None),
                                 ("oldest_age", None),
                                 ("retention", None),
@@ -3138,7 +3138,7 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="discovered_queue_was_read_or_has_trouble",
+                        name="discovered_queue_was_read_or_has_error",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -3183,7 +3183,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
-                    "deed",
+                    "action",
                     models.TextField(
                         choices=[
                             ("release", "release"),
@@ -3296,7 +3296,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("used_at", None), ("state__in", ["approved", "alone"]), _connector="OR"),
-                        name="only_approved_deed_is_done",
+                        name="only_approved_action_is_done",
                     ),
                 ],
             },
@@ -3316,7 +3316,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="UnapprovedDeed",
+            name="UnapprovedAction",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("by_key", models.TextField()),
@@ -3332,14 +3332,16 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "db_table": "redrive_unapproved_deed",
+                "db_table": "redrive_unapproved_action",
                 "default_permissions": (),
                 "indexes": [
-                    models.Index(models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_deeds_by_person")
+                    models.Index(
+                        models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_actions_by_person"
+                    )
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("messages__gte", 1)), name="unapproved_deed_has_messages"
+                        condition=models.Q(("messages__gte", 1)), name="unapproved_action_has_messages"
                     )
                 ],
             },

@@ -7,7 +7,7 @@ from reprocessing.models.audit import (
     ApprovalState,
     AuditAct,
     AuditEntry,
-    UnapprovedDeed,
+    UnapprovedAction,
 )
 from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
@@ -122,6 +122,6 @@ __all__ = [
     "TargetCheck",
     "TaskHints",
     "TickCount",
-    "UnapprovedDeed",
+    "UnapprovedAction",
     "Wave",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The audit log, and the approvals by a second person that some deeds (actions of a person) need."""
+"""The audit log, and the approvals by a second person that some actions of a person need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from reprocessing.domain.approvals.deed import DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.letter import Letter
 from reprocessing.models.parking_lot import BulkAction, FailureGroup
@@ -108,21 +108,21 @@ class ApprovalState(models.TextChoices):
 
 
 class Approval(models.Model):
-    """A request that a second person approve a deed (an action of a person). The deed is stored and executed unchanged.
+    """A request that a second person approve an action of a person. The action is stored and executed unchanged.
 
     Attributes:
-        deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
-        stamp: digest of the deed, equal for equal deeds.
-        digest: digest of the messages, rules or settings that the deed is about, at the time of the request.
-        dlq_ids: the DLQs that the deed is about; empty: it is about all DLQs.
-        messages: how many messages the deed is about; null: any number.
+        action, title, arguments, letters, body, attributes: see `domain.approvals.requested_action.RequestedAction`.
+        stamp: digest of the action, equal for equal actions.
+        digest: digest of the messages, rules or settings that the action is about, at the time of the request.
+        dlq_ids: the DLQs that the action is about; empty: it is about all DLQs.
+        messages: how many messages the action is about; null: any number.
         preview: what the approver sees, as pairs of label and text.
         by_key, decided_key: the names of requester and approver, in a form that ignores letter case and spaces.
-        used_at: when the deed was executed; null: not yet. An approval is used once.
-        outcome: the result of the deed, in words.
+        used_at: when the action was executed; null: not yet. An approval is used once.
+        outcome: the result of the action, in words.
     """
 
-    deed = models.TextField(choices=[(kind.value, kind.value) for kind in DeedKind])
+    action = models.TextField(choices=[(kind.value, kind.value) for kind in ActionKind])
     title = models.TextField()
     arguments = models.JSONField(default=dict)
     letters = ArrayField(models.BigIntegerField(), default=list, blank=True)
@@ -172,7 +172,7 @@ class Approval(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(used_at=None) | Q(state__in=[ApprovalState.APPROVED, ApprovalState.ALONE]),
-                name="only_approved_deed_is_done",
+                name="only_approved_action_is_done",
             ),
         ]
         indexes = [models.Index(F("expires_at"), condition=Q(state=ApprovalState.OPEN), name="open_approvals")]
@@ -182,7 +182,7 @@ class Approval(models.Model):
 
 
 class ApprovalDefault(models.Model):
-    """The default approval limit: a deed (a person's action) about more than `above` messages needs a second person.
+    """The default approval limit: an action (of a person) about more than `above` messages needs a second person.
 
     It applies to DLQs whose `approval_above` is null. The table has at most one row; no row: there is no default limit.
     """
@@ -199,7 +199,7 @@ class ApprovalDefault(models.Model):
         return f"above {self.above}"
 
 
-class UnapprovedDeed(models.Model):
+class UnapprovedAction(models.Model):
     """How many messages of a DLQ (`messages`) a person changed by one action without approval.
 
     In 24 hours, one person may change no more messages of a DLQ without approval than the DLQ's approval limit.
@@ -211,10 +211,10 @@ class UnapprovedDeed(models.Model):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        db_table = "redrive_unapproved_deed"
+        db_table = "redrive_unapproved_action"
         default_permissions = ()
-        constraints = [models.CheckConstraint(condition=Q(messages__gte=1), name="unapproved_deed_has_messages")]
-        indexes = [models.Index(F("dlq"), F("by_key"), F("at"), name="unapproved_deeds_by_person")]
+        constraints = [models.CheckConstraint(condition=Q(messages__gte=1), name="unapproved_action_has_messages")]
+        indexes = [models.Index(F("dlq"), F("by_key"), F("at"), name="unapproved_actions_by_person")]
 
     def __str__(self) -> str:
         return f"{self.messages} of {self.dlq_id}"

@@ -80,7 +80,7 @@ class DiscoveredQueue(models.Model):
         retention: seconds for which the queue keeps a message; null: not known.
         visible, in_flight: how many messages of the queue are visible, or in flight; null: not known.
         oldest_age: age (s) of the oldest message at `read_at`, from CloudWatch.
-        trouble: why the queue could not be read, and what to do; empty: it was read.
+        last_error: why the queue could not be read, and what to do; empty: it was read.
         reported_at: when discovery first listed the queue as a DLQ, and reported it if it was new; null: not yet.
     """
 
@@ -93,7 +93,7 @@ class DiscoveredQueue(models.Model):
     in_flight = models.BigIntegerField(null=True, blank=True)
     oldest_age = models.FloatField(null=True, blank=True)
     read_at = models.DateTimeField(db_default=Now())
-    trouble = models.TextField(default="", blank=True)
+    last_error = models.TextField(default="", blank=True)
     reported_at = models.DateTimeField(null=True, blank=True)
     ignored_at = models.DateTimeField(null=True, blank=True)
     ignored_by = models.TextField(default="", blank=True)
@@ -106,10 +106,10 @@ class DiscoveredQueue(models.Model):
             models.CheckConstraint(condition=Q(arn__startswith="arn:"), name="discovered_queue_has_arn"),
             models.CheckConstraint(
                 condition=(
-                    Q(trouble="", retention__isnull=False, visible__isnull=False, in_flight__isnull=False)
-                    | (~Q(trouble="") & Q(retention=None, visible=None, in_flight=None, oldest_age=None))
+                    Q(last_error="", retention__isnull=False, visible__isnull=False, in_flight__isnull=False)
+                    | (~Q(last_error="") & Q(retention=None, visible=None, in_flight=None, oldest_age=None))
                 ),
-                name="discovered_queue_was_read_or_has_trouble",
+                name="discovered_queue_was_read_or_has_error",
             ),
             models.CheckConstraint(
                 condition=Q(ignored_at=None, ignored_by="", ignore_reason="")

@@ -186,7 +186,7 @@ class DeadLetterQueue(models.Model):
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)
     uncaptured_since = models.DateTimeField(null=True, blank=True)
-    trouble = models.TextField(default="", blank=True)
+    last_error = models.TextField(default="", blank=True)
     added_at = models.DateTimeField(auto_now_add=True)
     teams = models.ManyToManyField(Group, blank=True, related_name="dlqs", db_table="redrive_dlq_team")
 

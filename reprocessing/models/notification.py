@@ -66,7 +66,7 @@ class NotificationRoute(models.Model):
         next_at: when the next urgent text may be sent. Texts that are not urgent wait until a minute after `sent_at`.
         leased_until: until when one worker may send to the destination; `fence`: the number of the lease.
         failures: how many texts in a row could not be sent.
-        trouble: why the last text could not be sent.
+        last_error: why the last text could not be sent.
     """
 
     destination = models.TextField(unique=True)
@@ -76,7 +76,7 @@ class NotificationRoute(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(db_default=0)
     failures = models.IntegerField(db_default=0)
-    trouble = models.TextField(db_default="", blank=True)
+    last_error = models.TextField(db_default="", blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -87,7 +87,7 @@ class NotificationRoute(models.Model):
                 condition=Q(kinds__contained_by=[kind.value for kind in EventKind]), name="route_events_are_known"
             ),
             models.CheckConstraint(
-                condition=Q(failures=0, trouble="") | (Q(failures__gt=0) & ~Q(trouble="")),
+                condition=Q(failures=0, last_error="") | (Q(failures__gt=0) & ~Q(last_error="")),
                 name="failing_destination_has_error",
             ),
         ]

@@ -30,7 +30,7 @@ class Rule(models.Model):
         dlq: the rule applies to letters of this DLQ; null: to letters of all DLQs.
         delay: seconds to wait, if the rule's action is `delay`; null for other actions.
         backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
-        trouble: the error when the rule last could not be evaluated; empty: no error since its last change.
+        last_error: the error when the rule last could not be evaluated; empty: no error since its last change.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -50,7 +50,7 @@ class Rule(models.Model):
     match_count = models.BigIntegerField(db_default=0)
     error_count = models.BigIntegerField(db_default=0)
     last_hit_at = models.DateTimeField(null=True, blank=True)
-    trouble = models.TextField(db_default="", blank=True)
+    last_error = models.TextField(db_default="", blank=True)
     created_by = models.TextField()
     made_at = models.DateTimeField(db_default=Now())
 

@@ -13,7 +13,7 @@ from reprocessing.models.target import MAX_RATE, MIN_RATE
 class RunKind(models.TextChoices):
     """Which letters a run takes: all of a DLQ in mode automatic, or a selection."""
 
-    STANDING = "standing", "standing: redrives whatever the DLQ holds"
+    AUTOMATIC = "automatic", "automatic: redrives whatever the DLQ holds"
     DRAIN = "drain", "drain: redrives a selection"
 
 
@@ -69,11 +69,11 @@ class Run(models.Model):
         default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(
-                fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="one_standing_run_per_dlq"
+                fields=["dlq"], condition=Q(kind=RunKind.AUTOMATIC), name="one_automatic_run_per_dlq"
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.FINISHED, RunState.ABORTED]) | Q(kind=RunKind.DRAIN),
-                name="standing_run_never_ends",
+                name="automatic_run_never_ends",
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=[RunState.PAUSED, RunState.ABORTED]) | (~Q(why="") & ~Q(stopped_by="")),
@@ -103,7 +103,7 @@ class Run(models.Model):
 class Wave(models.Model):
     """One wave of a run; only the newest wave is open. `size` null: all remaining letters.
 
-    `touched`: how many letters were first sent in this wave; `failed`: how many of these letters failed. Both are set
+    `sent`: how many letters were first sent in this wave; `failed`: how many of these letters failed. Both are set
     when the wave ends.
     """
 
@@ -112,7 +112,7 @@ class Wave(models.Model):
     size = models.IntegerField(null=True, blank=True)
     opened_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True, blank=True)
-    touched = models.IntegerField(null=True, blank=True)
+    sent = models.IntegerField(null=True, blank=True)
     failed = models.IntegerField(null=True, blank=True)
 
     class Meta:
@@ -122,9 +122,9 @@ class Wave(models.Model):
             models.UniqueConstraint(fields=["run"], condition=Q(settled_at=None), name="one_open_wave_per_run"),
             models.CheckConstraint(condition=Q(size=None) | Q(size__gte=1), name="wave_size_at_least_1"),
             models.CheckConstraint(
-                condition=Q(settled_at=None, touched=None, failed=None)
+                condition=Q(settled_at=None, sent=None, failed=None)
                 | Q(
-                    settled_at__isnull=False, touched__isnull=False, failed__isnull=False, touched__gte=F("failed"),
+                    settled_at__isnull=False, sent__isnull=False, failed__isnull=False, sent__gte=F("failed"),
                     failed__gte=0,
                 ),
                 name="only_settled_wave_has_result",

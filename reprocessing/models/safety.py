@@ -73,7 +73,7 @@ class Breaker(models.Model):
         ramp_every: time between two steps of the ramp-up.
         epoch: a number that rises with every change of state and every canary. A half-open breaker ignores the outcomes
             of canaries that have an earlier number.
-        rest: length of the present or last cooldown.
+        current_cooldown: length of the present or last cooldown.
         retry_at: when an open breaker may send a canary.
         canary_until: until when the outcome of the last canary is awaited, so that no other canary is sent.
         successes: how many canaries in a row succeeded.
@@ -99,7 +99,7 @@ class Breaker(models.Model):
     since = models.DateTimeField(db_default=Now())
     why = models.TextField(db_default="", blank=True)
     epoch = models.BigIntegerField(db_default=0)
-    rest = models.FloatField(db_default=0.0)
+    current_cooldown = models.FloatField(db_default=0.0)
     retry_at = models.DateTimeField(null=True, blank=True)
     canary_until = models.DateTimeField(null=True, blank=True)
     failing_since = models.DateTimeField(null=True, blank=True)

@@ -162,7 +162,7 @@ class ParkingQueueMessage(models.Model):
     parking_event = models.TextField(choices=ParkingEvent.choices)
     made_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True, blank=True)
-    trouble = models.TextField(db_default="", blank=True)
+    last_error = models.TextField(db_default="", blank=True)
 
     class Meta:
         db_table = "redrive_parking_queue_message"

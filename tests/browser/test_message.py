@@ -73,10 +73,10 @@ def test_an_edit_is_looked_at_before_it_is_made(window: Opening) -> None:
 def test_of_two_reviewers_one_wins_and_the_other_is_told_in_the_page(window: Opening) -> None:
     letter = parked(dlq())
     ann, ben = window("ann", OPERATOR), window("ben", OPERATOR)
-    for one, deed in ((ann, "Release…"), (ben, "Discard…")):
+    for one, action in ((ann, "Release…"), (ben, "Discard…")):
         one.open(lot(letter))
-        one.press(deed)
-        one.write("Reason", f"{deed} it is")
+        one.press(action)
+        one.write("Reason", f"{action} it is")
     ann.press("Release")
     ann.sees("1 message released")
     ben.press("Discard")

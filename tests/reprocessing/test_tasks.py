@@ -215,7 +215,7 @@ def test_a_turn_whose_capture_is_lost_is_given_again_a_minute_later(post: Post, 
     assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
 
 
-@pytest.mark.parametrize("end", [{"busy": True}, {"trouble": "why"}, {"received": 0}, {"received": 1}])
+@pytest.mark.parametrize("end", [{"busy": True}, {"error": "why"}, {"received": 0}, {"received": 1}])
 def test_a_turn_whose_capture_did_not_run_dry_is_given_again_soon(
     end: dict[str, Any], post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +258,7 @@ def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) 
     tasks.poll_dlqs([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
     assert (post.of("capture"), post.of("poll_dlqs")) == ([(full.dlq.pk,)], [])
     gone.dlq.refresh_from_db()
-    assert "GetQueueAttributes failed" in gone.dlq.trouble
+    assert "GetQueueAttributes failed" in gone.dlq.last_error
 
 
 def test_a_look_that_takes_long_leaves_the_others_to_another_one(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +297,7 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
 @pytest.mark.parametrize(
     ("end", "left", "sent"),
     [
-        ({}, None, True), ({"drained": True}, None, False), ({"trouble": "why"}, None, False),
+        ({}, None, True), ({"drained": True}, None, False), ({"error": "why"}, None, False),
         ({"busy": True}, None, False), ({"received": 0}, None, False), ({"drained": True}, True, True),
         ({"drained": True}, False, False),
     ],
@@ -322,10 +322,10 @@ def test_trouble_with_a_dlq_is_noted_on_it_and_raises_nothing(
     with caplog.at_level(logging.WARNING):
         tasks.capture(bench.dlq.pk)
         tasks.capture(0)  # its dlq is gone
-    trouble = DeadLetterQueue.objects.get().trouble
-    assert bench.dlq_url.rsplit("/", 1)[-1] in trouble
+    last_error = DeadLetterQueue.objects.get().last_error
+    assert bench.dlq_url.rsplit("/", 1)[-1] in last_error
     told = [(one.getMessage(), one.exc_info) for one in caplog.records if one.name == "reprocessing.tasks"]
-    assert (told, post.messages) == ([(trouble, None)], [])
+    assert (told, post.messages) == ([(last_error, None)], [])
 
 
 def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) -> None:

@@ -21,7 +21,7 @@ def told(
     breaker = {"state": state, "since": f"2026-01-01T12:00:{since:02}Z", "why": "of rain"}
     ramp = {"allowed_rate": rate, "rate": 200.0, "ramp_reason": "as it goes"}
     return {
-        "runs": [{"wave": wave and {"no": wave[0], "size": wave[1], "touched": 0}}],
+        "runs": [{"wave": wave and {"no": wave[0], "size": wave[1], "sent": 0}}],
         "targets": [{"breakers": [{**breaker, **ramp}]}],
         "parked": {"quarantined": quarantined} if quarantined else {},
     }

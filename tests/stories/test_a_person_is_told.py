@@ -110,7 +110,7 @@ def _says_nothing_of_a_message(receiver: Receiver, folder: Path) -> None:
     said = {
         "texts": json.dumps(receiver.texts),
         "incidents": json.dumps(list(Incident.objects.values_list("subject", "facts"))),
-        "routes": json.dumps(list(NotificationRoute.objects.values_list("trouble", flat=True))),
+        "routes": json.dumps(list(NotificationRoute.objects.values_list("last_error", flat=True))),
         **{log.name: log.read_text(encoding="utf-8", errors="replace") for log in folder.glob("*.log")},
     }
     assert [place for place, text in said.items() if CANARY in text] == []

@@ -24,7 +24,7 @@ from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.approvals.deed import Deed, DeedKind, permissions_for
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction, permissions_for
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
@@ -143,7 +143,7 @@ def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
-    needed = [*permissions_for(DeedKind(row.deed), row.arguments), *([ACT_ALONE] if choice.alone else [])]
+    needed = [*permissions_for(ActionKind(row.action), row.arguments), *([ACT_ALONE] if choice.alone else [])]
     return request.user.has_perms(needed)
 
 
@@ -190,13 +190,13 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     if not request.user.has_perms(("reprocessing.view_approval", *_SHOWS)):
         raise PermissionDenied
     try:
-        deed = requests.deed_of(row)
-        if PATCH in deed.arguments:
-            return _bulk_difference(request, row, deed)
+        action = requests.action_of(row)
+        if PATCH in action.arguments:
+            return _bulk_difference(request, row, action)
         current = message_edits.read_letter(row.letters[0]) if row.letters else None
     except PayloadUnreadable as error:
         raise Http404(str(error)) from error
-    if deed.body is None or deed.attributes is None or current is None:
+    if action.body is None or action.attributes is None or current is None:
         raise Http404
     AuditEntry.objects.create(
         act=AuditAct.REVEALED, letter_id=current.letter_id, dlq_id=current.dlq_id, by=request.user.get_username(),
@@ -205,7 +205,7 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     dlq = DeadLetterQueue.objects.get(pk=current.dlq_id)
     shown = (
         viewed_content.masked(dlq, body, unpack_attributes(attributes))
-        for body, attributes in ((current.body, current.attributes), (deed.body, deed.attributes))
+        for body, attributes in ((current.body, current.attributes), (action.body, action.attributes))
     )
     before, after = ((found.body, found.attributes) for found in shown)
     context = admin.site.each_context(request) | {
@@ -214,14 +214,14 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     return TemplateResponse(request, "reprocessing/admin/approval_difference.html", context)
 
 
-def _bulk_difference(request: HttpRequest, row: Approval, deed: Deed) -> HttpResponse:
+def _bulk_difference(request: HttpRequest, row: Approval, action: RequestedAction) -> HttpResponse:
     """Show the patch of a requested bulk edit, to which messages it can be applied, and what it changes in some.
 
     Only messages of the DLQs that are stored with the request are read, because this person sees these DLQs, and may
     not see others. The patch is shown if the person may reveal masked values, or if no fields of the DLQ are masked.
     """
-    criteria = replace(MessageFilter.read(deed.arguments["filter"]), dlqs=tuple(row.dlq_ids))
-    wanted = BulkEdit.read(deed.arguments)
+    criteria = replace(MessageFilter.read(action.arguments["filter"]), dlqs=tuple(row.dlq_ids))
+    wanted = BulkEdit.read(action.arguments)
     found = edit_examples.check(criteria, wanted)
     shows = show_payload.may_reveal(request) or not viewed_content.masks_fields(criteria.dlq)
     why = f"Looked at the edit of approval {row.pk}."

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded, Messages
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded, Messages
 from reprocessing.pipeline.approvals import request as requesting
 from reprocessing.store.approvals import guard
 

@@ -94,7 +94,7 @@ class DlqCard:
         return self.unplanned + sum(min(run.unfinished, dlq_row.MAX_COUNTED) for run in self.paused)
 
     @property
-    def is_least(self) -> bool:
+    def is_lower_bound(self) -> bool:
         """Return whether `waits_for_people` is only a minimum, because a paused run has more than 10,000 messages."""
         return any(run.unfinished > dlq_row.MAX_COUNTED for run in self.paused)
 
@@ -116,7 +116,7 @@ class DlqCard:
     @property
     def is_alarming(self) -> bool:
         """Return whether the DLQ is stopped or has a problem, or SQS soon deletes an unfinished message."""
-        return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
+        return bool(self.watch.stopped_at or self.watch.last_error or self.soon)
 
     @property
     def is_wary(self) -> bool:

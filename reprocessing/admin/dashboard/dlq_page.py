@@ -142,7 +142,7 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 
 def _is_idle(run: OpenRun) -> bool:
     """Return whether the run is a running automatic run without unfinished messages."""
-    return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
+    return run.kind == RunKind.AUTOMATIC and run.state == RunState.RUNNING and not run.unfinished
 
 
 def _largest_groups(found: Sequence[LargestGroup]) -> Iterable[Count]:

@@ -112,12 +112,12 @@ class DlqRow:
     def review(self) -> int:
         """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run.
 
-        If `is_review_least`, the true number may be higher.
+        If `is_review_lower_bound`, the true number may be higher.
         """
         return self.counts.parked + self._waits_for_person
 
     @cached_property
-    def is_review_least(self) -> bool:
+    def is_review_lower_bound(self) -> bool:
         """Return whether the number of messages that need a person may be higher than `review`."""
         return self._is_capped and bool(self._running)
 
@@ -125,13 +125,13 @@ class DlqRow:
     def progress(self) -> int:
         """Return how many captured messages are in progress: unfinished, and not waiting for a person.
 
-        If `is_progress_least`, the true number may be higher.
+        If `is_progress_lower_bound`, the true number may be higher.
         """
         unfinished = max(0, self.counts.captured + self.counts.open - self._waits_for_person)
         return min(unfinished, _counted(self._running)) if self._is_capped else unfinished
 
     @cached_property
-    def is_progress_least(self) -> bool:
+    def is_progress_lower_bound(self) -> bool:
         """Return whether the number of messages in progress may be higher than `progress`."""
         return self._is_capped and any(run.unfinished > MAX_COUNTED for run in self._running)
 
@@ -157,7 +157,7 @@ class DlqRow:
         return tuple(
             run
             for run in self.runs
-            if run.state == RunState.RUNNING and not (may_idle and run.kind == RunKind.STANDING and not run.unfinished)
+            if run.state == RunState.RUNNING and not (may_idle and run.kind == RunKind.AUTOMATIC and not run.unfinished)
         )
 
     @cached_property
@@ -188,7 +188,7 @@ class DlqRow:
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
             RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.not_closed),
-            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.PROBLEM: bool(status.trouble),
+            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.PROBLEM: bool(status.last_error),
             RowState.UNCAPTURED: self.uncaptured > 0, RowState.AWS: bool(status.native),
             RowState.PAUSED: bool(self.paused), RowState.REVIEW: self.review > 0,
             RowState.PROGRESS: self.progress > 0, RowState.DELIVERED: self.trend.delivered > 0,

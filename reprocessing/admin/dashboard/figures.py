@@ -33,9 +33,9 @@ def figures(found: Sequence[DlqRow]) -> list[Figure]:
     """Return the figures about these DLQs together."""
     return [
         _sum(found, "Needs review", lambda row: row.review, RowState.REVIEW, "-review", part="review", mood="warm",
-             is_least=lambda row: row.is_review_least),
+             is_lower_bound=lambda row: row.is_review_lower_bound),
         _sum(found, "In progress", lambda row: row.progress, RowState.PROGRESS, "-progress", part="progress",
-             is_least=lambda row: row.is_progress_least),
+             is_lower_bound=lambda row: row.is_progress_lower_bound),
         _sum(found, "Delivered in 24 h", lambda row: row.trend.delivered, RowState.DELIVERED, "-trend", part="hours-1"),
         _sum(found, "Failed in 24 h", lambda row: row.trend.failed, RowState.FAILED, "-trend", part="hours-2"),
         _oldest(found),
@@ -45,18 +45,18 @@ def figures(found: Sequence[DlqRow]) -> list[Figure]:
 
 def _sum(  # noqa: PLR0913  # each by its name
     found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *,
-    part: str, mood: str = "", is_least: Callable[[DlqRow], bool] = lambda _: False,
+    part: str, mood: str = "", is_lower_bound: Callable[[DlqRow], bool] = lambda _: False,
 ) -> Figure:  # fmt: skip
     """Return a figure with the sum of `count` over these DLQs. It links to the DLQs whose count is not 0.
 
     If only one DLQ has a count, the figure links to this DLQ's page, to the element with the HTML id `part`. Else it
-    links to the table, filtered by `state` and sorted by `sort`. `is_least`: function that returns whether the true
-    count of a DLQ may be higher.
+    links to the table, filtered by `state` and sorted by `sort`. `is_lower_bound`: function that returns whether the
+    true count of a DLQ may be higher.
     """
     counted = [row for row in found if count(row)]
     total = sum(count(row) for row in counted)
     address = f"{_page(counted[0])}#{part}" if len(counted) == 1 else _table(state=state, sort=sort)
-    more = "+" if any(map(is_least, counted)) else ""
+    more = "+" if any(map(is_lower_bound, counted)) else ""
     return Figure(label, f"{total:,}{more}", address, mood if total else "", _of(len(counted)))
 
 

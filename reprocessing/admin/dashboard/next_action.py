@@ -38,7 +38,7 @@ def _actions(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]
     if RowState.AWS in states:
         yield "AWS redrives", "", ""
     if RowState.PROBLEM in states:
-        label = "Fix permissions" if is_denied(row.status.trouble) else "Fix problem"
+        label = "Fix permissions" if is_denied(row.status.last_error) else "Fix problem"
         yield label, addresses.of("board_dlq", dlq), ""
     if row.not_closed:
         address = addresses.of("reprocessing_breaker_change", row.not_closed[0].breaker_id)
@@ -60,6 +60,6 @@ def _drain(row: DlqRow, addresses: Addresses) -> Iterator[tuple[str, str, str]]:
         yield f"Drain {row.uncaptured + row.unplanned:,}", addresses.plan(dlq), "operate_run"
 
 
-def is_denied(trouble: str) -> bool:
-    """Return whether a DLQ's problem (`trouble`, a text) is that AWS refused a call because permissions are missing."""
-    return any(word in trouble for word in ("AccessDenied", "not authorized", "may not", "permission"))
+def is_denied(last_error: str) -> bool:
+    """Return whether a DLQ's problem (`last_error`) is that AWS refused a call because permissions are missing."""
+    return any(word in last_error for word in ("AccessDenied", "not authorized", "may not", "permission"))

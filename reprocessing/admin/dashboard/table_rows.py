@@ -120,8 +120,8 @@ def _row(row: DlqRow, addresses: Addresses, user: AbstractBaseUser | AnonymousUs
     return TableRow(
         id=row.status.id, name=visible(row.status.name), address=address, mode=row.status.mode,
         chips=_chips(row), depth="" if row.depth is None else f"{row.depth:,}",
-        review=_number(row.review, is_least=row.is_review_least), review_address=review,
-        progress=_number(row.progress, is_least=row.is_progress_least),
+        review=_number(row.review, is_lower_bound=row.is_review_lower_bound), review_address=review,
+        progress=_number(row.progress, is_lower_bound=row.is_progress_lower_bound),
         oldest=_lasting(row.age), expires=_lasting(row.left),
         is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
         allowed=_allowed(row), breaker=_breaker(row), breaker_not_closed=bool(row.not_closed),
@@ -136,8 +136,8 @@ def _chips(row: DlqRow) -> tuple[Chip, ...]:
     return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))
 
 
-def _number(n: int, *, is_least: bool) -> str:
-    return f"{n:,}{'+' if is_least else ''}" if n else ""
+def _number(n: int, *, is_lower_bound: bool) -> str:
+    return f"{n:,}{'+' if is_lower_bound else ''}" if n else ""
 
 
 def _lasting(seconds: float | None) -> str:

@@ -69,7 +69,7 @@ def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
         (RowState.STOPPED, "Stopped", "bad", _stop),
         (RowState.BREAKER, "Circuit breaker not closed", "bad", _breaker),
         (RowState.EXPIRING, "Expires within 24 h", "bad", _expiry),
-        (RowState.PROBLEM, "Problem", "bad", lambda row: row.status.trouble),
+        (RowState.PROBLEM, "Problem", "bad", lambda row: row.status.last_error),
         (RowState.AWS, "Redrive by AWS", "warm", lambda row: row.status.native),
         (RowState.UNCAPTURED, "Not captured", "warm", _uncaptured),
     )

@@ -134,7 +134,7 @@ def _question(title: str, button: str, says: Sequence[str], seen: object, idle: 
 
 def _adopt_question(dlqs: Sequence[DiscoveredDlq], settings: AdoptionSettings) -> Question:
     adoptions = list(adopt.examine_adoptions(dlqs, conf.current(), settings))
-    addable = sum(not adoption.trouble for adoption in adoptions)
+    addable = sum(not adoption.error for adoption in adoptions)
     says = [_effect(adoption) for adoption in adoptions]
     idle = "" if addable else " ".join(says) or "Select at least one DLQ."
     named = f", with the policy {settings.policy}" if settings.policy else ""
@@ -144,8 +144,8 @@ def _adopt_question(dlqs: Sequence[DiscoveredDlq], settings: AdoptionSettings) -
 def _effect(adoption: Adoption) -> str:
     dlq = adoption.queue
     name = f"{dlq.name} ({dlq.account}, {dlq.region})"
-    if adoption.trouble:
-        return f"{name} cannot be added. {adoption.trouble}"
+    if adoption.error:
+        return f"{name} cannot be added. {adoption.error}"
     findings = [finding.what for finding in adoption.examination.findings] if adoption.examination else []
     return " ".join([f"{name} is added as {adoption.name}. Nothing is received or sent.", *findings])
 
@@ -156,7 +156,7 @@ def _seen(adoptions: Sequence[Adoption]) -> object:
             adoption.queue.arn,
             adoption.name,
             [[change.field, change.after] for change in adoption.changes],
-            adoption.trouble,
+            adoption.error,
         ]
         for adoption in adoptions
     ]
@@ -169,7 +169,7 @@ def _adopt(dlqs: Sequence[DiscoveredDlq], settings: AdoptionSettings, given: Map
     added: list[str] = []
     try:
         for adoption in adoptions:
-            if not adoption.trouble:
+            if not adoption.error:
                 adopt.adopt(adoption, by=by, reason=given["reason"])
                 added.append(adoption.name)
     except RedriveError as error:

@@ -26,7 +26,7 @@ _POLICY = (
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
     "masked_fields", "search_fields",
 )  # fmt: skip
-_STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
+_STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "last_error")
 #: Labels on a DLQ's page: the labels of the form, and labels of columns that the form does not have.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages",
@@ -43,7 +43,16 @@ class DlqAdmin(ManagedAdmin):
     add_permission = dlq_form_page.ADD
     adds_for_all = True
     labels = _LABELS
-    list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble", "in_file")
+    list_display = (
+        "name",
+        "mode",
+        "stopped_at",
+        "depth_visible",
+        "depth_in_flight",
+        "depth_at",
+        "last_error",
+        "in_file",
+    )
     list_filter = ("mode",)
     search_fields = ("name",)
     ordering = ("name",)

@@ -25,7 +25,7 @@ from reprocessing.admin.editing.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.messages import comparison, message_page, show_payload
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import pack_attributes, unpack_attributes
@@ -227,8 +227,8 @@ def _delivered_later(letter: Letter) -> str:
     return f"{least}{n:,} {messages_are} already delivered; the consumer gets this message after {after}."
 
 
-def _context(at: _Page, deed: str) -> dict[str, Any]:
-    title = message_page.title_of(deed, at.letter, at.request.user)
+def _context(at: _Page, action: str) -> dict[str, Any]:
+    title = message_page.title_of(action, at.letter, at.request.user)
     return admin.site.each_context(at.request) | {"title": title, "original": at.letter}
 
 

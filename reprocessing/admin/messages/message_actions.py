@@ -115,7 +115,7 @@ def next_action(letter: Letter, request: HttpRequest) -> Button | None:
         case LetterState.CAPTURED | LetterState.WAITING:
             return _what_holds(letter, request)
         case LetterState.DUPLICATE:
-            return _delivered_twin(letter, request)
+            return _delivered_original(letter, request)
         case _:
             return None
 
@@ -139,7 +139,7 @@ def _to_run(letter: Letter, request: HttpRequest) -> Button | None:
 
 def _automatic_run(letter: Letter, request: HttpRequest) -> Button | None:
     unfinished = (RunState.RUNNING, RunState.PAUSED)
-    run = Run.objects.filter(dlq=letter.dlq_id, kind=RunKind.STANDING, state__in=unfinished).order_by("-pk").first()
+    run = Run.objects.filter(dlq=letter.dlq_id, kind=RunKind.AUTOMATIC, state__in=unfinished).order_by("-pk").first()
     if run is None:
         return None
     paused = "paused " if run.state == RunState.PAUSED else ""
@@ -165,11 +165,11 @@ def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
     return None
 
 
-def _delivered_twin(letter: Letter, request: HttpRequest) -> Button | None:
-    twin = visible_rows.rows(request, Letter.objects).filter(duplicates=letter).first()
-    if twin is None:
+def _delivered_original(letter: Letter, request: HttpRequest) -> Button | None:
+    original = visible_rows.rows(request, Letter.objects).filter(duplicates=letter).first()
+    if original is None:
         return None
-    address = reverse("admin:reprocessing_letter_change", args=[twin.pk])
+    address = reverse("admin:reprocessing_letter_change", args=[original.pk])
     return button(request, "Open the delivered message", address, ("view_letter", "see messages"))
 
 

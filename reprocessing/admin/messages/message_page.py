@@ -63,14 +63,14 @@ def title(letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
     return f"{name} · {short_key(letter.ordering_key)}" if letter.ordering_key else name
 
 
-def title_of(deed: str, letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
+def title_of(action: str, letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
     """Return the title of a page that acts on a message, such as "Edit invoice.sent, key account-0030".
 
-    `deed`: the action in words, such as "Edit".
+    `action`: the action in words, such as "Edit".
     """
     kind = message_types.type_of(letter, opens=may_see_payloads(user))
     key = f", key {short_key(letter.ordering_key)}" if letter.ordering_key else ""
-    return f"{deed} {visible(kind) or f'a message of {letter.dlq.name}'}{key}"
+    return f"{action} {visible(kind) or f'a message of {letter.dlq.name}'}{key}"
 
 
 def page(
@@ -92,7 +92,7 @@ def page(
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "detail": visible(detail_of(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
-        "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
+        "idempotency_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),
         "events": events,
         "older_events": older,

@@ -60,7 +60,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     change_list_template = "reprocessing/admin/message_list.html"
     list_display: tuple[str, ...] = (
-        "message_id", "dlq", "type", "standing", "key", "age", "tries", "time_left", "captured_at",
+        "message_id", "dlq", "type", "state_text", "key", "age", "tries", "time_left", "captured_at",
     )  # fmt: skip
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
     link_filters = ("presumed", "group", "run", "rule", "lane")
@@ -103,7 +103,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return [("state", StateFilter) if name == "state" else name for name in super().get_list_filter(request)]
 
     @admin.display(description="state")
-    def standing(self, letter: Letter) -> str:
+    def state_text(self, letter: Letter) -> str:
         """Return the name of the message's state, such as "presumed delivered"."""
         return labels.state(letter.state, letter.presumed)
 
@@ -142,15 +142,15 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return template values: actions for a parked or discarded message (`deeds`), a hidden field (`letters`).
+        """Return template values: actions for a parked or discarded message (`actions`), a hidden field (`letters`).
 
         For messages in other states, the result is empty.
         """
         offered = [decision for decision in _DECISIONS if decision.state == letter.state]
         if not offered:
             return {}
-        deeds = [action_of(request, decision) for decision in offered]
-        return {"deeds": deeds, "letters": pack_messages([letter])}
+        actions = [action_of(request, decision) for decision in offered]
+        return {"actions": actions, "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
@@ -174,8 +174,8 @@ class MessagesAdmin(ReadOnlyAdmin):
             "tries": attempts_of(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
-        twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
-        context["duplicate_of"] = twin.first() if twin else None
+        found = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
+        context["duplicate_of"] = found.first() if found else None
         context |= message_page.page(letter, request.user, shown, revealed=bool(more.get("reveals"))) | {
             "reveal": self._reveal_form(request)
         }
@@ -187,7 +187,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         context["is_outcome_told"] = context["sentence"].startswith(visible(context["known"].sentence))
         context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
-        context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
+        context["actions"] = message_actions.action_buttons(context.get("actions", ()))
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:

@@ -72,7 +72,7 @@ class ParkingQueueMessages(RecordsAdmin):
     They are copies of parked messages, and notices that a message is no longer parked.
     """
 
-    list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
+    list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "last_error")
     list_filter = ("parking_event",)
     list_select_related = ("letter",)
 

@@ -30,7 +30,7 @@ class NotificationRoutes(ManagedAdmin):
     managed_kind, name_field = Kind.NOTIFICATION, "destination"
     changing = ("edit", "remove")
     add_permission = notification_form.ADD
-    list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at", "in_file")
+    list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "last_error", "next_at", "in_file")
     ordering = ("destination",)
     sortable_by = ()
 

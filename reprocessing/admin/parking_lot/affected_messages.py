@@ -30,8 +30,8 @@ _SAMPLE: Final = 20  #: max messages that the page shows as examples
 def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return template values about the selected messages that have the required state: number, reasons and examples.
 
-    `strays`: how many messages have no ordering key, because the key is missing or cannot be read. `unchanged`: how
-    many messages were parked after failures of their consumer, and were not edited since then.
+    `without_lane`: how many messages have no ordering key, because the key is missing or cannot be read. `unchanged`:
+    how many messages were parked after failures of their consumer, and were not edited since then.
     """
     seen = seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=decision.state.value).select_related("dlq")
@@ -42,7 +42,7 @@ def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm)
         "count": len(letters),
         "about": Counter(letter.dlq_id for letter in letters),
         "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
-        "strays": sum(
+        "without_lane": sum(
             letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in letters
         ),
         "unchanged": found.filter(reason__in=FAILS_AGAIN).exclude(revision__at__gte=F("finished_at")).count(),
@@ -91,7 +91,7 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
         "bounded": filtered_letters.MAX_COUNT if n > filtered_letters.MAX_COUNT else 0,
         "sentence": criteria.sentence(message_list.names_of(request, criteria), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
-        "strays": sum(kind.strays for kind in kinds),
+        "without_lane": sum(kind.without_lane for kind in kinds),
         "unchanged": sum(kind.unchanged for kind in kinds),
         "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
         "unshown": max(0, n - len(sample)),

@@ -240,7 +240,7 @@ def _late(action: BulkAction) -> str:
         return ""
     late = late_letters.count_late(action.pk, criteria, asked_at=action.asked_at)
     n = min(late.n, late_letters.MAX_LATE_COUNT)
-    return f"{n:,}{'+' if late.is_least else ''}" if n else ""
+    return f"{n:,}{'+' if late.is_lower_bound else ''}" if n else ""
 
 
 def _arguments(request: HttpRequest, action: BulkAction) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.admin.parking_lot.decision import unpack_messages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable, SelectionChanged
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
 from reprocessing.domain.parking_lot.json_patch import JsonPatch

@@ -29,7 +29,7 @@ from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.search.saved_filter_pages import SavingPage
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.session_end import post_only
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter, SelectionChanged
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.dlq import Mode
@@ -96,7 +96,7 @@ class ParkingLot(MessagesAdmin):
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
         """Return template values for the page of a message, with the actions that its state allows."""
         offered = [action_of(request, decision) for decision in DecisionKind if decision.state == letter.state]
-        return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
+        return super().page_context(request, letter) | {"actions": offered, "letters": pack_messages([letter])}
 
     def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
         """Return the ids of the messages before and after a message in the parking lot with this query."""
@@ -203,10 +203,10 @@ class ParkingLot(MessagesAdmin):
         form.preview(about["count"])
         notice = requested.notice(request, about.pop("about", {})) if decision.needs_approval else ""
         context = self.admin_site.each_context(request) | {
-            "deed": decision.value,
+            "action": decision.value,
             "button": requested.BUTTON if notice else decision.label,
             "notice": notice,
-            "deed_url": f"admin:parkedletter_{decision}",
+            "action_url": f"admin:parkedletter_{decision}",
             "form": form,
             "opts": self.opts,
             "whole": whole,

@@ -75,7 +75,7 @@ class Rules(ManagedAdmin):
     ordering = ("position", "pk")
     fieldsets = (
         ("Rule", {"fields": _FIELDS}),
-        ("Results so far", {"fields": ("match_count", "last_hit_at", "error_count", "trouble")}),
+        ("Results so far", {"fields": ("match_count", "last_hit_at", "error_count", "last_error")}),
     )
 
     @admin.display(description="dead-letter queue", ordering="dlq")
@@ -97,7 +97,7 @@ class Rules(ManagedAdmin):
     def problem(self, row: Rule) -> str:
         """Return for how many messages the rule could not be evaluated, and the last reason; empty: for none."""
         errors = f"{row.error_count:,} error{'' if row.error_count == 1 else 's'}: "
-        return f"{errors if row.error_count else ''}{row.trouble}"
+        return f"{errors if row.error_count else ''}{row.last_error}"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the page with the form of a new rule."""

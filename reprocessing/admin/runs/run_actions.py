@@ -83,7 +83,7 @@ def _question(request: HttpRequest, key: int, action: RunAction) -> Question:
 
 
 def _notice(request: HttpRequest, run: Run, action: RunAction) -> str:
-    if action.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
+    if action.name not in {"start", "resume"} or run.kind == RunKind.AUTOMATIC:
         return ""
     limit = limits.limits_of([run.dlq_id]).get(run.dlq_id)
     if limit is None:
@@ -92,7 +92,7 @@ def _notice(request: HttpRequest, run: Run, action: RunAction) -> str:
 
 
 def _selected(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return "all messages of the DLQ"
     return "messages released from the parking lot" if run.is_for_released_letters else f"{run.selected or 0:,}"
 

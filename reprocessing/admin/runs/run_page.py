@@ -127,7 +127,7 @@ def _plan_stamp(run: Run) -> str:
 
 
 def _selection_text(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return f"all new messages of {run.dlq.name}"
     if run.is_for_released_letters:
         return "messages released from the parking lot"
@@ -140,7 +140,7 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
     for action in actions.possible_actions(run):
-        address = reverse("admin:reprocessing_run_deed", args=[run.pk, action.name])
+        address = reverse("admin:reprocessing_run_action", args=[run.pk, action.name])
         yield Button(action.name, address, "" if may else "You may not operate runs")
 
 
@@ -154,7 +154,11 @@ def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
         if dlq.orphans_hidden_until and dlq.orphans_hidden_until > now and dlq.leased_until is None
         else None
     )
-    return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
+    return {
+        "last_error": visible(dlq.last_error),
+        "until": until,
+        "busy": bool(dlq.leased_until and dlq.leased_until > now),
+    }
 
 
 def _plan(run: Run, query: QueryDict) -> dict[str, Any]:

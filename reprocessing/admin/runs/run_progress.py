@@ -75,8 +75,8 @@ def progress_context(
     return {
         "tally": tally,
         "percent": tally.percent,
-        "idle": WAITS_FOR_NEW if run.kind == RunKind.STANDING and not tally.open else "",
-        "at_least": tally.is_least,
+        "idle": WAITS_FOR_NEW if run.kind == RunKind.AUTOMATIC and not tally.open else "",
+        "at_least": tally.is_lower_bound,
         "is_rough": isinstance(tally, RoughRunCounts),
         "pieces": list(_pieces(run, tally)),
         "rate": pace.words if moves and tally.open else "",

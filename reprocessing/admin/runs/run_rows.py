@@ -35,7 +35,7 @@ def _row(run: Run, figures: RunFigures) -> dict[str, Any]:
 
 
 def _messages(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return "all of the DLQ"
     if run.is_for_released_letters:
         return "released"
@@ -47,7 +47,7 @@ def _progress(run: Run, figures: RunFigures) -> str:
         return ""
     if run.state == RunState.FINISHED:
         return "100 %"
-    if run.kind == RunKind.STANDING and not figures.unfinished:
+    if run.kind == RunKind.AUTOMATIC and not figures.unfinished:
         return run_progress.WAITS_FOR_NEW
     left = f"{figures.unfinished:,}{'+' if figures.unfinished >= figures.most else ''} unfinished"
     percent = _percent(run, figures)
@@ -60,7 +60,7 @@ def _percent(run: Run, figures: RunFigures) -> int | None:
     """Return the percentage of messages that are finished; None: the run has no fixed number of messages."""
     if run.state == RunState.FINISHED:
         return 100
-    if not run.selected or run.kind == RunKind.STANDING or run.state not in {RunState.RUNNING, RunState.PAUSED}:
+    if not run.selected or run.kind == RunKind.AUTOMATIC or run.state not in {RunState.RUNNING, RunState.PAUSED}:
         return None
     return max(100 * (run.selected - figures.unfinished) // run.selected, 0)
 

@@ -11,7 +11,7 @@ from reprocessing.models import Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.store.safety import waves
 
-#: Max waves that the page shows, because a standing run has many.
+#: Max waves that the page shows, because an automatic run has many.
 _WAVES: Final = 8
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 
@@ -28,21 +28,21 @@ def wave_steps(run: Run, *, left: int) -> list[dict[str, Any]]:
 
 
 def _settled(wave: Wave, success: float) -> dict[str, Any]:
-    touched, failed = wave.touched or 0, wave.failed or 0
-    health = "none" if not touched else "well" if not failed else "ill" if 1 - failed / touched < success else "hurt"
+    sent, failed = wave.sent or 0, wave.failed or 0
+    health = "none" if not sent else "well" if not failed else "ill" if 1 - failed / sent < success else "hurt"
     return {
         "kind": "done", "no": wave.no, "size": wave.size, "health": health,
-        "text": f"{touched:,} sent, {failed:,} failed" if touched else "nothing was sent",
+        "text": f"{sent:,} sent, {failed:,} failed" if sent else "nothing was sent",
     }  # fmt: skip
 
 
 def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
     text = "paused" if run.state == RunState.PAUSED else f"since {wave.opened_at:%H:%M:%S} UTC"
     health = "none"
-    if counts and counts.touched:
+    if counts and counts.sent:
         health = "hurt" if counts.failed else "well"
-        newest = f"of the last {counts.touched:,} sent" if wave.size is None and counts.touched >= LAST else ""
-        text = f"{counts.failed:,} failed, {counts.open:,} open, " + (newest or f"{counts.touched:,} sent")
+        newest = f"of the last {counts.sent:,} sent" if wave.size is None and counts.sent >= LAST else ""
+        text = f"{counts.failed:,} failed, {counts.open:,} open, " + (newest or f"{counts.sent:,} sent")
     return {"kind": "now", "no": wave.no, "size": wave.size, "health": health, "text": text}
 
 

@@ -41,7 +41,7 @@ class Runs(ReadOnlyAdmin):
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/choose", post_only(choose_plan.page), "choose", {}),
-            ("<int:run>/<slug:deed>/now", _action, "deed", {}),
+            ("<int:run>/<slug:action>/now", _action, "action", {}),
         )
 
     @method_decorator(require_safe)
@@ -142,7 +142,7 @@ def _found(request: HttpRequest, key: str | int) -> Run:
     return visible_rows.row_or_404(request, Run.objects.select_related("dlq"), key)
 
 
-def _action(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    if deed not in RUN_ACTIONS:
+def _action(request: HttpRequest, run: int, action: str) -> HttpResponse:
+    if action not in RUN_ACTIONS:
         raise Http404
-    return run_actions.page(request, run, deed)
+    return run_actions.page(request, run, action)

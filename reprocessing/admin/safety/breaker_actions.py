@@ -26,7 +26,7 @@ PERMISSION: Final = "reprocessing.reset_breaker"
 #: For the last part of each page's URL: the state into which the page puts the circuit breaker.
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
-_DEEDS: Final = {"closed": "Close", "open": "Open", "half_open": "Half-open"}
+_ACTIONS: Final = {"closed": "Close", "open": "Open", "half_open": "Half-open"}
 _DOES: Final = {
     "closed": "Messages are sent again, slowly at first (ramp-up). Earlier failures no longer count.",
     "open": "Nothing is sent during the cooldown. Then one message is sent as a canary, a test of the target.",
@@ -87,8 +87,8 @@ def _question(key: int, to: State) -> Question:
     status = _found(key)
     name = f"Circuit breaker of {status.name}"
     return Question(
-        title=f"{_DEEDS[to]} the circuit breaker of {status.name}",
-        button=_DEEDS[to],
+        title=f"{_ACTIONS[to]} the circuit breaker of {status.name}",
+        button=_ACTIONS[to],
         says=(_DOES[to], "This applies to messages of every DLQ that are sent to this target."),
         seen=_seen(status),
         back=reverse("admin:reprocessing_breaker_change", args=[key]),

@@ -83,8 +83,8 @@ class Breakers(ReadOnlyAdmin):
     readonly_fields = ("ramp_up",)
     fieldsets = (
         (None, {"fields": (
-            "target", "rate_class", "state", "since", "why", "failing_since", "retry_at", "rest", "canary_until",
-            "successes", "ramp_up",
+            "target", "rate_class", "state", "since", "why", "failing_since", "retry_at", "current_cooldown",
+            "canary_until", "successes", "ramp_up",
         )}),
         ("Settings", {"fields": (
             "threshold", "ratio", "at_least", "cooldown", "cooldown_cap", "canaries_to_close", "ramp_from",
@@ -107,13 +107,13 @@ class Breakers(ReadOnlyAdmin):
 
     def pages(self) -> Iterable[Page]:
         """Return the page that closes, opens or half-opens a circuit breaker."""
-        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
+        return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "action", {}),)
 
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
         """Return a button for each state that the circuit breaker can be put into."""
         shared = visible_rows.is_shared(request, row)
         for move in breaker_actions.possible_moves(row):
-            address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, move])
+            address = reverse("admin:reprocessing_breaker_action", args=[row.pk, move])
             takes = ("reset_breaker", "change circuit breakers")
             yield button(request, f"{move.capitalize()}…", address, takes, grave=move == "open", shared=shared)
 
@@ -122,7 +122,7 @@ class Breakers(ReadOnlyAdmin):
 class Waves(RecordsAdmin):
     """The list of waves, the parts of a run. The next wave of a run starts if the wave before succeeded."""
 
-    list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
+    list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "sent", "failed")
     list_select_related = ("run",)
     search_fields = ("run__name__exact",)
 

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.template.response import TemplateResponse
 
 from reprocessing.admin.approvals import requested
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 
 _METHODS: Final = ("GET", "HEAD", "POST")
 #: Max characters of a reason.

@@ -19,7 +19,7 @@ from django.views.defaults import bad_request
 
 from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.session_end import PLACE
-from reprocessing.domain.approvals.deed import ApprovalRefused
+from reprocessing.domain.approvals.requested_action import ApprovalRefused
 from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)

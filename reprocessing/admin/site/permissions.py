@@ -58,7 +58,7 @@ def page(request: HttpRequest) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": "Your permissions",
-        "deeds": [(action, permission, user.has_perm(permission)) for action, permission in PERMISSIONS.items()],
+        "actions": [(action, permission, user.has_perm(permission)) for action, permission in PERMISSIONS.items()],
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "sees_all": visible_rows.of(request).are_all,
         "dlqs": visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("name", flat=True),

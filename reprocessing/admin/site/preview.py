@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reprocessing.admin.site import labels
-from reprocessing.domain.approvals.deed import Messages
+from reprocessing.domain.approvals.requested_action import Messages
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
 from reprocessing.store.proposed_changes import Difference
 

@@ -23,7 +23,7 @@ from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.admin.site.form_sections import Section, SectionedForm, sections_of
 from reprocessing.admin.site.preview import Preview, digest
 from reprocessing.admin.site.visible_rows import without_hidden_names
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import AuditEntry
 from reprocessing.pipeline.dlqs.examine import Severity

@@ -24,7 +24,7 @@ class ApprovalView(Answer):
 
     id: int
     title: str
-    deed: str = Field(description="kind of the change, such as release or start_run")
+    action: str = Field(description="kind of the change, such as release or start_run")
     state: str = Field(description="open, approved, declined, expired, void (something changed), alone (not approved)")
     messages: int | None = Field(description="number of messages that the change is about; null: any number")
     preview: list[PreviewView] = Field(description="what the change does, as stored with the request")
@@ -40,7 +40,7 @@ class ApprovalView(Answer):
     def of(cls, row: Approval) -> ApprovalView:
         """Return the JSON answer for this request."""
         return cls(
-            id=row.pk, title=row.title, deed=row.deed, state=row.state, messages=row.messages,
+            id=row.pk, title=row.title, action=row.action, state=row.state, messages=row.messages,
             preview=[PreviewView(label=str(label), text=str(text)) for label, text in row.preview], by=row.by,
             reason=row.reason, asked_at=row.asked_at, expires_at=row.expires_at, decided_by=row.decided_by or None,
             decision_reason=row.decision_reason or None, outcome=row.outcome or None,

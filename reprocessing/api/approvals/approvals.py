@@ -27,7 +27,7 @@ from reprocessing.api.site.guard import acts
 from reprocessing.api.site.paging import After, Limit
 from reprocessing.api.site.problems import Problem, conflict
 from reprocessing.domain.api.scopes import Scope
-from reprocessing.domain.approvals.deed import ApprovalNeeded, DeedKind, permissions_for
+from reprocessing.domain.approvals.requested_action import ActionKind, ApprovalNeeded, permissions_for
 from reprocessing.models import Approval, ApprovalState
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals import request as requesting
@@ -141,7 +141,7 @@ def _require(caller: Caller, user: User, row: Approval) -> None:
     Raises:
         Problem: a permission or a scope is missing.
     """
-    needed = permissions_for(DeedKind(row.deed), row.arguments)
+    needed = permissions_for(ActionKind(row.action), row.arguments)
     missing = [name for name in needed if not user.has_perm(name)]
     if missing:
         lacks = ", ".join(missing)

@@ -73,12 +73,12 @@ class Depth(Answer):
 
 
 class CaptureView(Answer):
-    """The captures of a DLQ. `trouble`: the error of the last capture; null: it had none."""
+    """The captures of a DLQ. `last_error`: the error of the last capture; null: it had none."""
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
     running_until: datetime | None = Field(description="latest end of the running capture; null: no capture runs")
     next_poll: datetime | None = Field(description="when beat polls the DLQ next; null: not scheduled")
-    trouble: str | None
+    last_error: str | None
 
 
 class OpenRunView(Answer):

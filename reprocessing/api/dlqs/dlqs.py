@@ -100,7 +100,7 @@ def get_dlq_status(request: HttpRequest, dlq: str) -> DlqStatusView:
 def _capture(watch: DlqStatus) -> CaptureView:
     return CaptureView(
         last_clean=watch.drained_through, running_until=watch.captured_until, next_poll=watch.next_poll_at,
-        trouble=watch.trouble or None,
+        last_error=watch.last_error or None,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ _TAG: Final = "Rules"
 class RuleView(Answer):
     """A rule. Rules are tried in the order of `position`; the first rule whose conditions all match decides.
 
-    `errors`: number of messages on which the rule failed. `trouble`: the last of these errors.
+    `errors`: number of messages on which the rule failed. `last_error`: the last of these errors.
     """
 
     name: str
@@ -49,7 +49,7 @@ class RuleView(Answer):
     messages_matched: int
     last_match: datetime | None
     errors: int
-    trouble: str | None
+    last_error: str | None
 
 
 class RulePage(Answer):
@@ -146,5 +146,5 @@ def _view(row: Rule) -> RuleView:
         conditions=[str(text) for text in row.conditions], action=row.action,
         target=row.target.arn if row.target else None, rate_class=row.rate_class.name if row.rate_class else None,
         delay=row.delay, valid_from=row.valid_from, valid_until=row.valid_until, messages_matched=row.match_count,
-        last_match=row.last_hit_at, errors=row.error_count, trouble=row.trouble or None,
+        last_match=row.last_hit_at, errors=row.error_count, last_error=row.last_error or None,
     )  # fmt: skip

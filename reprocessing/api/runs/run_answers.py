@@ -61,7 +61,7 @@ class RunView(Answer):
 
     run: str
     dlq: str
-    kind: str = Field(description="drain: takes selected messages; standing: the automatic run, takes all new messages")
+    kind: str = Field(description="drain: takes selected messages; automatic: takes all new messages")
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="another value after each change of the run's state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is not captured yet")
@@ -170,7 +170,7 @@ class RunDetail(RunView):
                 blocked=tally.blocked, failed_attempts=tally.failed_attempts, percent=tally.percent,
             ),
             wave_history=[
-                WaveView(no=wave.no, size=wave.size, sent=wave.touched, failed=wave.failed, settled_at=wave.settled_at)
+                WaveView(no=wave.no, size=wave.size, sent=wave.sent, failed=wave.failed, settled_at=wave.settled_at)
                 for wave in status.waves
             ],
             targets=[

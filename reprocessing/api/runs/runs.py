@@ -165,7 +165,7 @@ def _selection(dlq: DeadLetterQueue, plan: PlanRequest) -> Selection:
 
 
 def _notice(request: HttpRequest, run: Run, action: RunAction) -> list[str]:
-    if action.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
+    if action.name not in {"start", "resume"} or run.kind == RunKind.AUTOMATIC:
         return []
     return caller_of(request).approval_notice({run.dlq_id: run_transitions.count_to_send(run.pk)})
 

@@ -15,8 +15,8 @@ from django.http import HttpRequest
 from reprocessing import conf
 from reprocessing.api.site.problems import Problem, not_found
 from reprocessing.domain.api.scopes import Scope
-from reprocessing.domain.approvals.deed import Messages
 from reprocessing.domain.approvals.person import VIA_API
+from reprocessing.domain.approvals.requested_action import Messages
 from reprocessing.gateways.redis.request_rate import RequestRates
 from reprocessing.models import ApiToken
 from reprocessing.store.api import tokens

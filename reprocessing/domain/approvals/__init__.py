@@ -1,1 +1,1 @@
-"""Describe deeds (actions of a person) that need the approval of a second person."""
+"""Describe actions of a person that need the approval of a second person."""

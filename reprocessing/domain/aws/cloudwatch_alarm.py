@@ -143,9 +143,9 @@ def alarms_of_dlq(
         period=5 * _MINUTE,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-{dlq}-capture-trouble", dlq=dlq,
+        name=f"{PREFIX}-{dlq}-last-error", dlq=dlq,
         description=f"A capture or AWS's native redrive of {dlq} fails. Run manage.py redrive_status {dlq}.",
-        metrics=(_own(metric_names.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
+        metrics=(_own(metric_names.LAST_ERROR, ours, namespace, "Minimum"),), threshold=0, periods=5,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-get-old", dlq=dlq,

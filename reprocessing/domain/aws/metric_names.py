@@ -100,8 +100,8 @@ EXPIRY: Final = Metric(
     "TimeToExpiry", "Seconds",
 )  # fmt: skip
 STOPPED: Final = Metric("redrive_dlq_stopped", Kind.GAUGE, "1: sending is stopped for the DLQ.", _DLQ, "Stopped")
-TROUBLE: Final = Metric(
-    "redrive_dlq_trouble", Kind.GAUGE, "1: the last capture, or AWS's native redrive, failed.", _DLQ, "CaptureTrouble"
+LAST_ERROR: Final = Metric(
+    "redrive_dlq_last_error", Kind.GAUGE, "1: the last capture, or AWS's native redrive, failed.", _DLQ, "LastError"
 )
 
 BREAKER: Final = Metric(
@@ -136,7 +136,7 @@ HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.
 #: All metrics that the service publishes.
 METRICS: Final = (
     *LETTER_COUNTERS.values(),
-    VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,
+    VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, LAST_ERROR,
     BREAKER, ALLOWED, UNSETTLED, ATTEMPTS,
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip

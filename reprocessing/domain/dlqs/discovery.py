@@ -55,7 +55,7 @@ class QueueReading:
         retention: seconds for which the queue keeps a message.
         visible, in_flight: how many messages of the queue are visible, or in flight.
         tags: the queue's tags; None: the tags were not read.
-        trouble: why the queue could not be read, and what to do. Empty if the queue was read.
+        last_error: why the queue could not be read, and what to do. Empty if the queue was read.
     """
 
     arn: str
@@ -64,7 +64,7 @@ class QueueReading:
     visible: int | None = None
     in_flight: int | None = None
     tags: Mapping[str, str] | None = None
-    trouble: str = ""
+    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from reprocessing.domain.parking_lot.json_patch import JsonPatch
 
-#: The name of the argument with the patch's text, in a stored bulk action or deed. The text may have message values.
+#: The name of the argument with the patch's text, in a stored bulk action or requested action. The text may have
+#: message values.
 PATCH: Final = "patch"
 
 

@@ -107,7 +107,7 @@ class RunFacts:
     Attributes:
         state: planned, running, paused, finished or aborted.
         state_text: who changed the state, and why.
-        is_standing: whether the run redrives all new messages of a DLQ, and does not end.
+        is_automatic: whether the run redrives all new messages of a DLQ, and does not end.
         is_selected: whether the selection of the run's messages is complete.
         is_empty: whether the selection is complete, and has no message.
         approval: the number of an open request for approval to start or resume the run. None if there is none.
@@ -129,7 +129,7 @@ class RunFacts:
 
     state: str
     state_text: str = ""
-    is_standing: bool = False
+    is_automatic: bool = False
     is_selected: bool = True
     is_empty: bool = False
     approval: int | None = None
@@ -196,7 +196,7 @@ def _of_running(facts: RunFacts, now: datetime) -> Iterator[Waiting]:
     if run.aws:
         yield Waiting(WaitsFor.AWS, run.aws)
     if not run.open:
-        text = "Waits for new messages in the DLQ." if run.is_standing else "All its messages are finished."
+        text = "Waits for new messages in the DLQ." if run.is_automatic else "All its messages are finished."
         yield Waiting(WaitsFor.NOTHING, text)
     yield from _sends(run)
     yield from (Waiting(WaitsFor.PROCESS, text) for text in run.missing[::-1])

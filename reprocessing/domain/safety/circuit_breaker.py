@@ -87,16 +87,18 @@ def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
     return None
 
 
-def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> BreakerStep:  # noqa: FBT001  as a send
+def after_canary(policy: Policy, failed: bool | None, *, successes: int, last_cooldown: float) -> BreakerStep:  # noqa: FBT001  as a send
     """Return what a half-open circuit breaker does after a canary.
 
     `failed`: whether the canary failed; None: its outcome says nothing about the target. `successes`: how many canaries
-    succeeded before. `rest`: seconds of the last cooldown, in which nothing was sent.
+    succeeded before. `last_cooldown`: seconds of the last cooldown, in which nothing was sent.
     """
     if failed is None:
         return NextCanary(successes)
     if failed:
-        return OpenBreaker(next_cooldown(policy, rest), f"the canary failed after a cooldown of {rest:g} s")
+        return OpenBreaker(
+            next_cooldown(policy, last_cooldown), f"the canary failed after a cooldown of {last_cooldown:g} s"
+        )
     if successes + 1 < policy.canaries_to_close:
         return NextCanary(successes + 1)
     return CloseBreaker(
@@ -104,9 +106,9 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
     )
 
 
-def next_cooldown(policy: Policy, rest: float) -> float:
-    """Return how many seconds nothing is sent. `rest`: seconds of the last cooldown; 0: the breaker was closed."""
-    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
+def next_cooldown(policy: Policy, last_cooldown: float) -> float:
+    """Return how many seconds nothing is sent. `last_cooldown`: in seconds; 0: the breaker was closed."""
+    return min(max(last_cooldown * 2, policy.cooldown), policy.cooldown_cap)
 
 
 def _longest_row(sends: Sends) -> int:

@@ -32,7 +32,7 @@ class WaveCounts:
 
     Attributes:
         size: letters that the wave may send; None: all others, of which only the newest 100 (`LAST`) are counted.
-        touched: letters that were sent in this wave.
+        sent: letters that were sent in this wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.
@@ -41,7 +41,7 @@ class WaveCounts:
     """
 
     size: int | None
-    touched: int
+    sent: int
     open: int
     failed: int
     silent: int
@@ -127,7 +127,7 @@ def _judge_size(count: WaveCounts, success: float) -> WaveVerdict:
     possible = count.size - count.silent
     if count.failed and (possible - count.failed) / possible < success:
         return _failed(count, success)
-    if count.touched < count.size or count.open:
+    if count.sent < count.size or count.open:
         return WaitForOutcomes()
     larger = next((size for size in SIZES if size is None or size > count.size), None)
     return NextWave(larger) if possible else RepeatWave()
@@ -136,7 +136,7 @@ def _judge_size(count: WaveCounts, success: float) -> WaveVerdict:
 def _failed(count: WaveCounts, success: float) -> WaveVerdict:
     if count.size != 1:
         return PauseRun(
-            f"{count.failed} of the {count.touched} messages sent in its wave of {count.size} failed; "
+            f"{count.failed} of the {count.sent} messages sent in its wave of {count.size} failed; "
             f"{_share(success)} of a wave must succeed"
         )
     # A run that paused and was resumed pauses again after `MOST_FAILED_TRIES` further failed waves.
@@ -146,7 +146,7 @@ def _failed(count: WaveCounts, success: float) -> WaveVerdict:
 
 
 def _judge_last_wave(count: WaveCounts, success: float) -> WaveVerdict:
-    judged = count.touched - count.silent
+    judged = count.sent - count.silent
     if judged < AT_LEAST or (judged - count.failed) / judged >= success:
         return WaitForOutcomes()
     return PauseRun(f"{count.failed} of its last {judged} messages failed; {_share(success)} of them must succeed")

@@ -36,9 +36,9 @@ class Command(RunCommand):
         parser.add_argument("--keep-dlq", action="store_true", help="end only the run; do not stop sends of the DLQ")
 
     def refuse(self, run: Run) -> None:
-        if run.kind == RunKind.STANDING:
+        if run.kind == RunKind.AUTOMATIC:
             pause = command("pause_run", run.name, "--reason", "WHY", "--confirm")
-            raise CommandError(f"{run.name} is the standing run of a DLQ and never ends. To pause it: {pause}")
+            raise CommandError(f"{run.name} is the automatic run of a DLQ and never ends. To pause it: {pause}")
         super().refuse(run)
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:

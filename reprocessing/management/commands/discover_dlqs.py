@@ -100,8 +100,8 @@ class Command(Console):
         if found:
             self.table(discovery_output.HEADER, [discovery_output.cells(*pair) for pair in found])
         for dlq, _ in found:
-            if dlq.trouble:
-                self.say(f"{dlq.name}: not read. {dlq.trouble}")
+            if dlq.last_error:
+                self.say(f"{dlq.name}: not read. {dlq.last_error}")
         new = sum(dlq.status == "new" for dlq, _ in found)
         self.say(f"{counted(len(found), 'DLQ')}, {new:,} new.")
         for line in discovery_output.scope_lines(rows):
@@ -116,12 +116,12 @@ class Command(Console):
         settings = AdoptionSettings(options["policy"] or "", tuple(sorted(set(options["team"] or ()))))
         for number, adoption in enumerate(adopt.examine_adoptions(queues, conf.current(), settings), 1):
             log.line_if_due(partial("Examined {} of {} DLQs.".format, number, len(queues)))
-            acted = options["confirm"] and not adoption.trouble
+            acted = options["confirm"] and not adoption.error
             if acted:
                 adopt.adopt(adoption, by=options["by"], reason=options["reason"])
-            refused += bool(adoption.trouble)
+            refused += bool(adoption.error)
             results.append({
-                "queue": adoption.queue.arn, "name": adoption.name, "added": acted, "trouble": adoption.trouble,
+                "queue": adoption.queue.arn, "name": adoption.name, "added": acted, "error": adoption.error,
             })  # fmt: skip
             if not options["json"]:
                 self.say("\n".join(discovery_output.adoption_lines(adoption, acted=acted)))

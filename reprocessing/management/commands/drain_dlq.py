@@ -218,9 +218,9 @@ class Command(DrainCommand):
                 on_progress=lambda now: show_capture(log, now, pace),
             )
             new += found.letters
-            if found.trouble:
+            if found.error:
                 raise QueueUnreachable(
-                    f"{found.trouble} Captured messages are kept. To continue, run this command again."
+                    f"{found.error} Captured messages are kept. To continue, run this command again."
                 )
             if found.drained or interruption() or not (found.busy or waits_for_others):
                 return new, found.newest_letter if found.drained else None

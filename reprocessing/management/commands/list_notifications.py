@@ -39,7 +39,7 @@ class Command(Console):
             self.report({
                 "destinations": [
                     {**as_json(route), "has_url": row.destination in known, "sent_at": row.sent_at,
-                     "failures": row.failures, "trouble": row.trouble, "next_at": row.next_at}
+                     "failures": row.failures, "last_error": row.last_error, "next_at": row.next_at}
                     for row, route in found
                 ],
                 "without_events": unused,
@@ -51,7 +51,7 @@ class Command(Console):
             if lacks := without_url(row.destination, known):
                 self.say(lacks)
             if row.failures:
-                failed = f"{row.destination}: failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
+                failed = f"{row.destination}: failed attempts in a row: {row.failures:,}. Reason: {row.last_error}."
                 self.say(f"{failed} Next attempt: {format_time(row.next_at)}.")
         for name in unused:
             self.say(f"{name}: has a URL, but gets no events. To add them: manage.py set_notification {name} --confirm")

@@ -49,7 +49,7 @@ class Command(Console):
             self.say("There are no rules.")
         for rule in found:
             if rule.error_count:
-                self.say(f"{rule.name} could not evaluate {counted(rule.error_count, 'message')}: {rule.trouble}")
+                self.say(f"{rule.name} could not evaluate {counted(rule.error_count, 'message')}: {rule.last_error}")
         if classes:
             self.say()
             self.table(["rate class", "rate"], [[one.name, _rate(one)] for one in classes])
@@ -61,7 +61,7 @@ def _rule_in_json(rule: Rule, *, holds: bool) -> dict[str, Any]:
         "match_count": rule.match_count,
         "error_count": rule.error_count,
         "last_hit_at": rule.last_hit_at,
-        "trouble": rule.trouble or None,
+        "last_error": rule.last_error or None,
     }
     return {"name": rule.name, "holds": holds, **said, **counts, "created_by": rule.created_by}
 

@@ -60,8 +60,8 @@ class Command(ParkingCommand):
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
         for run in Run.objects.filter(letters__in=decided.done).distinct():
-            if run.kind == RunKind.STANDING:
-                yield "They belong to the standing run: workers send them."
+            if run.kind == RunKind.AUTOMATIC:
+                yield "They belong to the automatic run: workers send them."
             else:
                 go_on = f"manage.py rerun {run.name} --confirm"
                 yield f"They belong to the run {run.name}: workers send them. Without workers: {go_on}"

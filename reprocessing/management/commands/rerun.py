@@ -43,7 +43,7 @@ class Command(DrainCommand):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        run = find_run(options["run"], standing=False)
+        run = find_run(options["run"], automatic=False)
         tally = progress.count_letters(run.pk)
         if not options["confirm"] or not tally.open:
             self.show_result(run, options, tally, dry_run=not options["confirm"])

@@ -38,7 +38,7 @@ class Command(RunCommand):
             return [*said, f"NOT RESUMED: this was a dry run. {run.name} is resumed with --confirm."]
         begins = ", with one message first" if run.waves else ""
         said.append(f"{run.name} is resumed{begins}. Workers send it, if beat and workers are running.")
-        if run.kind != RunKind.STANDING:
+        if run.kind != RunKind.AUTOMATIC:
             said.append(f"To continue it here: {command('rerun', run.name, '--confirm')}")
         moved = aws_redrives.current(run.dlq_id)
         return [*said, *filter(None, [stop_text(run.dlq), aws_redrives.describe(moved) if moved else ""])]

@@ -52,7 +52,7 @@ def as_json(dlq: DiscoveredDlq, risk: Risk) -> dict[str, Any]:
         "queue": dlq.name, "arn": dlq.arn, "url": dlq.url, "account": dlq.account, "region": dlq.region,
         "role": dlq.role_arn, "visible": dlq.visible, "in_flight": dlq.in_flight, "oldest_age": dlq.oldest_age,
         "retention": dlq.retention, "risk": risk.words, "status": dlq.status, "watched_as": dlq.watched_as,
-        "trouble": dlq.trouble, "read_at": dlq.read_at,
+        "last_error": dlq.last_error, "read_at": dlq.read_at,
         "sources": [
             {"arn": source.source_arn, "kind": source.kind.value, "rule": source.through} for source in dlq.sources
         ],
@@ -73,8 +73,8 @@ def adoption_lines(adoption: Adoption, *, acted: bool) -> Iterator[str]:
 
     If the DLQ cannot be added, yield one line that says why.
     """
-    if adoption.trouble:
-        yield f"{adoption.queue.name} cannot be added. {adoption.trouble}"
+    if adoption.error:
+        yield f"{adoption.queue.name} cannot be added. {adoption.error}"
         return
     verb = "added" if acted else "to be added"
     yield f"{adoption.queue.name}: {verb} as {adoption.name}, in mode observe; sources: {sources_text(adoption.queue)}"

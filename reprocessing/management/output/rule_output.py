@@ -56,7 +56,7 @@ def _share(one: RulePreview) -> Iterable[str]:
         taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
         yield f"    matching, but an earlier rule decides: {counted(one.taken_first.total(), 'message')} ({taken})"
     if one.error_count:
-        yield f"    cannot be evaluated, and are held: {counted(one.error_count, 'message')} ({one.trouble})"
+        yield f"    cannot be evaluated, and are held: {counted(one.error_count, 'message')} ({one.last_error})"
     if one.shown:
         yield f"    such as {', '.join(one.shown)}"
 
@@ -84,7 +84,7 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
                 "finished": dict(one.matched_before),
                 "message_ids": one.shown,
                 "error_count": one.error_count,
-                "trouble": one.trouble or None,
+                "last_error": one.last_error or None,
                 "taken_first": dict(one.taken_first),
             }
             for one in found.shares
@@ -104,7 +104,7 @@ def rule_in_json(one: RuleStatus) -> dict[str, Any]:
         "error_count": one.error_count,
         "asked": one.asked,
         "errs_too_often": one.errs_too_often,
-        "trouble": one.trouble or None,
+        "last_error": one.last_error or None,
     }
 
 
@@ -118,6 +118,6 @@ def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
     if rule["error_count"]:
         word, name = "ERROR" if rule["errs_too_often"] else "error", rule["name"]
         of = f"{rule['error_count']:,} of {counted(rule['asked'] or 0, 'message')}, which it holds"
-        yield f"  {word}: it could not evaluate {of}: {rule['trouble']}"
+        yield f"  {word}: it could not evaluate {of}: {rule['last_error']}"
         yield f"  to correct it: manage.py add_rule {name} --reason WHY shows it; or"
         yield f"  to disable it: manage.py disable_rule {name} --reason WHY --confirm"

@@ -62,7 +62,7 @@ def _wave(one: Wave) -> str:
     size = "all" if one.size is None else f"{one.size:,}"
     if one.settled_at is None:
         return f"{size} (in progress)"
-    return f"{size} ({one.touched or 0:,} sent, {one.failed or 0:,} failed)"
+    return f"{size} ({one.sent or 0:,} sent, {one.failed or 0:,} failed)"
 
 
 def _forecast(status: RunStatus) -> Iterable[str]:
@@ -111,7 +111,7 @@ def in_json(status: RunStatus) -> dict[str, Any]:
         "behind": run.behind,
         "done": status.done,
         "waves": [
-            {"no": one.no, "size": one.size, "touched": one.touched, "failed": one.failed, "settled": one.settled_at}
+            {"no": one.no, "size": one.size, "sent": one.sent, "failed": one.failed, "settled": one.settled_at}
             for one in status.waves
         ],
         "forecast_seconds": status.seconds,

@@ -119,7 +119,7 @@ def _of_dlq(watch: DlqStatus) -> Json:
             "orphans_hidden_until": watch.orphans_hidden_until,
         },
         "native": watch.native or None,
-        "trouble": watch.trouble or None,
+        "last_error": watch.last_error or None,
     }
 
 
@@ -196,5 +196,5 @@ def _of_run(one: OpenRun) -> Json:
         "unfinished": one.unfinished,
         "why": one.why or None,
         "aws_requests": asked and asdict(asked),
-        "wave": one.wave and {"no": one.wave, "size": one.wave_size, "touched": one.touched},
+        "wave": one.wave and {"no": one.wave, "size": one.wave_size, "sent": one.sent},
     }

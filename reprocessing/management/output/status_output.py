@@ -72,7 +72,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
         yield from _target(target, now)
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
-        which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
+        which = run["kind"] if run["kind"] == RunKind.AUTOMATIC else f"{run['name']} ({run['kind']}{by})"
         yield f"  run       {which} is {_run_state(run)}"
         if run["why"]:
             yield f"            {run['why']}"
@@ -85,7 +85,8 @@ def _problems(dlq: Json, found: Json) -> Iterable[str]:
     """Yield lines about problems of a DLQ: no beat or workers, AWS's own redrive, capture errors, failed attempts."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
-    yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
+    labels = {"native": "native", "last_error": "error"}
+    yield from (f"  {label:9} {dlq[field]}" for field, label in labels.items() if dlq[field])
     if failing := dlq["failing"]:
         yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} recently"
 
@@ -122,7 +123,7 @@ def _wave(wave: Json | None) -> str:
     if wave is None:
         return ""
     size = "the last wave" if wave["size"] is None else f"a wave of {wave['size']:,}"
-    return f"; in {size}, {counted(wave['touched'], 'message')} sent"
+    return f"; in {size}, {counted(wave['sent'], 'message')} sent"
 
 
 def _waiting(polling: Json) -> str:

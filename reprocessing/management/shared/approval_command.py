@@ -88,7 +88,7 @@ def request_lines(row: Approval) -> list[str]:
 def in_json(row: Approval) -> dict[str, Any]:
     """Return a request for approval as JSON values."""
     return {
-        "approval": row.pk, "state": row.state, "deed": row.deed, "what": row.title, "messages": row.messages,
+        "approval": row.pk, "state": row.state, "action": row.action, "what": row.title, "messages": row.messages,
         "preview": {str(label): text for label, text in row.preview}, "by": row.by, "reason": row.reason,
         "asked_at": row.asked_at, "expires_at": row.expires_at, "decided_by": row.decided_by or None,
         "decision_reason": row.decision_reason or None, "outcome": row.outcome or None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprocessing.domain.approvals.deed import Messages
+from reprocessing.domain.approvals.requested_action import Messages
 from reprocessing.store.approvals import guard
 
 

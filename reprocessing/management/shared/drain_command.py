@@ -175,8 +175,8 @@ class DrainCommand(Console):
         """Print a line for each other running run of the DLQ that is not in `along`, and how to continue the run."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
-            standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
-            go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
+            is_automatic = one.kind == RunKind.AUTOMATIC  # beat no longer adds messages to the automatic run
+            go_on = ("drain_dlq", run.dlq.name) if is_automatic else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
 
     def leave_to_workers(self, run: Run, options: dict[str, Any]) -> None:

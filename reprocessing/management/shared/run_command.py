@@ -79,11 +79,11 @@ class RunCommand(Console):
         }
 
 
-def find_run(name: str, *, standing: bool = True) -> Run:
+def find_run(name: str, *, automatic: bool = True) -> Run:
     """Return the run with this id.
 
     Raises:
-        CommandError: no run has this id; or `standing` is false, and the run is the automatic run of a DLQ.
+        CommandError: no run has this id; or `automatic` is false, and the run is the automatic run of a DLQ.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:
@@ -92,9 +92,9 @@ def find_run(name: str, *, standing: bool = True) -> Run:
         raise CommandError(
             f'No run has the id "{name}". {there_are} To plan a run: manage.py drain_dlq NAME, a dry run.'
         )
-    if run.kind == RunKind.STANDING and not standing:
+    if run.kind == RunKind.AUTOMATIC and not automatic:
         raise CommandError(
-            f"This is the standing run of {run.dlq.name}, which beat continues. To watch it: "
+            f"This is the automatic run of {run.dlq.name}, which beat continues. To watch it: "
             f"manage.py redrive_status {run.dlq.name} --watch"
         )
     return run

@@ -1,4 +1,4 @@
-"""Approve or decline a requested action (`Deed`), or execute the action without a second person.
+"""Approve or decline a requested action (`RequestedAction`), or execute the action without a second person.
 
 An approved action is executed at once, and only once. If the messages, rules or settings that it would change have
 changed since the request, the request becomes void, and nothing is done.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from reprocessing.conf import Conf
-from reprocessing.domain.approvals.deed import ApprovalRefused, Deed
 from reprocessing.domain.approvals.person import is_one_name, signed_alone, signed_by_both
+from reprocessing.domain.approvals.requested_action import ApprovalRefused, RequestedAction
 from reprocessing.domain.errors import PayloadUnreadable, RedriveError
 from reprocessing.models import Approval
 from reprocessing.models.audit import ApprovalState
@@ -52,7 +52,7 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
     """Approve the request with this id as the second person (`by`), and execute its action; the audit log names both.
 
     The caller must have checked that the second person may execute the action: they have all permissions that
-    `domain.approvals.deed.permissions_for` returns, and see all DLQs of the action.
+    `domain.approvals.requested_action.permissions_for` returns, and see all DLQs of the action.
     """
 
     def may(row: Approval) -> str:
@@ -98,7 +98,7 @@ def end_expired() -> int:
 def changed_since(row: Approval) -> str:
     """Return a text that says what changed since a request, so that it is void; empty: nothing has changed."""
     try:
-        return _difference(row, requests.deed_of(row))
+        return _difference(row, requests.action_of(row))
     except PayloadUnreadable as error:
         return str(error)
 
@@ -113,11 +113,11 @@ def _execute(  # noqa: PLR0913  # arguments are passed by name
     if why := may(found):
         return NotDone(f"Nothing was done: {why}")
     try:
-        deed = requests.deed_of(found)
-        requests.seal(deed)  # before the transaction, because AWS KMS may have to unwrap keys
+        action = requests.action_of(found)
+        requests.seal(action)  # before the transaction, because AWS KMS may have to unwrap keys
     except PayloadUnreadable as error:
         return NotDone(f"Nothing was done: {error}")
-    prepared = perform.prepare(deed, conf)
+    prepared = perform.prepare(action, conf)
     try:
         done = rows.in_transaction(partial(_act, approval, state, by, reason, conf, prepared))
     except RedriveError as error:
@@ -134,44 +134,44 @@ def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
     row = requests.lock(approval)
     if (why := _why_closed(row)) or row is None:
         return NotDone(why)
-    deed = requests.deed_of(row)
-    _lock(deed)
-    if why := _difference(row, deed):
+    action = requests.action_of(row)
+    _lock(action)
+    if why := _difference(row, action):
         requests.end(row, ApprovalState.VOID, why)
         return NotDone(f"Nothing was done: the request is void. {why}")
     requests.decide(row, state, by=by, reason=reason)
     signed = signed_by_both(row.by, by) if state is ApprovalState.APPROVED else signed_alone(by)
-    done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at, prepared), conf)
+    done = perform.perform(Order(row.pk, action, signed, row.reason, row.asked_at, prepared), conf)
     requests.finish(row, done.summary)
     return done
 
 
-def _lock(deed: Deed) -> None:
+def _lock(action: RequestedAction) -> None:
     """Lock the rules or letters that the action changes.
 
     All other transactions lock them in the same order; another order would lead to deadlocks.
     """
-    if deed.kind.is_about_rules:
+    if action.kind.is_about_rules:
         rules.lock()
-    if deed.letters:
-        decisions.lock_letters(deed.letters, need_lane=False)
+    if action.letters:
+        decisions.lock_letters(action.letters, need_lane=False)
 
 
-def _difference(row: Approval, deed: Deed) -> str:
+def _difference(row: Approval, action: RequestedAction) -> str:
     """Return a text that says what changed since the request; empty: nothing has changed.
 
     The text counts only messages of the request's DLQs, because its readers may not see other DLQs. If the action now
     also changes messages of other DLQs, the request is void, too.
     """
     try:
-        now = frozen.freeze(deed)
+        now = frozen.freeze(action)
     except frozen.Vanished as gone:
         return str(gone)
     if now.digest == bytes(row.digest):
         return ""
     since = f"after {row.asked_at:%Y-%m-%d %H:%M:%S} UTC, when it was requested"
     if row.messages is None:
-        what = "the rules" if deed.kind.is_about_rules else "the settings"
+        what = "the rules" if action.kind.is_about_rules else "the settings"
         return f"Somebody changed {what} {since}. Request it again."
     count = sum(now.messages.get(dlq, 0) for dlq in row.dlq_ids)
     told = f"there were {row.messages:,}, and there are {count:,}" if count != row.messages else f"still {count:,}"

@@ -1,4 +1,4 @@
-"""Execute an approved action (`Deed`) exactly as it was stored, in the transaction that stores the approval."""
+"""Execute an approved action (`RequestedAction`) exactly as it was stored, and in the approval's transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from uuid import uuid4
 
 from reprocessing.conf import Conf
-from reprocessing.domain.approvals.deed import ApprovalRefused, Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, ApprovalRefused, RequestedAction
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -35,7 +35,7 @@ class Order:
 
     Attributes:
         approval: the id of the request for approval.
-        deed: the action.
+        action: the action.
         by: who acts, for the audit log: the two people, or one person who acts without a second.
         reason: why the action was requested.
         asked_at: when the action was requested. A bulk action leaves out messages that changed later.
@@ -43,7 +43,7 @@ class Order:
     """
 
     approval: int
-    deed: Deed
+    action: RequestedAction
     by: str
     reason: str
     asked_at: datetime
@@ -66,7 +66,7 @@ class Performed:
     after_commit: Callable[[], object] = lambda: None
 
 
-def prepare(deed: Deed, conf: Conf) -> Plan | None:
+def prepare(action: RequestedAction, conf: Conf) -> Plan | None:
     """Do what must be done before the transaction that executes an action, because it may call AWS.
 
     If the action applies a configuration file, plan the file again, and return the plan; else return None. If the
@@ -74,24 +74,24 @@ def prepare(deed: Deed, conf: Conf) -> Plan | None:
     starts a run, also give the run the unfinished letters of ended runs. If the run then has other letters than at the
     request, the request becomes void.
     """
-    if deed.kind is DeedKind.APPLY_CONFIGURATION:
-        return frozen_plan.plan_again(deed, conf)
-    _prepare_run(deed)
+    if action.kind is ActionKind.APPLY_CONFIGURATION:
+        return frozen_plan.plan_again(action, conf)
+    _prepare_run(action)
     return None
 
 
-def _prepare_run(deed: Deed) -> None:
-    if deed.kind not in {DeedKind.START_RUN, DeedKind.RESUME_RUN, DeedKind.REOPEN_RUN}:
+def _prepare_run(action: RequestedAction) -> None:
+    if action.kind not in {ActionKind.START_RUN, ActionKind.RESUME_RUN, ActionKind.REOPEN_RUN}:
         return
-    run = Run.objects.select_related("dlq").filter(pk=deed.arguments["run"]).first()
+    run = Run.objects.select_related("dlq").filter(pk=action.arguments["run"]).first()
     if run is None:
         return
     with suppress(QueueUnreachable):
-        if deed.kind is DeedKind.START_RUN:
+        if action.kind is ActionKind.START_RUN:
             follow_redrives.read_redrives(run.dlq)
         else:
             follow_redrives.check_before_resuming(run.dlq_id)
-    if deed.kind is DeedKind.START_RUN:
+    if action.kind is ActionKind.START_RUN:
         leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
 
 
@@ -102,35 +102,35 @@ def perform(order: Order, conf: Conf) -> Performed:
         ApprovalRefused: the action is not possible any more; the error's text says why. The caller must roll back.
         RedriveError: the service refused the action. The caller must roll back.
     """
-    match order.deed.kind:
-        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
-            return _bulk(order) if "filter" in order.deed.arguments else _decide(order)
-        case DeedKind.EDIT:
-            return _bulk(order) if "filter" in order.deed.arguments else _edit(order, conf)
-        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
+    match order.action.kind:
+        case ActionKind.RELEASE | ActionKind.DISCARD | ActionKind.RESTORE:
+            return _bulk(order) if "filter" in order.action.arguments else _decide(order)
+        case ActionKind.EDIT:
+            return _bulk(order) if "filter" in order.action.arguments else _edit(order, conf)
+        case ActionKind.START_RUN | ActionKind.RESUME_RUN | ActionKind.REOPEN_RUN:
             return _run(order)
-        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
+        case ActionKind.SAVE_RULE | ActionKind.SWITCH_RULE | ActionKind.REMOVE_RULE:
             return _rule(order)
-        case DeedKind.CHANGE_SETTINGS:
+        case ActionKind.CHANGE_SETTINGS:
             return _settings(order)
-        case DeedKind.APPLY_CONFIGURATION:
+        case ActionKind.APPLY_CONFIGURATION:
             return _configuration(order)
         case _ as never:
             assert_never(never)
 
 
 def _decide(order: Order) -> Performed:
-    said, letters = order.deed.arguments, order.deed.letters
-    match order.deed.kind:
-        case DeedKind.RELEASE:
+    said, letters = order.action.arguments, order.action.letters
+    match order.action.kind:
+        case ActionKind.RELEASE:
             due = datetime.fromisoformat(said["due"]) if said.get("due") else None
             done = act_on_parked.release(letters, due=due, target=said.get("target"), **order.signed)
-        case DeedKind.DISCARD:
+        case ActionKind.DISCARD:
             done = act_on_parked.discard(letters, **order.signed)
         case _:
             done = act_on_parked.restore(letters, **order.signed)
     _require_all(done)
-    verb = {DeedKind.RELEASE: "released", DeedKind.DISCARD: "discarded"}.get(order.deed.kind, "restored")
+    verb = {ActionKind.RELEASE: "released", ActionKind.DISCARD: "discarded"}.get(order.action.kind, "restored")
     return Performed(f"{len(done.done):,} message{'' if len(done.done) == 1 else 's'} {verb}.")
 
 
@@ -140,22 +140,22 @@ def _require_all(done: Reviewed) -> None:
 
 
 def _bulk(order: Order) -> Performed:
-    said = order.deed.arguments
+    said = order.action.arguments
     criteria = MessageFilter.read(said["filter"])
     more = {name: value for name, value in said.items() if name != "filter" and value is not None}
-    kind = BulkActionKind(order.deed.kind.value)
+    kind = BulkActionKind(order.action.kind.value)
     if not bulk_actions.create(uuid4(), kind, criteria, more, opened=order.asked_at, **order.signed):
         raise ApprovalRefused("A bulk action with the same token exists. Request it again.")
     return Performed("The bulk action has started. Workers change the messages in batches.")
 
 
 def _edit(order: Order, conf: Conf) -> Performed:
-    said, deed = order.deed.arguments, order.deed
-    if deed.body is None or deed.attributes is None:
+    said, action = order.action.arguments, order.action
+    if action.body is None or action.attributes is None:
         raise ApprovalRefused("The edited message is no longer stored.")
-    to = Alteration(deed.body, unpack_attributes(deed.attributes), said["key"])
+    to = Alteration(action.body, unpack_attributes(action.attributes), said["key"])
     seen = SeenLetter(datetime.fromisoformat(said["finished_at"]), said["revision"])
-    done = edit.edit_letter(deed.letters[0], seen, to, names=conf.marks, replay=said["replay"], **order.signed)
+    done = edit.edit_letter(action.letters[0], seen, to, names=conf.marks, replay=said["replay"], **order.signed)
     match done:
         case Edited(no, left):
             if left:
@@ -170,11 +170,11 @@ def _edit(order: Order, conf: Conf) -> Performed:
 
 
 def _run(order: Order) -> Performed:
-    run = Run.objects.select_related("dlq").get(pk=order.deed.arguments["run"])
-    match order.deed.kind:
-        case DeedKind.START_RUN:
+    run = Run.objects.select_related("dlq").get(pk=order.action.arguments["run"])
+    match order.action.kind:
+        case ActionKind.START_RUN:
             done: object = run_transitions.start(run, **order.signed)
-        case DeedKind.RESUME_RUN:
+        case ActionKind.RESUME_RUN:
             done = run_transitions.resume(run.pk, **order.signed)
         case _:
             done = run_transitions.reopen(run.pk, **order.signed)
@@ -187,12 +187,12 @@ def _run(order: Order) -> Performed:
 
 
 def _rule(order: Order) -> Performed:
-    said = order.deed.arguments
-    match order.deed.kind:
-        case DeedKind.SAVE_RULE:
+    said = order.action.arguments
+    match order.action.kind:
+        case ActionKind.SAVE_RULE:
             rule_changes.save_rule(said["name"], rule_fields.read(said["fields"]), **order.signed)
             return Performed(f"The rule {said['name']} is saved.", _wake)
-        case DeedKind.SWITCH_RULE:
+        case ActionKind.SWITCH_RULE:
             rule_changes.set_enabled(said["rule"], enabled=said["enabled"], **order.signed)
             state = "enabled" if said["enabled"] else "disabled"
             return Performed(f"The rule {said['name']} is {state}.", _wake)
@@ -213,10 +213,10 @@ def _erase(rule: int) -> None:
 def _configuration(order: Order) -> Performed:
     if order.plan is None:
         raise ApprovalRefused("The configuration was not planned.")
-    after_commit = apply.apply_approved(order.plan, order.deed, **order.signed)
+    after_commit = apply.apply_approved(order.plan, order.action, **order.signed)
     return Performed(" ".join(["The configuration is applied.", *order.plan.still_sending()]), after_commit)
 
 
 def _settings(order: Order) -> Performed:
-    registration.lift(order.deed, **order.signed)
+    registration.lift(order.action, **order.signed)
     return Performed("The settings are changed.")

@@ -1,11 +1,11 @@
-"""Describe an action (`Deed`) for the person who is asked to approve it. No message data is shown."""
+"""Describe an action (`RequestedAction`) for the person who is asked to approve it. No message data is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.runs.selection import Selection
@@ -15,7 +15,7 @@ from reprocessing.store.approvals import frozen
 from reprocessing.store.approvals.frozen import Frozen
 
 
-def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
+def describe(action: RequestedAction, found: Frozen) -> list[tuple[str, str]]:
     """Return pairs (label, text) that say what an action does, and to which messages, rules or settings.
 
     `found`: the messages, rules or settings that the action would change now.
@@ -23,34 +23,34 @@ def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
     names = dict(DeadLetterQueue.objects.filter(pk__in=found.dlqs).values_list("pk", "name"))
     told = [("Dead-letter queue", ", ".join(sorted(names.values())) or "all")]
     told += [(f"Messages of {names.get(dlq, dlq)}", f"{n:,}") for dlq, n in found.messages.items()]
-    return [*told, *_more(deed)]
+    return [*told, *_more(action)]
 
 
-def _more(deed: Deed) -> Iterator[tuple[str, str]]:
-    said = deed.arguments
-    match deed.kind:
-        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
+def _more(action: RequestedAction) -> Iterator[tuple[str, str]]:
+    said = action.arguments
+    match action.kind:
+        case ActionKind.RELEASE | ActionKind.DISCARD | ActionKind.RESTORE:
             yield from _of_decision(said)
-        case DeedKind.EDIT if "filter" in said:
+        case ActionKind.EDIT if "filter" in said:
             yield from _of_decision(said)
             yield from _of_bulk_edit(said)
-        case DeedKind.EDIT:
+        case ActionKind.EDIT:
             yield (
                 "Message",
-                str(Letter.objects.filter(pk__in=deed.letters).values_list("message_id", flat=True).first()),
+                str(Letter.objects.filter(pk__in=action.letters).values_list("message_id", flat=True).first()),
             )
             yield "Afterwards", "it is released" if said["replay"] else "it stays parked"
             yield "Idempotency key", "a new one" if said["key"] else "unchanged"
-        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
+        case ActionKind.START_RUN | ActionKind.RESUME_RUN | ActionKind.REOPEN_RUN:
             yield from _of_run(Run.objects.get(pk=said["run"]))
-        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
+        case ActionKind.SAVE_RULE | ActionKind.SWITCH_RULE | ActionKind.REMOVE_RULE:
             yield "Rule", said["name"]
             yield from ((field, _change(before, after)) for field, before, after in said.get("differences", ()))
-        case DeedKind.CHANGE_SETTINGS:
-            now = frozen.settings_now(deed)
+        case ActionKind.CHANGE_SETTINGS:
+            now = frozen.settings_now(action)
             yield from ((field, _change(now.get(field), value)) for field, value in said["fields"].items())
-        case DeedKind.APPLY_CONFIGURATION:
-            yield from frozen_plan.preview(deed)
+        case ActionKind.APPLY_CONFIGURATION:
+            yield from frozen_plan.preview(action)
 
 
 def _of_decision(said: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  JSON

@@ -1,12 +1,12 @@
-"""Request the approval of a second person for an action (`Deed`) that one person may not execute alone."""
+"""Request the approval of a second person for an action (`RequestedAction`) that one person may not execute alone."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final, LiteralString
 
-from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed, DeedKind
 from reprocessing.domain.approvals.person import is_one_name, person_key
+from reprocessing.domain.approvals.requested_action import ActionKind, ApprovalNeeded, ApprovalRefused, RequestedAction
 from reprocessing.models import Approval
 from reprocessing.pipeline.approvals import previews
 from reprocessing.store import rows
@@ -38,29 +38,29 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
         ApprovalRefused: the person or the reason is missing, or the message to edit is no longer parked.
     """
     if not by.strip() or not reason.strip():
-        raise ApprovalRefused(f"{needed.deed.title}: this needs a second person, and so a reason. Give a reason.")
+        raise ApprovalRefused(f"{needed.action.title}: this needs a second person, and so a reason. Give a reason.")
     if not is_one_name(by):
         raise ApprovalRefused("Give one person's name. It cannot contain 'approved by' or 'without approval'.")
-    deed = needed.deed
-    sealed = requests.seal(deed)
+    action = needed.action
+    sealed = requests.seal(action)
 
     def work() -> Approval:
         rows.execute(_TURN, {"who": person_key(by)})
-        if deed.kind is DeedKind.EDIT:
-            _require_parked(deed)
-        if deed.kind is DeedKind.START_RUN:
-            rows.execute(_KEEP_PLAN, {"run": deed.arguments["run"]})
-        found = frozen.freeze(deed)
+        if action.kind is ActionKind.EDIT:
+            _require_parked(action)
+        if action.kind is ActionKind.START_RUN:
+            rows.execute(_KEEP_PLAN, {"run": action.arguments["run"]})
+        found = frozen.freeze(action)
         number = sum(found.messages.values()) if found.messages else None
-        told = previews.describe(deed, found)
+        told = previews.describe(action, found)
         until = lanes.database_now() + lasts
-        return requests.create(deed, sealed, found, told, messages=number, by=by, reason=reason, expires_at=until)
+        return requests.create(action, sealed, found, told, messages=number, by=by, reason=reason, expires_at=until)
 
     return rows.in_transaction(work)
 
 
-def _require_parked(deed: Deed) -> None:
+def _require_parked(action: RequestedAction) -> None:
     """Lock the letter that the action edits. Raise ApprovalRefused if the letter is not parked any more."""
-    for letter in decisions.lock_letters(deed.letters, need_lane=False):
+    for letter in decisions.lock_letters(action.letters, need_lane=False):
         if letter.refusal:
-            raise ApprovalRefused(f"{deed.title}: nothing was requested, because {letter.refusal}.")
+            raise ApprovalRefused(f"{action.title}: nothing was requested, because {letter.refusal}.")

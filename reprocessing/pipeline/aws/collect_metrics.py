@@ -97,7 +97,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
         if watch.depth_in_flight is not None:
             yield Sample(metric_names.IN_FLIGHT, named, watch.depth_in_flight)
         yield Sample(metric_names.STOPPED, named, float(watch.stopped_at is not None))
-        yield Sample(metric_names.TROUBLE, named, float(bool(watch.trouble)))
+        yield Sample(metric_names.LAST_ERROR, named, float(bool(watch.last_error)))
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:

@@ -60,7 +60,7 @@ class Captured:
     drained: bool = False  # all messages that were visible at the beginning are stored and committed
     newest_letter: int = field(default=0, compare=False)  # id of the newest letter at the end
     busy: bool = False  # another capture holds the lease; nothing was done
-    trouble: str = ""  # why receiving ended early; empty: it did not
+    error: str = ""  # why receiving ended early; empty: it did not
 
 
 def letters(  # noqa: PLR0913  # arguments are passed by name
@@ -125,11 +125,11 @@ class _Capture:
                 on_progress(self._done)
             if self._waiting and not self._write():
                 return self._done
-        self._done.trouble = trouble = listening.trouble
-        clean = not trouble and not self._hides
+        self._done.error = error = listening.error
+        clean = not error and not self._hides
         drained = listening.has_run_dry and clean
         proves = drained and was_alone and alone()  # a reader that began meanwhile may hide a returned message
-        newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
+        newest = capture_lease.end(self._capturing, clean=clean, drained=proves, last_error=error)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.newest_letter = newest or 0
         return self._done

@@ -82,7 +82,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
         back = release(address, {message.message_id: message.handle for message in found.values()})
         # The lease is clean only if it was clean before: a capture that died may still hide messages.
         clean = answered and not back.failed and capturing.clean
-        capture_lease.end(capturing, clean=clean, drained=False, trouble=dlq.trouble)
+        capture_lease.end(capturing, clean=clean, drained=False, last_error=dlq.last_error)
     return Peeked(_peeked_messages(dlq, found), len(back.failed))
 
 

@@ -47,7 +47,7 @@ class ReceiverPool:
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.has_run_dry = False  # all messages that the queue held at the beginning were received
-        self.trouble = ""  # the error that ended a receiver; empty: none
+        self.error = ""  # the error that ended a receiver; empty: none
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock
@@ -81,7 +81,7 @@ class ReceiverPool:
             poll = self._take(_STOP_CHECK_EVERY)
             self._handed_over += len(poll.arrived)
             yield poll
-        self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
+        self.has_run_dry = not self.error and (self._left_nothing or self._all_quiet())
 
     def note_written(self) -> None:
         """Tell the threads that the messages of all yielded polls are stored, and deleted from the queue if needed."""
@@ -107,7 +107,7 @@ class ReceiverPool:
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueUnreachable as error:
-                self.trouble = str(error)
+                self.error = str(error)
                 self._over.set()
                 return
             with self._guard:

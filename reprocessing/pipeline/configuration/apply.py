@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from psycopg.errors import UniqueViolation
 
-from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed
+from reprocessing.domain.approvals.requested_action import ALL, ApprovalNeeded, ApprovalRefused, RequestedAction
 from reprocessing.domain.configuration.changes import Action, ObjectChange
 from reprocessing.domain.configuration.keys import CHECK_KEYS, POLICY_FIELDS, Kind, Settings
 from reprocessing.domain.errors import ConfigurationRefused
@@ -74,25 +74,25 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
         if not _write(work, source):
             return False
         if work.parts.needed:
-            raise ApprovalNeeded(frozen_plan.deed_of(plan, source), {ALL: None})
+            raise ApprovalNeeded(frozen_plan.action_of(plan, source), {ALL: None})
     _after_commit(work)
     return True
 
 
-def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: int) -> Callable[[], None]:
+def apply_approved(plan: Plan, action: RequestedAction, *, by: str, reason: str, approval: int) -> Callable[[], None]:
     """Write an approved plan in the caller's transaction; return a function to call after the commit.
 
-    `deed`: the approved action.
+    `action`: the approved action.
 
     Raises:
         ConfigurationRefused: PostgreSQL refuses a value, or somebody has just added an object that the plan adds, too.
         ApprovalRefused: the plan is not the approved plan, because the queues or the stored settings changed.
     """
-    source = frozen_plan.source_of(deed)
+    source = frozen_plan.source_of(action)
     for problem in plan.problems:
         raise ApprovalRefused(f"The file has a problem now: {problem.text}")
-    now = frozen_plan.deed_of(plan, source)
-    if now.stamp != deed.stamp:
+    now = frozen_plan.action_of(plan, source)
+    if now.stamp != action.stamp:
         raise ApprovalRefused("The queues are not as they were when it was requested. Apply the file again.")
     guard.check(now, {}, by=by, approval=approval)
     work = _Apply(plan, by, reason)

@@ -1,4 +1,4 @@
-"""Store the plan of a configuration file as one action (`Deed`), which a second person approves as a whole."""
+"""Store a configuration file's plan as one action (`RequestedAction`), which a second person approves as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.configuration.changes import Action, FieldChange, ObjectChange
 from reprocessing.domain.configuration.keys import Kind, State
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
@@ -16,7 +16,7 @@ from reprocessing.pipeline.configuration.plan import Plan, make_plan
 _TITLE: Final = "Apply a configuration file"
 
 
-def deed_of(plan: Plan, source: str) -> Deed:
+def action_of(plan: Plan, source: str) -> RequestedAction:
     """Return the action that applies this plan. `source`: the version of the configuration file; may be empty."""
     said = {
         # A list, because JSON objects in PostgreSQL do not keep the order of the file.
@@ -26,25 +26,25 @@ def deed_of(plan: Plan, source: str) -> Deed:
         "changes": [[_label(change), _words(change)] for change in plan.changes],
         "examined": _digest(plan),
     }
-    return Deed(DeedKind.APPLY_CONFIGURATION, _TITLE, said)
+    return RequestedAction(ActionKind.APPLY_CONFIGURATION, _TITLE, said)
 
 
-def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Return a new plan of the configuration file that an action (`deed`) applies, by current settings and queues."""
-    given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
-    return make_plan(given, conf, prune=deed.arguments["prune"])
+def plan_again(action: RequestedAction, conf: Conf) -> Plan:
+    """Return a new plan of the configuration file that `action` applies, by current settings and queues."""
+    given: State = {Kind(kind): dict(names) for kind, names in action.arguments["given"]}
+    return make_plan(given, conf, prune=action.arguments["prune"])
 
 
-def source_of(deed: Deed) -> str:
+def source_of(action: RequestedAction) -> str:
     """Return the version of the configuration file that an action applies (`apply_config --source`); may be empty."""
-    return str(deed.arguments["source"])
+    return str(action.arguments["source"])
 
 
-def preview(deed: Deed) -> Iterator[tuple[str, str]]:
+def preview(action: RequestedAction) -> Iterator[tuple[str, str]]:
     """Yield a label and a text for each changed object, with its settings before and after, for the approver."""
-    if source := source_of(deed):
+    if source := source_of(action):
         yield "Source", source
-    yield from ((label, words) for label, words in deed.arguments["changes"])
+    yield from ((label, words) for label, words in action.arguments["changes"])
 
 
 def _label(change: ObjectChange) -> str:

@@ -26,17 +26,17 @@ class Adoption:
 
     Attributes:
         queue: the discovered DLQ.
-        name: the name that the DLQ would get; empty: it cannot be added, for the reason in `trouble`.
+        name: the name that the DLQ would get; empty: it cannot be added, for the reason in `error`.
         examination: the result of the examination; None: the queue could not be examined.
         changes: the values that would be stored.
-        trouble: why the DLQ cannot be added, and what to do; empty: it can be added.
+        error: why the DLQ cannot be added, and what to do; empty: it can be added.
     """
 
     queue: DiscoveredDlq
     name: str = ""
     examination: Examination | None = None
     changes: tuple[Difference, ...] = ()
-    trouble: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ def examine_adoptions(
     for queue in queues:
         arn = read(queue.arn)
         if queue.watched_as:
-            yield Adoption(queue, trouble=f"It is already registered as {queue.watched_as}.")
+            yield Adoption(queue, error=f"It is already registered as {queue.watched_as}.")
         elif not queue.url or arn is None:
-            yield Adoption(queue, trouble=queue.trouble or "Its URL is not known.")
+            yield Adoption(queue, error=queue.last_error or "Its URL is not known.")
         else:
             name = propose_name(arn, taken)
             taken.add(name)
@@ -73,10 +73,10 @@ def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
 
     Raises:
         DlqAlreadyRegistered: another person added the queue, or a DLQ with this name, meanwhile.
-        ValueError: the DLQ cannot be added, for the reason in `trouble`.
+        ValueError: the DLQ cannot be added, for the reason in `error`.
     """
-    if adoption.examination is None or adoption.trouble:
-        raise ValueError(f"{adoption.queue.arn} cannot be added: {adoption.trouble}")
+    if adoption.examination is None or adoption.error:
+        raise ValueError(f"{adoption.queue.arn} cannot be added: {adoption.error}")
     proposal, depth = adoption.examination.proposal, adoption.examination.observed.depth
     registration.register(proposal, by=by, reason=reason, seen=adoption.changes)
     row = DeadLetterQueue.objects.get(name=adoption.name)
@@ -92,7 +92,7 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf, settings: AdoptionSet
     try:
         found = examine.dlq(wanted, conf)
     except RedriveError as error:
-        return Adoption(queue, name, trouble=str(error))
+        return Adoption(queue, name, error=str(error))
     refusals = [
         f"{finding.what} {finding.cure}".strip()
         for finding in found.findings

@@ -145,7 +145,7 @@ class ScopeReader:
         except QueueUnreachable as error:
             if is_gone(error):
                 return QueuePage()
-            return QueuePage([QueueReading(arn=address.arn, url=address.url, trouble=str(error))])
+            return QueuePage([QueueReading(arn=address.arn, url=address.url, last_error=str(error))])
         reading = QueueReading(
             arn=facts.arn, url=address.url, retention=int(facts.retention.total_seconds()), visible=depth.visible,
             in_flight=depth.in_flight, tags=tags,
@@ -153,7 +153,7 @@ class ScopeReader:
         if self.scope.is_filtered:
             listed = self._listed_sources(address)
             if listed.unread:  # the queue then counts as unread, and its stored sources stay
-                reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, trouble=listed.unread[0])
+                reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, last_error=listed.unread[0])
             return _joined([QueuePage([reading]), listed])
         named = read(facts.redrive.target_arn) if facts.redrive else None
         if named is None or named.named is not ResourceKind.QUEUE:
@@ -174,7 +174,7 @@ class ScopeReader:
             return QueuePage(page.queues)
         except QueueUnreachable as error:
             why = f"{_NOT_READ} {error}" if not is_gone(error) else f"{_NOT_READ} {_CURE_IF_GONE}"
-            return QueuePage([QueueReading(arn=arn, trouble=why)])
+            return QueuePage([QueueReading(arn=arn, last_error=why)])
 
 
 def _joined(pages: Iterable[QueuePage]) -> QueuePage:

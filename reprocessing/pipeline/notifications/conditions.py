@@ -129,7 +129,7 @@ def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
 
 def _left_out(watch: DlqStatus, ours: int) -> int:
     if watch.mode == Mode.AUTOMATIC:
-        return watch.depth_visible or 0 if watch.trouble else 0
+        return watch.depth_visible or 0 if watch.last_error else 0
     return dlq_status.uncaptured(watch, ours)
 
 

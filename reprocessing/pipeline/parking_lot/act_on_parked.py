@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from reprocessing.domain.approvals.deed import ApprovalNeeded, Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, ApprovalNeeded, RequestedAction
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.ordering.placement import KeyPolicy
 from reprocessing.models import DeadLetterQueue, Letter, Run
@@ -25,11 +25,11 @@ from reprocessing.store.parking_lot import assignment, decisions, restore_discar
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
 
-#: The kind and title of the `Deed`, for each decision that may need a second person. Other decisions need none.
-_DEEDS: Final = {
-    AuditAct.RELEASED: (DeedKind.RELEASE, "Release parked messages"),
-    AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
-    AuditAct.RESTORED: (DeedKind.RESTORE, "Restore discarded messages to the parking lot"),
+#: The kind and title of the `RequestedAction`, by decision that may need a second person. Other decisions need none.
+_ACTIONS: Final = {
+    AuditAct.RELEASED: (ActionKind.RELEASE, "Release parked messages"),
+    AuditAct.DISCARDED: (ActionKind.DISCARD, "Discard parked messages"),
+    AuditAct.RESTORED: (ActionKind.RESTORE, "Restore discarded messages to the parking lot"),
 }
 
 
@@ -122,7 +122,7 @@ def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: 
     found = Letter.objects.filter(pk__in=list(letters)).values_list("dlq_id", flat=True)
     messages = Counter(found)
     if guard.is_needed(messages, by=by):
-        raise ApprovalNeeded(_deed(act, letters, options), messages)
+        raise ApprovalNeeded(_action(act, letters, options), messages)
 
 
 def assign(  # noqa: PLR0913  # arguments are passed by name
@@ -177,8 +177,8 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
         asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target, readable=readable)
         able = [letter for letter in asked if not letter.refusal]
         if able and operation is None and not is_part:
-            deed = _deed(act, [letter.letter_id for letter in able], options or {})
-            guard.check(deed, Counter(letter.dlq_id for letter in able), by=by, approval=approval)
+            action = _action(act, [letter.letter_id for letter in able], options or {})
+            guard.check(action, Counter(letter.dlq_id for letter in able), by=by, approval=approval)
         if able:
             touched = sorted(do([letter.letter_id for letter in able]))
             decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
@@ -191,10 +191,10 @@ def _review(  # noqa: PLR0913  # arguments are passed by name
     return rows.in_transaction(decide)
 
 
-def _deed(act: AuditAct, letters: Collection[int], options: Mapping[str, Any]) -> Deed:
-    kind, title = _DEEDS[act]
+def _action(act: AuditAct, letters: Collection[int], options: Mapping[str, Any]) -> RequestedAction:
+    kind, title = _ACTIONS[act]
     said = {name: value for name, value in options.items() if value is not None}
-    return Deed(kind, title, said, tuple(sorted(letters)))
+    return RequestedAction(kind, title, said, tuple(sorted(letters)))
 
 
 def _mark(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes, unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts
@@ -131,7 +131,7 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
 
     For example, it keeps its place in its key queue.
     """
-    if not stand.led:
+    if not stand.has_source:
         return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
         return "The message keeps its ordering key and its place in the key queue, whatever the edit changes."
@@ -158,11 +158,11 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
     if stand is None:
         return "its bytes are no longer kept"
     now = "" if stand.state == LetterState.PARKED else f"; it is {stand.state}"
-    deed = message_edits.last_action(pk)
-    if deed is None:
+    last = message_edits.last_action(pk)
+    if last is None:
         return f"it has changed since you opened it{now}"
-    what = _DONE.get(AuditAct(deed.act), deed.act)
-    return f'it has changed since you opened it: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
+    what = _DONE.get(AuditAct(last.act), last.act)
+    return f'it has changed since you opened it: {last.by} {what} it at {last.at:%H:%M:%S} UTC ("{last.reason}"){now}'
 
 
 def edit_letter(  # noqa: PLR0913  # arguments are passed by name
@@ -193,7 +193,7 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
             return ChangedMeanwhile(describe_change(pk, stand))
         if against := problems(stand, to, names):
             return Unsendable(tuple(against))
-        guard.check(_deed(pk, seen, to, replay=replay), {stand.dlq_id: 1}, by=by, approval=approval)
+        guard.check(_action(pk, seen, to, replay=replay), {stand.dlq_id: 1}, by=by, approval=approval)
         if sealer.key_id is not None and not payload_keys.is_live(sealer.key_id):
             payload_keys.forget_unwrapped()
             return ChangedMeanwhile("somebody destroys the payloads of its DLQ")
@@ -220,12 +220,12 @@ def _replay(pk: int, by: str, reason: str) -> str:
     return act_on_parked.release([pk], by=by, reason=reason, is_part=True).refused.get(pk, "")
 
 
-def _deed(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> Deed:
+def _action(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> RequestedAction:
     said = {
         "finished_at": seen.finished_at.isoformat(), "revision": seen.revision, "key": to.key, "replay": replay,
     }  # fmt: skip
     title = "Edit and release a parked message" if replay else "Edit a parked message"
-    return Deed(DeedKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
+    return RequestedAction(ActionKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
 
 
 def _facts(stand: EditableLetter, to: Alteration) -> LetterFacts:

@@ -27,9 +27,9 @@ from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety.send_limits import SendLimit
 
 #: A lane waits for this time if another letter with the same idempotency key is being sent.
-TWIN_UNDER_WAY = timedelta(seconds=2)
+EQUAL_UNDER_WAY = timedelta(seconds=2)
 #: A lane waits for this time, at most, if the target may still have a message with the same idempotency key.
-TWIN_MAY_BE_THERE = timedelta(seconds=30)
+EQUAL_MAY_BE_THERE = timedelta(seconds=30)
 #: The lane needs no waiting time: it is not leased before its circuit breaker closes and its target is healthy.
 UNTIL_BREAKER_CLOSES = timedelta(0)
 #: A lane waits for this time if a capture of its DLQ must show first whether AWS moved the message.
@@ -108,7 +108,7 @@ def judge_head(
     This function does not check whether the run is running, and whether sends are stopped. That is checked when lanes
     are leased, and again when the attempt is committed.
     """
-    early = _moved(lane) or _held_back(limit, canary_out=canary_out) or _twin(lane)
+    early = _moved(lane) or _held_back(limit, canary_out=canary_out) or _equal_letter(lane)
     if early is not None:
         return early
     if is_spent(lane) and (spent := _spent(failures, on_trial=limit is not None and limit.on_trial)):
@@ -165,29 +165,29 @@ def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
-def _copy_of_twin(lane: LaneState) -> Wait | None:
+def _copy_of_equal(lane: LaneState) -> Wait | None:
     """Return how long a lane waits, because its target may have another message with the same idempotency key.
 
     None: the lane need not wait for this.
     """
     if not lane.claim_rests:
         return None
-    after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=lane.claim_rests)))
+    after = max(EQUAL_UNDER_WAY, min(EQUAL_MAY_BE_THERE, timedelta(seconds=lane.claim_rests)))
     return Wait(after, "the target may still have a copy of another message with the same idempotency key")
 
 
-def _twin(lane: LaneState) -> Verdict | None:
+def _equal_letter(lane: LaneState) -> Verdict | None:
     if lane.claim_letter is None or lane.claim_letter == lane.letter_id:
         return None
     match lane.claim_state:
         case ClaimState.HELD:
             why = "another message with the same idempotency key is being sent"
-            return _copy_of_twin(lane) or Wait(TWIN_UNDER_WAY, why)
+            return _copy_of_equal(lane) or Wait(EQUAL_UNDER_WAY, why)
         case ClaimState.DELIVERED if lane.claim_same_body:
             return Skip(duplicate_of=lane.claim_letter)
         case ClaimState.DELIVERED if not lane.released:
             return Park(ParkedReason.KEY_CONFLICT)
         case ClaimState.DISCARDED:
-            return _copy_of_twin(lane) if lane.released else Park(ParkedReason.TWIN_DISCARDED)
+            return _copy_of_equal(lane) if lane.released else Park(ParkedReason.EQUAL_DISCARDED)
         case _:
             return None

@@ -234,7 +234,7 @@ def _failed(
     detail = detail_of(failure)
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
     counts_as_failure = True if reason is None else None  # a target that rejects an invalid message is healthy
-    if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # standing: the gate decides
+    if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.is_automatic:  # else the gate decides
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None and not known and target is not None and target.holds_lane_after_unknown:
         return Settlement(

@@ -31,7 +31,7 @@ class RulePreview:
     matched_before: Counter[str] = field(default_factory=Counter)  # finished letters, by state
     shown: list[str] = field(default_factory=list)  # message ids of the newest letters that it would act on
     error_count: int = 0  # letters for which the rule fails, and which it would hold
-    trouble: str = ""  # the error for the newest of these letters
+    last_error: str = ""  # the error for the newest of these letters
     taken_first: Counter[str] = field(default_factory=Counter)  # letters decided by earlier rules, by rule name
 
     @property
@@ -127,7 +127,7 @@ def _add(
 def _decide(share: RulePreview, letter: RoutableLetter, routed: RuleMatched | RuleUnreadable) -> None:
     if isinstance(routed, RuleUnreadable):
         share.error_count += 1
-        share.trouble = share.trouble or routed.why
+        share.last_error = share.last_error or routed.why
         return
     if letter.state in FINISHED_STATES:
         share.matched_before[letter.state] += 1

@@ -81,14 +81,14 @@ class _Answer:
         decided: the decision to be stored.
         closing: how the letter is parked or discarded; None: it is neither.
         why: why the letter's lane waits; empty: it does not wait.
-        trouble: the error of a rule that could not be evaluated; empty: there was none.
+        last_error: the error of a rule that could not be evaluated; empty: there was none.
         leaves: whether the letter gets another target.
     """
 
     decided: RoutingDecision
     closing: LetterClosing | None = None
     why: str = ""
-    trouble: str = ""
+    last_error: str = ""
     leaves: bool = False
 
     @property
@@ -222,7 +222,7 @@ def _answer(letter: RoutableLetter, routed: RoutingResult) -> _Answer:
         case RuleUnreadable(rule, why):
             why = why[:_LONGEST_WHY]
             decided = RoutingDecision(letter.letter_id, letter.rulebook_version, ERRED, rule.id, keeps_place=True)
-            return _Answer(decided, why=f"rule {rule.name} could not be evaluated: {why}", trouble=why)
+            return _Answer(decided, why=f"rule {rule.name} could not be evaluated: {why}", last_error=why)
         case RuleMatched(rule):
             return _matched(letter, rule)
         case _ as never:
@@ -266,12 +266,12 @@ def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: Mapp
 
 
 def _count(answers: Sequence[_Answer]) -> None:
-    by_rule = [(rule, answer.trouble) for answer in answers if (rule := answer.decided.rule_id) is not None]
-    match_count = Counter(rule for rule, trouble in by_rule if not trouble)
-    error_count = Counter(rule for rule, trouble in by_rule if trouble)
-    troubles = {rule: trouble for rule, trouble in by_rule if trouble}
+    by_rule = [(rule, answer.last_error) for answer in answers if (rule := answer.decided.rule_id) is not None]
+    match_count = Counter(rule for rule, last_error in by_rule if not last_error)
+    error_count = Counter(rule for rule, last_error in by_rule if last_error)
+    last_errors = {rule: last_error for rule, last_error in by_rule if last_error}
     if by_rule:
-        routing_decisions.add_counts(match_count, error_count, troubles)
+        routing_decisions.add_counts(match_count, error_count, last_errors)
 
 
 def _log_failing_rules(book: RuleBook) -> None:

@@ -81,9 +81,9 @@ def capture_dlq(
             dlq, conf=conf, dice=context.dice, seconds=seconds, stop=context.stop, on_progress=on_progress,
             receivers=feed_run.receiver_count(found.visible, conf), alone=lambda: feed_run.is_ours_alone(dlq, conf),
         )  # fmt: skip
-        counted.failed, counted.idle = bool(captured.trouble), captured.busy
-    if captured.trouble and not captured.received:
-        raise QueueUnreachable(captured.trouble)
+        counted.failed, counted.idle = bool(captured.error), captured.busy
+    if captured.error and not captured.received:
+        raise QueueUnreachable(captured.error)
     plan.place_captured(dlq, stop=context.stop)
     return captured
 
@@ -169,7 +169,7 @@ def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> Non
 
 
 def _describe_request(run: Run) -> str:
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         return f"all messages of {run.dlq.name}, by beat"
     what = "released letters" if run.is_for_released_letters else Selection.read(run.selection)
     return f"{what} of {run.dlq.name}"

@@ -68,7 +68,7 @@ def poll_dlq(
     """
     with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
-        counted.failed = bool(gathered.captured.trouble)
+        counted.failed = bool(gathered.captured.error)
         counted.idle = gathered.skipped or gathered.captured.busy
     return gathered
 
@@ -96,15 +96,15 @@ def _letters(
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
             until = max(ends, time.monotonic() + _AT_LEAST)
             gathered.enlisted = _enlist(dlq, gathered.captured.newest_letter, until, stop)
-        if placed.trouble:
-            capture_lease.note_trouble(dlq.pk, placed.trouble)
-            logger.warning("%s", placed.trouble, extra={"dlq": dlq.name})
+        if placed.error:
+            capture_lease.note_error(dlq.pk, placed.error)
+            logger.warning("%s", placed.error, extra={"dlq": dlq.name})
     return gathered
 
 
 def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> EnlistResult | None:
     with suppress(NativeRedriveConflict):  # the DLQ was handed to AWS a moment ago
-        run = standing_run(dlq)
+        run = automatic_run(dlq)
         return plan.enlist(dlq, run, through=through, stop=lambda: stop() or time.monotonic() >= until)
     return None
 
@@ -183,14 +183,14 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
     return bool(hidden)
 
 
-def standing_run(dlq: DeadLetterQueue) -> Run:
-    """Return the DLQ's automatic run (also called standing run), which takes all new messages and does not end.
+def automatic_run(dlq: DeadLetterQueue) -> Run:
+    """Return the DLQ's automatic run, which takes all new messages and does not end.
 
     If there is none, create it. Whether it has waves depends on the DLQ's settings.
     """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
-            dlq=dlq, kind=RunKind.STANDING,
+            dlq=dlq, kind=RunKind.AUTOMATIC,
             defaults={
                 "name": f"automatic:{dlq.pk}",  # people cannot give a run such a name
                 "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),

@@ -23,7 +23,7 @@ def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
     """
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
-        found = found.exclude(kind=RunKind.STANDING)
+        found = found.exclude(kind=RunKind.AUTOMATIC)
     return [run for run in found if quick_tally(run).under_way]
 
 

@@ -42,11 +42,11 @@ class EnlistResult(Enlisted):
 class PlaceResult:
     """How many captured letters got a place in a lane, or a reason to park them (`placed`).
 
-    `trouble`: why other letters got none, as text for people; empty: all got one.
+    `error`: why other letters got none, as text for people; empty: all got one.
     """
 
     placed: int = 0
-    trouble: str = ""
+    error: str = ""
 
 
 def place_captured(dlq: DeadLetterQueue, *, stop: Callable[[], bool] = lambda: False) -> PlaceResult:
@@ -146,14 +146,14 @@ def enlist(
     Letters are enlisted that have a place and are in no run. `through`: only letters with ids up to this one. Later
     letters must wait, since earlier messages of their keys may still be in the DLQ.
 
-    All is one transaction. Only an automatic (standing) run enlists many letters in batches: one batch, then more until
+    All is one transaction. Only an automatic run enlists many letters in batches: one batch, then more until
     `stop` returns True. It must be running, and its DLQ must be in mode automatic. If it has no letters in progress,
     its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.
     """
-    if run.kind == RunKind.STANDING:
+    if run.kind == RunKind.AUTOMATIC:
         if not rows.in_transaction(partial(_begin_anew, dlq.pk, run.pk)):
             return EnlistResult()
         if not leftover_lanes.adopt_leftovers(dlq.pk, run.pk, stop=stop):
@@ -178,7 +178,7 @@ def _at_once(dlq: DeadLetterQueue, run: Run, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         aws_redrives.lock_out_aws(dlq.pk)
         selection.lock_selection(dlq.pk)  # waits for other selections, so the run is read after them
-        if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
+        if run.kind == RunKind.AUTOMATIC and not enlistment_batches.takes_letters(run.pk):
             return Enlisted(0, 0, 0)
         selection.select_letters(dlq.pk, run.pk, ALL_LETTERS, through=through)
         return enlistment.enlist_letters(dlq.pk, run.pk)
@@ -188,10 +188,10 @@ def _at_once(dlq: DeadLetterQueue, run: Run, through: int | None) -> Enlisted:
 
 def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> EnlistResult:
     done, before = EnlistResult(), None
-    while done != before and (some := enlistment_batches.next_standing_batches(dlq, run, through=through)):
+    while done != before and (some := enlistment_batches.next_automatic_batches(dlq, run, through=through)):
         before = done
         for letters in some:
-            taken = enlistment_batches.enlist_standing_batch(dlq, run, letters)
+            taken = enlistment_batches.enlist_automatic_batch(dlq, run, letters)
             if taken is None:
                 return done
             done = EnlistResult(done.letters + taken.letters, done.lanes + taken.lanes, done.parked + taken.parked)

@@ -150,7 +150,7 @@ def why_impossible(run: Run, action: RunAction) -> str:
     """Return, for people, why an action is not possible for a run now; empty: the action is possible."""
     if run.state not in action.out_of:
         return state_text(run)
-    if action.name == "abort" and run.kind == RunKind.STANDING:
+    if action.name == "abort" and run.kind == RunKind.AUTOMATIC:
         return "An automatic run never ends. Pause it instead: then it sends nothing."
     if action.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
         return aws_redrives.describe(moved)

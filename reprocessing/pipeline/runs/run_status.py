@@ -16,7 +16,7 @@ from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
-#: Most waves that are read, the last ones, because a standing run has many.
+#: Most waves that are read, the last ones, because an automatic run has many.
 _WAVES = 8
 
 
@@ -66,7 +66,7 @@ class RunStatus:
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
             left=remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
             cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
-            arrived=None if run.kind == RunKind.STANDING else arrived_since.arrived_since_start(run.pk),
+            arrived=None if run.kind == RunKind.AUTOMATIC else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
             blocking=other_runs.describe_blocking(run) if tally.blocked else [],
         )

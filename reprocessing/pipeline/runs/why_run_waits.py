@@ -54,7 +54,7 @@ def why_waits(run: Run, now: datetime, *, state_text: str, observed: Observed | 
     moved = aws_redrives.current(run.dlq_id)
     moves = run.state in {RunState.PLANNED, RunState.RUNNING}
     facts = RunFacts(
-        state=run.state, state_text=state_text, is_standing=run.kind == RunKind.STANDING,
+        state=run.state, state_text=state_text, is_automatic=run.kind == RunKind.AUTOMATIC,
         is_selected=run.selected is not None, is_empty=run.selected == 0, approval=_open_approval(run),
         stop=stops.describe_stop(run.dlq) if moves else "", aws=aws_redrives.describe(moved) if moved else "",
         missing=tuple(automatic_redrive.missing_processes(cure=False)) if moves else (), **_of(run, observed),

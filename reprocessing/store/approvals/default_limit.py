@@ -1,6 +1,6 @@
 """Set the default approval limit, for DLQs without a limit of their own.
 
-A deed (an action of a person, such as a release) about more messages than the limit needs a second person's approval.
+An action (of a person, such as a release) about more messages than the limit needs a second person's approval.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ALL, ActionKind, RequestedAction
 from reprocessing.models import ApprovalDefault, AuditAct, AuditEntry
 from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store import rows
@@ -34,8 +34,8 @@ def _set(above: int | None, by: str, reason: str, approval: Cover) -> bool:
     if before == above:
         return False
     if limits.is_looser(above, before):
-        deed = Deed(DeedKind.CHANGE_SETTINGS, _TITLE, {"dlq": None, "fields": {"above": above}})
-        guard.check(deed, {ALL: None}, by=by, approval=approval)
+        action = RequestedAction(ActionKind.CHANGE_SETTINGS, _TITLE, {"dlq": None, "fields": {"above": above}})
+        guard.check(action, {ALL: None}, by=by, approval=approval)
     if above is None:
         ApprovalDefault.objects.all().delete()
     else:

@@ -1,7 +1,7 @@
-"""Compute a digest of what a deed (an action of a person) would act on, to detect changes before its approval.
+"""Compute a digest of what an action of a person would act on, to detect changes before its approval.
 
-A deed acts on messages, a run, rules or settings. The digest is computed when approval is requested, and again when a
-second person approves. If the two digests differ, something has changed, and the request is void.
+An action is about messages, a run, rules or settings. The digest is computed when approval is requested, and again when
+a second person approves. If the two digests differ, something has changed, and the request is void.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import ApprovalDefault, DeadLetterQueue, Run
 from reprocessing.store import rows
@@ -34,17 +34,17 @@ _OF_RUN: Final[LiteralString] = "l.run_id = %(run)b AND l.state IN ('captured', 
 
 
 class Vanished(LookupError):
-    """The run that a deed would start or resume has been deleted."""
+    """The run that an action would start or resume has been deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """The messages, rules or settings that a deed would act on, at one moment.
+    """The messages, rules or settings that an action would act on, at one moment.
 
     Attributes:
         digest: a digest of the values that a person decides by. Equal digests: none of these values changed.
-        messages: the number of messages in each DLQ, by the DLQ's id; empty for deeds about rules or settings.
-        dlqs: ids of the DLQs that the deed concerns; empty: all DLQs.
+        messages: the number of messages in each DLQ, by the DLQ's id; empty for actions about rules or settings.
+        dlqs: ids of the DLQs that the action concerns; empty: all DLQs.
     """
 
     digest: bytes
@@ -59,22 +59,22 @@ class _Counted:
     digest: bytes
 
 
-def freeze(deed: Deed) -> Frozen:
-    """Return what a deed (an action of a person) would act on now: messages, rules or settings.
+def freeze(action: RequestedAction) -> Frozen:
+    """Return what an action of a person would act on now: messages, rules or settings.
 
     Raises:
-        Vanished: the deed is about a run, and the run has been deleted.
+        Vanished: the action is about a run, and the run has been deleted.
     """
-    match deed.kind:
-        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE | DeedKind.EDIT:
-            return _freeze_letters(_counts_of_letters(deed))
-        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
-            return _freeze_run(deed.arguments["run"])
-        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
-            return _freeze_values(rules.version(), deed.arguments["about"])
-        case DeedKind.CHANGE_SETTINGS:
-            return _freeze_values(settings_now(deed), [dlq] if (dlq := deed.arguments["dlq"]) else [])
-        case DeedKind.APPLY_CONFIGURATION:
+    match action.kind:
+        case ActionKind.RELEASE | ActionKind.DISCARD | ActionKind.RESTORE | ActionKind.EDIT:
+            return _freeze_letters(_counts_of_letters(action))
+        case ActionKind.START_RUN | ActionKind.RESUME_RUN | ActionKind.REOPEN_RUN:
+            return _freeze_run(action.arguments["run"])
+        case ActionKind.SAVE_RULE | ActionKind.SWITCH_RULE | ActionKind.REMOVE_RULE:
+            return _freeze_values(rules.version(), action.arguments["about"])
+        case ActionKind.CHANGE_SETTINGS:
+            return _freeze_values(settings_now(action), [dlq] if (dlq := action.arguments["dlq"]) else [])
+        case ActionKind.APPLY_CONFIGURATION:
             return _freeze_values(state.read_state(), [])
 
 
@@ -83,18 +83,18 @@ def count_by_dlq(criteria: MessageFilter) -> dict[int, int]:
     return {counted.dlq_id: counted.messages for counted in _counts_of_matching(criteria)}
 
 
-def settings_now(deed: Deed) -> dict[str, Any]:
-    """Return the present values of the settings that a deed (an action of a person) would change."""
-    dlq, fields = deed.arguments["dlq"], deed.arguments["fields"]
+def settings_now(action: RequestedAction) -> dict[str, Any]:
+    """Return the present values of the settings that an action of a person would change."""
+    dlq, fields = action.arguments["dlq"], action.arguments["fields"]
     if dlq is None:
         return {"above": ApprovalDefault.objects.values_list("above", flat=True).first()}
     return DeadLetterQueue.objects.filter(pk=dlq).values(*fields).first() or {}
 
 
-def _counts_of_letters(deed: Deed) -> list[_Counted]:
-    if "filter" in deed.arguments:
-        return _counts_of_matching(MessageFilter.read(deed.arguments["filter"]))
-    return rows.fetch(_Counted, _LETTERS.format(where=_BY_ID), {"letters": list(deed.letters)})
+def _counts_of_letters(action: RequestedAction) -> list[_Counted]:
+    if "filter" in action.arguments:
+        return _counts_of_matching(MessageFilter.read(action.arguments["filter"]))
+    return rows.fetch(_Counted, _LETTERS.format(where=_BY_ID), {"letters": list(action.letters)})
 
 
 def _counts_of_matching(criteria: MessageFilter) -> list[_Counted]:

@@ -1,8 +1,8 @@
-"""Refuse deeds (actions of a person) that need the approval of a second person and do not have it (docs/adr/0043).
+"""Refuse actions of a person that need the approval of a second person and do not have it (docs/adr/0043).
 
-The code of each deed calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
-one person may handle alone within a day. The messages of a person's deeds without approval are added up, so that a
-person cannot avoid the limit with many small deeds.
+The code of each action calls `check` before it changes anything. A DLQ's approval limit is the number of messages that
+one person may handle alone within a day. The messages of a person's actions without approval are added up, so that a
+person cannot avoid the limit with many small actions.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ from typing import Final, TypeAlias
 
 from django.db.models import Q, Sum
 
-from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed, Messages
 from reprocessing.domain.approvals.person import person_key
-from reprocessing.models import Approval, UnapprovedDeed
+from reprocessing.domain.approvals.requested_action import (
+    ALL,
+    ApprovalNeeded,
+    ApprovalRefused,
+    Messages,
+    RequestedAction,
+)
+from reprocessing.models import Approval, UnapprovedAction
 from reprocessing.models.audit import ApprovalState
 from reprocessing.store import rows
 from reprocessing.store.approvals import limits, people
@@ -28,54 +34,54 @@ WITHIN: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The titles of those parts of a larger deed that need a second person's approval, as `check` collects them.
+    """The titles of those parts of a larger action that need a second person's approval, as `check` collects them.
 
-    An example of a larger deed is `apply_config`, which changes several DLQs. Its parts are not refused one by one,
-    because a second person approves the larger deed as a whole.
+    An example of a larger action is `apply_config`, which changes several DLQs. Its parts are not refused one by one,
+    because a second person approves the larger action as a whole.
     """
 
     needed: list[str] = field(default_factory=list)
 
 
-#: The id of the approval that is being executed; or, if the deed is a part of a larger deed, the `Parts` of that deed.
+#: The id of the approval that is being executed; or, if the action is a part of a larger action, that action's `Parts`.
 Cover: TypeAlias = "int | Parts | None"
 
 _TURN = "SELECT pg_advisory_xact_lock(1381126741, %(dlq)b::int) IS NOT NULL AS done"
 
 
-def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
-    """Check that a person may do a deed (an action) now. Call it in the deed's transaction, before any change.
+def check(action: RequestedAction, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
+    """Check that a person may do an action now. Call it in the action's transaction, before any change.
 
     Args:
-        deed: the deed.
-        messages: the number of messages that the deed is about, by the DLQ's id. The number None means "any number".
+        action: the action.
+        messages: the number of messages that the action is about, by the DLQ's id. The number None means "any number".
         by: the name of the person.
-        approval: the id of the approval of this deed, which is marked as used. None: the person acts alone, and the
-            messages are added to those that the person handled alone in the last 24 hours. `Parts`: the deed is a part
-            of a larger deed, so it is not refused. If it needs a second person, its title is added to the parts.
-        again: the deed continues a run, whose messages were added to the person's sum when the run started.
+        approval: the id of the approval of this action, which is marked as used. None: the person acts alone, and the
+            messages are added to those that the person handled alone in the last 24 hours. `Parts`: the action is part
+            of a larger action, so it is not refused. If it needs a second person, its title is added to the parts.
+        again: the action continues a run, whose messages were added to the person's sum when the run started.
 
     Raises:
-        ApprovalNeeded: the deed needs the approval of a second person, and `approval` is None.
-        ApprovalRefused: the approval was used before, or is for another deed or for fewer messages.
+        ApprovalNeeded: the action needs the approval of a second person, and `approval` is None.
+        ApprovalRefused: the approval was used before, or is for another action or for fewer messages.
     """
     if isinstance(approval, Parts):
         if is_needed(messages, by=by):
-            approval.needed.append(deed.title)
+            approval.needed.append(action.title)
         return
     if approval is not None:
-        _use(approval, deed, sum(n or 0 for n in messages.values()))
+        _use(approval, action, sum(n or 0 for n in messages.values()))
         return
     if not again:
         _take_turns(messages, by)
     if is_needed(messages, by=by, again=again):
-        raise ApprovalNeeded(deed, messages)
+        raise ApprovalNeeded(action, messages)
     if not again:
         _count(messages, by)
 
 
 def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
-    """Return whether `check` would refuse a deed about these messages without a second person. Change nothing."""
+    """Return whether `check` would refuse an action about these messages without a second person. Change nothing."""
     if ALL in messages:
         return limits.is_any_limited()
     for dlq, limit in limits.limits_of(_dlqs(messages)).items():
@@ -86,9 +92,9 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
 
 
 def refuse_unseen(dlq: int, what: str) -> None:
-    """Refuse a deed whose messages cannot be listed first, such as AWS's own redrive, if the DLQ has an approval limit.
+    """Refuse an action whose messages cannot be listed first, such as AWS's redrive, if the DLQ has an approval limit.
 
-    A second person could not see what they approve. `what`: the deed's name, with which the error's text begins.
+    A second person could not see what they approve. `what`: the action's name, with which the error's text begins.
 
     Raises:
         ApprovalRefused: the DLQ has a limit.
@@ -101,13 +107,14 @@ def refuse_unseen(dlq: int, what: str) -> None:
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Refuse a deed above the approval limit, if it is of a kind that cannot be approved, such as an erasure.
+    """Refuse an action above the approval limit, if it is of a kind that cannot be approved, such as an erasure.
 
-    If the deed is not refused, its messages count as handled by the person alone. Call it in the deed's transaction.
-    `what`: the deed's name, with which the error's text begins.
+    If the action is not refused, its messages count as handled by the person alone. Call this in the action's
+    transaction.
+    `what`: the action's name, with which the error's text begins.
 
     Raises:
-        ApprovalRefused: the deed is above the limit.
+        ApprovalRefused: the action is above the limit.
     """
     _take_turns(messages, by)
     if is_needed(messages, by=by):
@@ -123,39 +130,39 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Lock the DLQs that have a limit until the transaction ends, so that two deeds at the same time are both counted.
+    """Lock the DLQs that have a limit until the transaction ends, so that two actions at one time are both counted.
 
     Delete the person's counts that are older than a day, because limits count only the last 24 hours.
     """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})
-        UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__lte=database_now() - WITHIN).delete()
+        UnapprovedAction.objects.filter(dlq=dlq, by_key=person_key(by), at__lte=database_now() - WITHIN).delete()
 
 
 def _count(messages: Messages, by: str) -> None:
     key, known = person_key(by), limits.limits_of(_dlqs(messages))
-    UnapprovedDeed.objects.bulk_create(
-        UnapprovedDeed(dlq_id=dlq, by_key=key, messages=n) for dlq in sorted(known) if (n := messages[dlq])
+    UnapprovedAction.objects.bulk_create(
+        UnapprovedAction(dlq_id=dlq, by_key=key, messages=n) for dlq in sorted(known) if (n := messages[dlq])
     )
 
 
-def _use(approval: int, deed: Deed, messages: int) -> None:
+def _use(approval: int, action: RequestedAction, messages: int) -> None:
     """Mark an approval as used.
 
-    Raises ApprovalRefused if the approval was used before, is for another deed or fewer messages, or is not granted.
+    Raises ApprovalRefused if the approval was used before, is for another action or fewer messages, or is not granted.
     """
-    (stamp,) = content.keyed([deed.stamp])
+    (stamp,) = content.keyed([action.stamp])
     fit = Approval.objects.filter(
         Q(messages=None) | Q(messages__gte=messages), pk=approval, stamp=stamp, used_at=None,
         state__in=[ApprovalState.APPROVED, ApprovalState.ALONE],
     )  # fmt: skip
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(
-            f"Nothing was done: approval {approval} was used already, or is not for exactly this: {deed.title}."
+            f"Nothing was done: approval {approval} was used already, or is not for exactly this: {action.title}."
         )
 
 
 def _done_alone(dlq: int, by: str) -> int:
     """Return how many messages of a DLQ a person has handled alone in the last 24 hours, with any of their accounts."""
-    done = UnapprovedDeed.objects.filter(dlq=dlq, by_key__in=people.keys_of(by), at__gt=database_now() - WITHIN)
+    done = UnapprovedAction.objects.filter(dlq=dlq, by_key__in=people.keys_of(by), at__gt=database_now() - WITHIN)
     return int(done.aggregate(n=Sum("messages"))["n"] or 0)

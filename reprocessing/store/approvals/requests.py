@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
 from reprocessing.domain.parking_lot.bulk_edit import PATCH
 from reprocessing.domain.payloads.sealing import Part
-from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedDeed
+from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedAction
 from reprocessing.models.audit import ApprovalState
 from reprocessing.store.approvals.frozen import Frozen
 from reprocessing.store.approvals.guard import WITHIN
@@ -32,11 +32,11 @@ _ACTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class SealedDeed:
-    """The parts of a deed (an action of a person) that are stored encrypted, and a keyed digest of the deed (`stamp`).
+class SealedAction:
+    """The parts of an action of a person that are stored encrypted, and a keyed digest of the action (`stamp`).
 
-    `body`, `attributes`: the new content of an edited message; None: the deed does not edit a single message.
-    `arguments`: the deed's options. The text that its filter searches for is encrypted, and so is the patch of a bulk
+    `body`, `attributes`: the new content of an edited message; None: the action does not edit a single message.
+    `arguments`: the action's options. The text that its filter searches for is encrypted, and so is the patch of a bulk
     edit, which says how to change each message.
     """
 
@@ -46,32 +46,32 @@ class SealedDeed:
     stamp: bytes
 
 
-def seal(deed: Deed) -> SealedDeed:
-    """Encrypt the parts of a deed that may have message data, and return them. Raises PayloadKeyUnavailable.
+def seal(action: RequestedAction) -> SealedAction:
+    """Encrypt the parts of an action that may have message data, and return them. Raises PayloadKeyUnavailable.
 
     Call it outside a transaction, because it may call AWS KMS.
     """
-    (stamp,) = content.keyed([deed.stamp])
-    arguments = _with_texts(deed.arguments, stored_filters.sealed, content.sealed_text)
-    if deed.body is None or deed.attributes is None:
-        return SealedDeed(arguments, None, None, stamp)
-    dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
+    (stamp,) = content.keyed([action.stamp])
+    arguments = _with_texts(action.arguments, stored_filters.sealed, content.sealed_text)
+    if action.body is None or action.attributes is None:
+        return SealedAction(arguments, None, None, stamp)
+    dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=action.letters[0])
     sealer = content.sealer_of(dlq_id, database_now().date())
-    return SealedDeed(
-        arguments, sealer.bytes(deed.body, Part.BODY, of=message_id),
-        sealer.bytes(deed.attributes, Part.ATTRIBUTES, of=message_id), stamp,
+    return SealedAction(
+        arguments, sealer.bytes(action.body, Part.BODY, of=message_id),
+        sealer.bytes(action.attributes, Part.ATTRIBUTES, of=message_id), stamp,
     )  # fmt: skip
 
 
 def create(  # noqa: PLR0913  # each by its name
-    deed: Deed, sealed: SealedDeed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None,
-    by: str, reason: str, expires_at: datetime,
+    action: RequestedAction, sealed: SealedAction, frozen: Frozen, preview: Collection[tuple[str, str]], *,
+    messages: int | None, by: str, reason: str, expires_at: datetime,
 ) -> Approval:  # fmt: skip
-    """Store a request for approval of a deed (an action of a person), and return the request.
+    """Store a request for approval of an action of a person, and return the request.
 
     If the person has an equal open request, return that request instead. The caller's transaction must hold a lock for
     which other requests of this person wait. Otherwise two equal requests could be stored. `messages`: the number of
-    messages that the deed is about; None: it is about rules or settings. `preview`: what the approver will see, as
+    messages that the action is about; None: it is about rules or settings. `preview`: what the approver will see, as
     pairs (label, text).
     """
     key = person_key(by)
@@ -81,7 +81,7 @@ def create(  # noqa: PLR0913  # each by its name
     if known is not None:
         return known
     row = Approval.objects.create(
-        deed=deed.kind.value, title=deed.title, arguments=dict(sealed.arguments), letters=list(deed.letters),
+        action=action.kind.value, title=action.title, arguments=dict(sealed.arguments), letters=list(action.letters),
         body=sealed.body, attributes=sealed.attributes, stamp=sealed.stamp, digest=frozen.digest,
         dlq_ids=sorted(frozen.dlqs), messages=messages, preview=[list(pair) for pair in preview], by=by, by_key=key,
         reason=reason, expires_at=expires_at,
@@ -91,15 +91,15 @@ def create(  # noqa: PLR0913  # each by its name
     return row
 
 
-def deed_of(row: Approval) -> Deed:
-    """Return the deed (action) of a stored request, decrypted. Raises PayloadUnreadable."""
+def action_of(row: Approval) -> RequestedAction:
+    """Return the action of a stored request, decrypted. Raises PayloadUnreadable."""
     body = attributes = None
     if row.body is not None and row.attributes is not None:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
         body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
         attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
     arguments = _with_texts(row.arguments, stored_filters.opened, content.opened_text)
-    return Deed(DeedKind(row.deed), row.title, arguments, tuple(row.letters), body, attributes)
+    return RequestedAction(ActionKind(row.action), row.title, arguments, tuple(row.letters), body, attributes)
 
 
 def void_edits(letters: Collection[int], why: str) -> int:
@@ -119,20 +119,20 @@ def lock(approval: int) -> Approval | None:
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
     """Record a person's decision about a request. `state`: approved, declined, or alone (done without approval).
 
-    If the request is not declined, the caller executes the deed in the same transaction.
+    If the request is not declined, the caller executes the action in the same transaction.
     """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)
 
 
 def end(row: Approval, state: ApprovalState, outcome: str) -> None:
-    """End a locked request that is void or has expired; its deed is not executed. `outcome`: the reason, for people."""
+    """End a locked request, void or expired, whose action is then not executed. `outcome`: the reason, for people."""
     _end(row, state, outcome=outcome)
     _record(row, state, by=_NOBODY, reason=outcome)
 
 
 def finish(row: Approval, outcome: str) -> None:
-    """Record what the executed deed did (`outcome`, for people). If a person acted alone, send a notification."""
+    """Record what the executed action did (`outcome`, for people). If a person acted alone, send a notification."""
     Approval.objects.filter(pk=row.pk).update(outcome=outcome)
     if row.state == ApprovalState.ALONE:
         facts = _facts(row) | {"who": row.decided_by, "why": row.decision_reason}
@@ -151,7 +151,7 @@ def delete_ended(*, history: float) -> int:
     Also delete the counts of messages that people handled alone more than a day ago: limits count only 24 hours.
     """
     now = database_now()
-    UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
+    UnapprovedAction.objects.filter(at__lte=now - WITHIN).delete()
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
 
 
@@ -160,7 +160,7 @@ def _with_texts(
     filters: Callable[[Mapping[str, Any]], dict[str, Any]],
     texts: Callable[[str, Part], str],
 ) -> dict[str, Any]:
-    """Return a deed's arguments, with its filter converted by `filters`, and its patch converted by `texts`."""
+    """Return an action's arguments, with its filter converted by `filters`, and its patch converted by `texts`."""
     changed = dict(arguments)
     if "filter" in arguments:
         changed["filter"] = filters(arguments["filter"])
@@ -182,9 +182,9 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
 def _record(
     row: Approval, state: ApprovalState, *, by: str, reason: str, counts: Mapping[int, int] | None = None
 ) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it.
+    """Write an audit log entry for each DLQ of the action, so that the DLQ's teams see it.
 
-    A deed about all DLQs gets one entry. `counts`: the number of messages of each DLQ, by the DLQ's id. Without
+    An action about all DLQs gets one entry. `counts`: the number of messages of each DLQ, by the DLQ's id. Without
     `counts`, the entries of several DLQs have no number, because the teams of one DLQ must not see the sum over all.
     """
     told = {"approval": row.pk, "what": row.title, "requested_by": row.by}

@@ -76,7 +76,7 @@ class HandoverBlockers:
 
 _LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
 
-_STANDING = """
+_BLOCKERS = """
 SELECT d.mode, d.aws_redrive_since IS NOT NULL AS moving,
        d.stopped_at IS NOT NULL OR EXISTS (SELECT FROM redrive_global_stop) AS stopped,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
@@ -112,7 +112,7 @@ WITH claimed AS (
            aws_redrive_destination = %(to)b::text, aws_redrive_task = '',
                   aws_redrive_last_task_at = %(after)b::timestamptz,
            aws_redrive_asked_at = redrive_now(), leased_until = NULL, fence = nextval('redrive_fence'),
-           trouble = CASE WHEN starts_with(trouble, %(ours)b::text) THEN '' ELSE trouble END
+           last_error = CASE WHEN starts_with(last_error, %(ours)b::text) THEN '' ELSE last_error END
      WHERE id = %(dlq)b AND aws_redrive_since IS NULL RETURNING id
 )
 INSERT INTO redrive_audit_entry (act, dlq_id, by, reason, before, after)
@@ -122,7 +122,7 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
     """Return which conditions forbid handing a DLQ to AWS's redrive. If none does, the result's `is_free` is true."""
-    return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
+    return rows.fetch(HandoverBlockers, _BLOCKERS, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:

@@ -17,7 +17,7 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: The requester that is recorded for a redrive which this service did not start.
 UNKNOWN_REQUESTER: Final = "somebody outside this service"
-#: A DLQ's error text (`trouble`) begins with this if AWS's redrive caused it. Polls do not clear such a text.
+#: A DLQ's error text (`last_error`) begins with this if AWS's redrive caused it. Polls do not clear such a text.
 ERROR_PREFIX: Final[LiteralString] = "AWS's own redrive "
 #: AWS ends a redrive after 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas); one hour more for delays.
 MAX_DURATION: Final = timedelta(hours=37)
@@ -84,8 +84,8 @@ WITH ended AS (
        SET aws_redrive_since = NULL, aws_redrive_by = '', aws_redrive_reason = '', aws_redrive_destination = '',
               aws_redrive_task = '',
            aws_redrive_last_task_at = greatest(d.aws_redrive_last_task_at, %(through)b::timestamptz),
-           trouble = CASE WHEN %(trouble)b::text <> '' OR starts_with(d.trouble, %(ours)b::text)
-                          THEN %(trouble)b::text ELSE d.trouble END
+           last_error = CASE WHEN %(last_error)b::text <> '' OR starts_with(d.last_error, %(ours)b::text)
+                          THEN %(last_error)b::text ELSE d.last_error END
       FROM (SELECT id, aws_redrive_since, aws_redrive_by, aws_redrive_reason, aws_redrive_destination FROM redrive_dlq
              WHERE id = %(dlq)b AND aws_redrive_since = %(at)b FOR UPDATE) was
      WHERE d.id = was.id
@@ -114,9 +114,9 @@ VALUES ('aborted', %(dlq)b, %(by)b::text, %(reason)b::text, '{"native_redrive": 
 """
 
 _STANDS = """
-UPDATE redrive_dlq SET trouble = %(trouble)b::text
+UPDATE redrive_dlq SET last_error = %(last_error)b::text
  WHERE id = %(dlq)b AND aws_redrive_since = %(at)b
-   AND (starts_with(trouble, %(ours)b::text) OR %(trouble)b::text <> '') AND trouble <> %(trouble)b::text
+   AND (starts_with(last_error, %(ours)b::text) OR %(last_error)b::text <> '') AND last_error <> %(last_error)b::text
 """
 
 _ASKED = """
@@ -178,11 +178,11 @@ def record_end(
 
     `said`: the result, for people. `through`: when AWS's newest redrive began, by AWS's clock. `moved`: AWS may have
     moved messages, so letters whose messages are visible in the DLQ are marked as moved. `failed`: the redrive failed,
-    so `said` also becomes the DLQ's error text (`trouble`).
+    so `said` also becomes the DLQ's error text (`last_error`).
     """
-    trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
+    last_error = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
-        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "trouble": trouble,
+        "dlq": redrive.dlq_id, "at": redrive.at, "by": THE_SERVICE, "said": said, "last_error": last_error,
         "ours": ERROR_PREFIX,
     }  # fmt: skip
 
@@ -217,8 +217,8 @@ def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int
 
 def record_status_error(redrive: AwsRedrive, why: str) -> None:
     """Record, as the DLQ's error text, why AWS's list of redrives cannot be read; an empty `why` clears the text."""
-    trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
-    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
+    last_error = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
+    rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "last_error": last_error, "ours": ERROR_PREFIX})
 
 
 def record_cancel(dlq: int, *, by: str, reason: str) -> None:

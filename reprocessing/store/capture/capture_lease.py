@@ -59,7 +59,7 @@ RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS may_have_mov
 # invisible, so the time until which they may be (`before`) is written again.
 _END = """
 UPDATE redrive_dlq
-   SET leased_until = NULL, trouble = %(trouble)b::text,
+   SET leased_until = NULL, last_error = %(last_error)b::text,
        orphans_hidden_until = CASE WHEN %(clean)b::bool THEN %(before)b::timestamptz ELSE orphans_hidden_until END,
        drained_through = CASE WHEN %(drained)b::bool THEN greatest(drained_through, %(began)b::timestamptz)
                               ELSE drained_through END
@@ -155,12 +155,12 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
     return rows.first(RenewedLease, _RENEW, values)
 
 
-def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
+def end(capturing: CaptureLease, *, clean: bool, drained: bool, last_error: str = "") -> int | None:
     """End a capture's lease; return the id of the DLQ's newest letter in state captured; None if the lease is lost.
 
     The id is 0 if no letter is in this state. `clean`: every received message is stored, and committed. `drained`:
-    every message that was in the DLQ at the start was received. `trouble`: why the capture failed, for people; empty:
-    it succeeded.
+    every message that was in the DLQ at the start was received. `last_error`: why the capture failed, for people;
+    empty: it succeeded.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -169,7 +169,7 @@ def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "
         "before": capturing.orphans_hidden_until,
         "drained": drained and clean and capturing.clean,
         "began": capturing.began_at,
-        "trouble": trouble,
+        "last_error": last_error,
     }
     return next(iter(rows.column(int, _END, values)), None)
 
@@ -222,20 +222,20 @@ def mark_finished_copies(dlq: int, *, limit: int) -> int:
 _DEPTH = """
 UPDATE redrive_dlq
    SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now(),
-       trouble = CASE WHEN starts_with(trouble, %(native)b::text) THEN trouble ELSE '' END
+       last_error = CASE WHEN starts_with(last_error, %(native)b::text) THEN last_error ELSE '' END
  WHERE id = %(dlq)b
 """
 
-_TROUBLE = """
-UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_with(trouble, %(native)b::text)
+_NOTE_ERROR = """
+UPDATE redrive_dlq SET last_error = %(last_error)b WHERE id = %(dlq)b AND NOT starts_with(last_error, %(native)b::text)
 """
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record SQS's message counts of the DLQ. Clear its error text (`trouble`), unless AWS's redrive caused it."""
+    """Record SQS's message counts of the DLQ. Clear its error text (`last_error`), unless AWS's redrive caused it."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
-def note_trouble(dlq: int, trouble: str) -> None:
+def note_error(dlq: int, last_error: str) -> None:
     """Record as the DLQ's error text why it could not be read, unless the present text is about AWS's redrive."""
-    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})
+    rows.execute(_NOTE_ERROR, {"dlq": dlq, "last_error": last_error, "native": aws_redrives.ERROR_PREFIX})

@@ -149,7 +149,7 @@ SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.le
  ORDER BY met.message_id, met.rank, met.no DESC
 """  # noqa: S608  # the inserted text is a constant
 
-_TWINS = """
+_DOUBTFUL_HASHES = """
 SELECT DISTINCT k.body_hash
   FROM (SELECT id, body_hash FROM redrive_letter WHERE body_hash = ANY(%(hashes)b::bytea[])
         UNION ALL
@@ -236,7 +236,7 @@ def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
     Such a letter has an open attempt, or an attempt of unknown outcome. A received message with such a digest may be a
     letter that came back, not a new message.
     """
-    return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
+    return set(rows.column(bytes, _DOUBTFUL_HASHES, {"hashes": list(hashes)}))
 
 
 def admit(  # noqa: PLR0913  # each by its name

@@ -20,7 +20,7 @@ from reprocessing.store.replay.settlement_effects import (
 
 _SPENT: Final[LiteralString] = """
 (SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND NOT EXISTS (
-           SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing')
+           SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'automatic')
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
 

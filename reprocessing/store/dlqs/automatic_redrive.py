@@ -1,7 +1,7 @@
 """Describe, for people, how a DLQ is redriven in its mode, and whether beat and the workers were active lately.
 
 A tick is a task that beat sends every 2 seconds, to make workers start all work that is due. An automatic run
-(`RunKind.STANDING` in the code) is the run of a DLQ in mode automatic, which takes all new messages and does not end.
+(`RunKind.AUTOMATIC` in the code) is the run of a DLQ in mode automatic, which takes all new messages and does not end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reprocessing.store.safety import stops
 
 #: Seconds without a tick after which beat or the workers are reported as missing. Beat sends a tick every 2 seconds.
 _LATELY: Final = 60.0
-#: Unfinished messages of a standing run are counted up to this number.
+#: Unfinished messages of an automatic run are counted up to this number.
 _COUNTED: Final = 10_000
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 _AHEAD: Final = "The last tick of beat has a time in the future, so it is not known whether beat runs."
@@ -104,7 +104,7 @@ def still_sending(name: str) -> StillSending | None:
 
     The reason: a change of the mode from automatic to manual does not pause the automatic run.
     """
-    found = Run.objects.filter(dlq__name=name, dlq__mode=Mode.MANUAL, kind=RunKind.STANDING, state=RunState.RUNNING)
+    found = Run.objects.filter(dlq__name=name, dlq__mode=Mode.MANUAL, kind=RunKind.AUTOMATIC, state=RunState.RUNNING)
     if (run := found.first()) is None:
         return None
     n = Letter.objects.filter(run=run, state__in=OPEN_STATES)[: _COUNTED + 1].count()

@@ -17,8 +17,8 @@ from reprocessing.models.discovery import DiscoveredQueue
 from reprocessing.store import rows
 
 _LIST: Final[LiteralString] = """
-SELECT q.id, q.arn, q.url, c.role_arn, c.region, q.tags, q.retention, q.visible, q.in_flight, q.oldest_age, q.trouble,
-       q.read_at, coalesce(d.name, '') AS watched_as, q.ignored_at, q.ignored_by, q.ignore_reason, s.found
+SELECT q.id, q.arn, q.url, c.role_arn, c.region, q.tags, q.retention, q.visible, q.in_flight, q.oldest_age,
+       q.last_error, q.read_at, coalesce(d.name, '') AS watched_as, q.ignored_at, q.ignored_by, q.ignore_reason, s.found
   FROM redrive_discovered_queue q JOIN redrive_discovery_scope c ON c.id = q.scope_id
   JOIN (SELECT dlq_arn, array_agg(source_arn || '|' || through || '|' || kind ORDER BY kind, source_arn, through)
                AS found FROM redrive_discovered_source GROUP BY dlq_arn) s ON s.dlq_arn = q.arn
@@ -36,7 +36,7 @@ class DiscoveredDlq:
         role_arn: the role with which the queue was read; empty: the service's own role.
         retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
         watched_as: the name under which the queue is registered as a DLQ; empty: it is not registered.
-        trouble: why the queue could not be read, for people; empty: it was read.
+        last_error: why the queue could not be read, for people; empty: it was read.
         found: the resources whose failed messages go to the queue, in their stored form; use the property `sources`.
     """
 
@@ -50,7 +50,7 @@ class DiscoveredDlq:
     visible: int | None
     in_flight: int | None
     oldest_age: float | None
-    trouble: str
+    last_error: str
     read_at: datetime
     watched_as: str
     ignored_at: datetime | None

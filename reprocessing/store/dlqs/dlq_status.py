@@ -23,7 +23,7 @@ class DlqStatus:
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: a sentence that says since when, and for whom, AWS itself redrives the DLQ; empty: AWS does not.
-        trouble: why the last capture, or AWS's redrive, failed.
+        last_error: why the last capture, or AWS's redrive, failed.
         held: number of captured messages that stay in the DLQ until their letters are finished.
         to_delete: number of captured messages that are to be deleted from the DLQ.
     """
@@ -42,7 +42,7 @@ class DlqStatus:
     captured_until: datetime | None
     orphans_hidden_until: datetime | None
     native: str
-    trouble: str
+    last_error: str
     fifo: bool
     retention: int
     ordering_key: str
@@ -69,9 +69,10 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
            'A redrive by AWS has run since ' || to_char(d.aws_redrive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
            || ' UTC, as ' || d.aws_redrive_by || ' asked ("' || d.aws_redrive_reason
            || '"): nothing is captured or sent until it ends.' END AS native,
-       concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.aws_redrive_since < redrive_now() - %(longest)b::interval THEN
+       concat_ws(' ', nullif(d.last_error, ''), CASE
+           WHEN d.aws_redrive_since < redrive_now() - %(longest)b::interval THEN
            %(ours)b::text || 'has run for more than 36 hours, the limit of AWS: cancel it.'
-           END) AS trouble,
+           END) AS last_error,
        CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
        d.fifo, d.retention, d.ordering_key, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Mode, Source
@@ -100,7 +100,7 @@ def write(
         return Registered(new=False, differences=[])
     new = dlq is None
     if dlq is not None and (lifted := _loosened_settings(dlq, proposal.dlq)):
-        guard.check(_settings_deed(dlq, lifted), {dlq.pk: None}, by=by, approval=approval)
+        guard.check(_settings_action(dlq, lifted), {dlq.pk: None}, by=by, approval=approval)
     places_changed = any(
         change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
         for change in changes
@@ -120,16 +120,16 @@ def write(
     return Registered(new=new, differences=changes)
 
 
-def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
-    """Change settings of one DLQ, or of all DLQs, as an approved `deed` (action of a person) asks for.
+def lift(action: RequestedAction, *, by: str, reason: str, approval: int) -> None:
+    """Change settings of one DLQ, or of all DLQs, as an approved `action` of a person asks for.
 
     Call it in a transaction. `approval`: the id of the approval.
     """
-    key, fields = deed.arguments["dlq"], deed.arguments["fields"]
+    key, fields = action.arguments["dlq"], action.arguments["fields"]
     if key is None:
         default_limit.set_default(fields["above"], by=by, reason=reason, approval=approval)
         return
-    guard.check(deed, {}, by=by, approval=approval)
+    guard.check(action, {}, by=by, approval=approval)
     dlq = DeadLetterQueue.objects.select_for_update().get(pk=key)
     before = {name: getattr(dlq, name) for name in fields}
     if dlq.policy_id is not None:  # else the next apply would restore the policy's values
@@ -158,8 +158,10 @@ def _loosened_settings(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     return found
 
 
-def _settings_deed(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
-    return Deed(DeedKind.CHANGE_SETTINGS, f"Change the settings of {dlq.name}", {"dlq": dlq.pk, "fields": fields})
+def _settings_action(dlq: DeadLetterQueue, fields: dict[str, Any]) -> RequestedAction:
+    return RequestedAction(
+        ActionKind.CHANGE_SETTINGS, f"Change the settings of {dlq.name}", {"dlq": dlq.pk, "fields": fields}
+    )
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:

@@ -20,17 +20,18 @@ from reprocessing.store.notifications.discovery_events import NewDlq, announce_d
 # role has read stay. A scope with a filter does not take a queue from the scope that found it first.
 _WRITE_QUEUES: Final[LiteralString] = """
 INSERT INTO redrive_discovered_queue AS d
-       (arn, url, scope_id, retention, visible, in_flight, tags, trouble, read_at, ignored_by, ignore_reason)
-SELECT q.arn, q.url, %(scope)b::bigint, q.retention, q.visible, q.in_flight, q.tags, q.trouble, redrive_now(), '', ''
+       (arn, url, scope_id, retention, visible, in_flight, tags, last_error, read_at, ignored_by, ignore_reason)
+SELECT q.arn, q.url, %(scope)b::bigint, q.retention, q.visible, q.in_flight, q.tags, q.last_error, redrive_now(), '', ''
   FROM unnest(%(arns)b::text[], %(urls)b::text[], %(retentions)b::int[], %(visibles)b::bigint[],
-              %(flights)b::bigint[], %(tags)b::jsonb[], %(troubles)b::text[])
-       AS q(arn, url, retention, visible, in_flight, tags, trouble)
+              %(flights)b::bigint[], %(tags)b::jsonb[], %(last_errors)b::text[])
+       AS q(arn, url, retention, visible, in_flight, tags, last_error)
  ORDER BY q.arn
 ON CONFLICT (arn) DO UPDATE
    SET url = excluded.url, scope_id = CASE WHEN %(filtered)b::bool THEN d.scope_id ELSE excluded.scope_id END,
        retention = excluded.retention, visible = excluded.visible, in_flight = excluded.in_flight,
-       tags = coalesce(excluded.tags, d.tags), trouble = excluded.trouble, oldest_age = NULL, read_at = excluded.read_at
- WHERE excluded.trouble = '' OR d.trouble <> '' OR d.scope_id = excluded.scope_id
+       tags = coalesce(excluded.tags, d.tags), last_error = excluded.last_error, oldest_age = NULL,
+       read_at = excluded.read_at
+ WHERE excluded.last_error = '' OR d.last_error <> '' OR d.scope_id = excluded.scope_id
 """
 
 _WRITE_SOURCES: Final[LiteralString] = """
@@ -46,11 +47,11 @@ ON CONFLICT (dlq_arn, source_arn, through) DO UPDATE
 
 _WRITE_AGES: Final[LiteralString] = """
 UPDATE redrive_discovered_queue q SET oldest_age = a.age
-  FROM unnest(%(arns)b::text[], %(ages)b::float8[]) AS a(arn, age) WHERE q.arn = a.arn AND q.trouble = ''
+  FROM unnest(%(arns)b::text[], %(ages)b::float8[]) AS a(arn, age) WHERE q.arn = a.arn AND q.last_error = ''
 """
 
 _READ: Final[LiteralString] = """
-SELECT q.arn, q.url, q.tags, c.role_arn, q.trouble <> '' AS is_unread, q.visible + q.in_flight > 0 AS has_messages,
+SELECT q.arn, q.url, q.tags, c.role_arn, q.last_error <> '' AS is_unread, q.visible + q.in_flight > 0 AS has_messages,
        EXISTS (SELECT FROM redrive_discovered_source s WHERE s.dlq_arn = q.arn) AS is_dlq
   FROM redrive_discovered_queue q JOIN redrive_discovery_scope c ON c.id = q.scope_id
  WHERE q.read_at >= %(began)b::timestamptz
@@ -61,7 +62,7 @@ _UNLISTED: Final[LiteralString] = """
 SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
   LEFT JOIN redrive_discovered_queue q ON q.arn = s.dlq_arn
  WHERE s.scope_id = %(scope)b::bigint AND s.seen_at >= %(began)b::timestamptz
-   AND (q.id IS NULL OR q.read_at < %(began)b::timestamptz AND (q.scope_id = s.scope_id OR q.trouble <> ''))
+   AND (q.id IS NULL OR q.read_at < %(began)b::timestamptz AND (q.scope_id = s.scope_id OR q.last_error <> ''))
  ORDER BY 1
 """
 
@@ -69,8 +70,8 @@ SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
 _DROP_SOURCES: Final[LiteralString] = """
 DELETE FROM redrive_discovered_source s
  WHERE s.scope_id = %(scope)b::bigint AND s.seen_at < %(began)b::timestamptz AND s.kind = ANY(%(kinds)b::text[])
-   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn IN (s.source_arn, s.dlq_arn) AND q.trouble <> ''
-                      AND q.read_at >= %(began)b::timestamptz)
+   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn IN (s.source_arn, s.dlq_arn)
+                      AND q.last_error <> '' AND q.read_at >= %(began)b::timestamptz)
 """
 
 _DROP_QUEUES: Final[LiteralString] = """
@@ -196,7 +197,7 @@ def _queue_columns(queues: Collection[QueueReading]) -> dict[str, object]:
     return {
         "arns": [queue.arn for queue in queues], "urls": [queue.url for queue in queues],
         "retentions": [queue.retention for queue in queues], "visibles": [queue.visible for queue in queues],
-        "flights": [queue.in_flight for queue in queues], "troubles": [queue.trouble for queue in queues],
+        "flights": [queue.in_flight for queue in queues], "last_errors": [queue.last_error for queue in queues],
         "tags": [None if queue.tags is None else Jsonb(dict(queue.tags)) for queue in queues],
     }  # fmt: skip
 

@@ -49,7 +49,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
     The DLQ that has been due for longest comes first. A DLQ is due again after 60 s, in case the poll's task is lost,
     or at its next scheduled time if that is earlier. The poll then sets the scheduled time (`end_poll`). A DLQ with a
     new crontab is first due at the crontab's time. A DLQ with a new interval is due at once. If a schedule has no next
-    time, the DLQ's error text (`trouble`) says so.
+    time, the DLQ's error text (`last_error`) says so.
     """
     with transaction.atomic():
         found = list(
@@ -63,13 +63,13 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
         for dlq in found:
             then = _next_poll(dlq, now)
             if then is None:
-                dlq.trouble = _NO_TIME
+                dlq.last_error = _NO_TIME
             elif dlq.next_poll_at is not None or dlq.crontab is None:
                 due.append(dlq.pk)
                 then = min(then, now + RETRY_AFTER)
             dlq.next_poll_at = then or now + RECHECK_AFTER
         DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
-        DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.trouble == _NO_TIME], ["trouble"])
+        DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.last_error == _NO_TIME], ["last_error"])
     return due
 
 

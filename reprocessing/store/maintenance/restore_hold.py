@@ -41,7 +41,7 @@ class RestoreHold:
         return self.since + MAX_VISIBILITY
 
 
-_STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_global_stop WHERE id = 2"
+_SELECT_HOLD = "SELECT since, by, reason, restored_to, false AS new FROM redrive_global_stop WHERE id = 2"
 
 # A new restore replaces the hold of an earlier restore.
 _BEGIN = """
@@ -119,12 +119,12 @@ SELECT since, by, reason, restored_to, true AS new FROM was
 # Deletes task hints of the backup, so that lanes need not wait until the hints expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
-_LOCK = f"{_STANDING} FOR UPDATE"
+_LOCK = f"{_SELECT_HOLD} FOR UPDATE"
 
 
 def current_hold() -> RestoreHold | None:
     """Return the present hold after a restore; None: there is none."""
-    return rows.first(RestoreHold, _STANDING, {})
+    return rows.first(RestoreHold, _SELECT_HOLD, {})
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
@@ -138,7 +138,7 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
     def work() -> RestoreHold:
         found = rows.fetch(RestoreHold, _BEGIN, values)
         if not found:  # a second statement sees what was committed during the wait
-            return rows.fetch(RestoreHold, _STANDING, {})[0]
+            return rows.fetch(RestoreHold, _SELECT_HOLD, {})[0]
         rows.execute(_FORGET, {})
         doubted = rows.execute(_DOUBT, {})
         conclude([_INCIDENT])  # an earlier restore's incident, which the backup may contain

@@ -52,7 +52,7 @@ DELETE FROM redrive_lane n
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
 """
 
-# A standing run never ends, so its settled waves are deleted when their attempts are deleted.
+# An automatic run never ends, so its settled waves are deleted when their attempts are deleted.
 _WAVES = """
 DELETE FROM redrive_wave w
  WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)

@@ -84,8 +84,8 @@ SELECT DISTINCT sent_at FROM redrive_notification
 """
 _FREED: Final[LiteralString] = """
 UPDATE redrive_notification_route
-   SET leased_until = NULL, next_at = %(next)b::timestamptz, failures = %(failures)b::int, trouble = %(trouble)b::text,
-       sent_at = coalesce(%(sent)b::timestamptz, sent_at)
+   SET leased_until = NULL, next_at = %(next)b::timestamptz, failures = %(failures)b::int,
+       last_error = %(last_error)b::text, sent_at = coalesce(%(sent)b::timestamptz, sent_at)
  WHERE id = %(route)b AND fence = %(fence)b
 """
 _GIVE_UP: Final[LiteralString] = """
@@ -172,7 +172,7 @@ def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent |
         rows.in_transaction(sent)
     else:
         failures = claimed.failures + 1
-        _release(claimed, next_at=retry_at(failures, now), failures=failures, trouble=came.why)
+        _release(claimed, next_at=retry_at(failures, now), failures=failures, last_error=came.why)
 
 
 def release_destination(claimed: LeasedDestination, now: datetime) -> None:
@@ -191,11 +191,16 @@ def given_up_lately() -> int:
 
 
 def _release(
-    claimed: LeasedDestination, *, next_at: datetime, failures: int = 0, trouble: str = "", sent: datetime | None = None
+    claimed: LeasedDestination,
+    *,
+    next_at: datetime,
+    failures: int = 0,
+    last_error: str = "",
+    sent: datetime | None = None,
 ) -> None:
     values: Mapping[str, object] = {
-        "route": claimed.route_id, "fence": claimed.fence, "next": next_at, "failures": failures, "trouble": trouble,
-        "sent": sent,
+        "route": claimed.route_id, "fence": claimed.fence, "next": next_at, "failures": failures,
+        "last_error": last_error, "sent": sent,
     }  # fmt: skip
     rows.execute(_FREED, values)
 

@@ -40,14 +40,14 @@ WITH seen AS (
            SELECT a.opened_at FROM redrive_attempt a
             WHERE a.breaker_id = b.id ORDER BY a.id DESC LIMIT 1) newest ON true
      WHERE h.obstacle IN ('', '{_UNHEALTHY}')
-), standing AS (
+), stalled AS (
     SELECT run_id, count(*) AS messages, mode() WITHIN GROUP (ORDER BY cause) AS cause,
            min(target) FILTER (WHERE cause IS NOT NULL) AS target, max(opened_at) AS moved, min(could_go) AS could_go
       FROM seen GROUP BY run_id
 )
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.messages::bigint AS messages,
        extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
-  FROM standing s JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+  FROM stalled s JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
  CROSS JOIN LATERAL (SELECT greatest(s.moved, s.could_go, r.changed_at, r.started_at) AS since) x
  WHERE s.cause IS NOT NULL AND x.since <= redrive_now() - make_interval(secs => %(long)b::float8)
  ORDER BY r.id

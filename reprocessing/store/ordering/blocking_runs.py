@@ -12,12 +12,12 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 
 # For a lane n: the state of its run, if the run sends nothing and no other run will take over its letters; else null.
-# In mode automatic, the standing run takes over the letters of ended and planned runs, unless it is paused.
+# In mode automatic, the automatic run takes over the letters of ended and planned runs, unless it is paused.
 BLOCKING_STATE: Final[LiteralString] = """
 (SELECT x.state FROM redrive_run x JOIN redrive_dlq y ON y.id = x.dlq_id
   WHERE x.id = n.run_id AND n.phase = 'ready' AND x.state <> 'running'
     AND (x.state = 'paused' OR y.mode <> 'automatic' OR EXISTS (
-         SELECT FROM redrive_run s WHERE s.dlq_id = y.id AND s.kind = 'standing' AND s.state = 'paused')))
+         SELECT FROM redrive_run s WHERE s.dlq_id = y.id AND s.kind = 'automatic' AND s.state = 'paused')))
 """
 
 #: The lanes of other runs in which up to `most` waiting letters of the run w are, a row for each letter. OFFSET 0 keeps

@@ -24,7 +24,7 @@ _NAMED = f"""
 SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_release AS attempts, a.run_id,
        a.breaker_id,
        l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND NOT EXISTS (
-            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing') AS spent, {RULE_BACKOFF}
+            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'automatic') AS spent, {RULE_BACKOFF}
   FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id

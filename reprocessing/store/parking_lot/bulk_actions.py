@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.errors import SelectionChanged
 from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -43,12 +43,12 @@ _NOTED: Final = {
 }  # fmt: skip
 
 
-#: For each kind of bulk action, its kind of deed and the deed's title; None: it needs no second person.
-_DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
-    BulkActionKind.RELEASE: (DeedKind.RELEASE, "Release all parked messages that match a filter"),
-    BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
-    BulkActionKind.RESTORE: (DeedKind.RESTORE, "Restore all discarded messages that match a filter"),
-    BulkActionKind.EDIT: (DeedKind.EDIT, "Edit all parked messages that match a filter"),
+#: For each kind of bulk action, its `ActionKind` and the action's title; None: it needs no second person.
+_ACTIONS: Final[Mapping[BulkActionKind, tuple[ActionKind, str] | None]] = {
+    BulkActionKind.RELEASE: (ActionKind.RELEASE, "Release all parked messages that match a filter"),
+    BulkActionKind.DISCARD: (ActionKind.DISCARD, "Discard all parked messages that match a filter"),
+    BulkActionKind.RESTORE: (ActionKind.RESTORE, "Restore all discarded messages that match a filter"),
+    BulkActionKind.EDIT: (ActionKind.EDIT, "Edit all parked messages that match a filter"),
     BulkActionKind.ASSIGN: None, BulkActionKind.NOTE: None,
 }  # fmt: skip
 
@@ -205,11 +205,11 @@ def _check_approval(
     act: BulkActionKind, criteria: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
     """Raise ApprovalNeeded if the bulk action needs a second person. Its batches are not checked again."""
-    known = _DEEDS[act]
+    known = _ACTIONS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return
-    deed = Deed(*known, {**arguments, "filter": criteria.stored()})
-    guard.check(deed, {} if approval else frozen.count_by_dlq(criteria), by=by, approval=approval)
+    action = RequestedAction(*known, {**arguments, "filter": criteria.stored()})
+    guard.check(action, {} if approval else frozen.count_by_dlq(criteria), by=by, approval=approval)
 
 
 def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,15 +55,15 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no ordering key or lane yet. `unchanged`: how many were parked because all
-    attempts failed or by a rule, and were not edited since: they would probably fail again.
+    `without_lane`: how many have no ordering key or lane yet. `unchanged`: how many were parked because
+    all attempts failed or by a rule, and were not edited since: they would probably fail again.
     """
 
     dlq: str
     state: str
     reason: str
     n: int
-    strays: int
+    without_lane: int
     unchanged: int
 
 
@@ -99,12 +99,12 @@ SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.i
 """
 
 _KINDS: Final[LiteralString] = """
-SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays,
+SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.lacks_lane) AS without_lane,
        count(*) FILTER (WHERE l.unchanged) AS unchanged
   FROM (SELECT l.dlq_id, l.state, l.reason,
                l.state = 'parked' AND l.reason = ANY(%(fails_again)b::text[]) AND NOT EXISTS (
                    SELECT FROM redrive_revision r WHERE r.id = l.revision_id AND r.at >= l.finished_at) AS unchanged,
-               l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS stray
+               l.lane_id IS NULL AND l.key_hash IS NULL AND l.source_id IS NOT NULL AS lacks_lane
           FROM redrive_letter l
          WHERE {where} AND coalesce(l.finished_at <= %(until)b::timestamptz, true) LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id

@@ -27,7 +27,7 @@ class EditableLetter:
         largest: highest number of bytes that the target accepts, including attributes.
         ordering_key: the key; None: the letter has no key, or no place in a lane yet.
         placed: whether the letter has a place in a lane; an edit does not change the place.
-        led: whether the letter's source queue is known; else the letter has no target.
+        has_source: whether the letter's source queue is known; else the letter has no target.
     """
 
     letter_id: int
@@ -43,7 +43,7 @@ class EditableLetter:
     largest: int
     ordering_key: str | None
     placed: bool
-    led: bool
+    has_source: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ _STANDS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision, l.size,
        coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes, p.system,
        least(coalesce(t.size_limit, 1048576), 1048576) AS largest, l.ordering_key,
-       num_nonnulls(l.lane_id, l.key_hash) > 0 AS placed, l.source_id IS NOT NULL AS led
+       num_nonnulls(l.lane_id, l.key_hash) > 0 AS placed, l.source_id IS NOT NULL AS has_source
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id LEFT JOIN redrive_target t ON t.id = l.target_id
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id

@@ -121,7 +121,7 @@ WITH mine AS (
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
-       w.kind = 'standing' AS standing, w.waits_for_outcomes, m.not_sent, m.epoch, m.sequence, m.public_id,
+       w.kind = 'automatic' AS is_automatic, w.waits_for_outcomes, m.not_sent, m.epoch, m.sequence, m.public_id,
        m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body, '') AS body, p.letter_id IS NULL AS bare,
        coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system,
@@ -154,7 +154,7 @@ class IntendedSend:
     dlq_id: int
     attempts: int  #: attempts that count against `max_attempts`; `tries`: all since a person released the letter
     tries: int
-    standing: bool | None  #: whether the run is a standing run
+    is_automatic: bool | None  #: whether the run is automatic
     not_sent: int
     epoch: int
     sequence: str

@@ -84,14 +84,14 @@ SELECT id AS letter_id, (rule_id, route) IS DISTINCT FROM (old_rule, old_route) 
 # In the order of their ids, so that workers counting the same rules do not deadlock.
 _COUNT = """
 WITH counted AS (
-    SELECT u.id, c.match_count, c.error_count, c.trouble
-      FROM unnest(%(rules)b::bigint[], %(match_count)b::bigint[], %(error_count)b::bigint[], %(troubles)b::text[])
-           AS c(rule_id, match_count, error_count, trouble) JOIN redrive_rule u ON u.id = c.rule_id
+    SELECT u.id, c.match_count, c.error_count, c.last_error
+      FROM unnest(%(rules)b::bigint[], %(match_count)b::bigint[], %(error_count)b::bigint[], %(last_errors)b::text[])
+           AS c(rule_id, match_count, error_count, last_error) JOIN redrive_rule u ON u.id = c.rule_id
      ORDER BY u.id FOR NO KEY UPDATE OF u
 )
 UPDATE redrive_rule u
    SET match_count = u.match_count + c.match_count, error_count = u.error_count + c.error_count,
-          trouble = coalesce(nullif(c.trouble, ''), u.trouble),
+          last_error = coalesce(nullif(c.last_error, ''), u.last_error),
        last_hit_at = CASE WHEN c.match_count > 0 THEN redrive_now() ELSE u.last_hit_at END
   FROM counted c WHERE u.id = c.id
 """
@@ -165,14 +165,14 @@ def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owne
     return set(rows.column(int, _PUT_OFF_UNREADABLE, values))
 
 
-def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
+def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], last_errors: Mapping[int, str]) -> None:
     """Add to rules' counts of decisions and errors, and store each rule's latest error. Arguments are by rule id."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
         "match_count": [match_count.get(rule, 0) for rule in rules],
         "error_count": [error_count.get(rule, 0) for rule in rules],
-        "troubles": [troubles.get(rule, "") for rule in rules],
+        "last_errors": [last_errors.get(rule, "") for rule in rules],
     }
     rows.execute(_COUNT, values)
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Model
 
-from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ALL, ActionKind, RequestedAction
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
@@ -95,7 +95,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
             return RuleChange(row.pk, new=False)
         if row.enabled or (was and was.enabled):
             arguments = {"fields": rule_fields.write(fields), "differences": _as_lists(changes)}
-            _check_approval(DeedKind.SAVE_RULE, row, arguments, by=by, approval=approval, before=was)
+            _check_approval(ActionKind.SAVE_RULE, row, arguments, by=by, approval=approval, before=was)
         if row.target is not None:
             row.target = _stored_target(row.target)
         if new:
@@ -103,7 +103,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
             row.save(force_insert=True)
         else:
             Rule.objects.filter(pk=row.pk).update(
-                **{change.field: getattr(row, change.field) for change in changes}, trouble="", error_count=0
+                **{change.field: getattr(row, change.field) for change in changes}, last_error="", error_count=0
             )
         _record(row, changes, by, reason, new=new)
         rules.raise_version()
@@ -123,7 +123,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cov
             return False
         if enabled:
             check(row)
-        _check_approval(DeedKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
+        _check_approval(ActionKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.raise_version()
@@ -140,7 +140,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
         if row.enabled:
-            _check_approval(DeedKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
+            _check_approval(ActionKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=False)
         before = [Difference(row.name, column, as_json(getattr(row, column)), None) for column in FIELDS]
         _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
@@ -198,22 +198,22 @@ def check(row: Rule) -> None:
 
 
 _TITLES = {
-    DeedKind.SAVE_RULE: "Save the rule", DeedKind.SWITCH_RULE: "Enable or disable the rule",
-    DeedKind.REMOVE_RULE: "Remove the rule",
+    ActionKind.SAVE_RULE: "Save the rule", ActionKind.SWITCH_RULE: "Enable or disable the rule",
+    ActionKind.REMOVE_RULE: "Remove the rule",
 }  # fmt: skip
 
 
 def _check_approval(  # noqa: PLR0913  # each by its name
-    kind: DeedKind, row: Rule, arguments: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
+    kind: ActionKind, row: Rule, arguments: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
 ) -> None:
     """Refuse a change of an enabled rule that needs a second person; the rule may affect any number of messages."""
     messages = messages_of(row, before if before and before.enabled else row)
     about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
-    if kind is DeedKind.SWITCH_RULE:
+    if kind is ActionKind.SWITCH_RULE:
         title = f"{'Enable' if arguments['enabled'] else 'Disable'} the rule {row.name}"
-    deed = Deed(kind, title, {"name": row.name, "about": about, **arguments})
-    guard.check(deed, messages, by=by, approval=approval)
+    action = RequestedAction(kind, title, {"name": row.name, "about": about, **arguments})
+    guard.check(action, messages, by=by, approval=approval)
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:

@@ -154,7 +154,7 @@ class RuleStatus:
     stopped: int
     error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
     asked: int | None  #: letters on which the rule was evaluated; None: not counted, because it had no errors
-    trouble: str  #: the newest error
+    last_error: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
@@ -162,8 +162,8 @@ class RuleStatus:
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-_STANDING = """
-SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
+_RULE_STATUS = """
+SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.last_error,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
        CASE WHEN u.error_count > 0 THEN (
@@ -182,4 +182,4 @@ def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """
-    return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})
+    return rows.fetch(RuleStatus, _RULE_STATUS, {"dlq": dlq})

@@ -1,7 +1,7 @@
 """Put the letters of large plans, and of automatic runs, onto lanes (enlist them), one batch per transaction.
 
 A batch takes the first remaining letters of each lane, so no letter overtakes an earlier letter (see `selection`). The
-letters of an automatic run (kind `standing`) are selected in the transaction that enlists them. Until then, other runs
+letters of an automatic run (kind `automatic`) are selected in the transaction that enlists them. Until then, other runs
 may take these letters.
 """
 
@@ -44,9 +44,9 @@ _TURN = "SELECT pg_try_advisory_xact_lock(1381126742, %(run)b::int) AS mine"
 # locks lanes first.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
-# Locks a standing run if its DLQ is in mode automatic. Else a person decides about captured letters. A paused run also
-# gets letters, which wait on their lanes.
-_LOCK_STANDING = """
+# Locks an automatic run if its DLQ is in mode automatic. Else a person decides about captured letters. A paused run
+# also gets letters, which wait on their lanes.
+_LOCK_AUTOMATIC = """
 SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r
 """
@@ -97,10 +97,10 @@ def takes_letters(run: int) -> bool:
 
     Call it in the transaction that enlists the letters, because the DLQ's mode may have changed shortly before.
     """
-    return bool(rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
+    return bool(rows.fetch(UnenlistedRun, _LOCK_AUTOMATIC, {"run": run, "states": ["running", "paused"]}))
 
 
-def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
+def next_automatic_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
     """Return the letter ids of an automatic run's next batches, in the order in which to enlist them.
 
     `through`: only letters with ids up to this id.
@@ -116,7 +116,7 @@ def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
     return rows.in_transaction(partial(_enlist, run, letters))
 
 
-def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+def enlist_automatic_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     """Select and enlist one batch of an automatic run in a transaction; return the numbers of letters and lanes.
 
     None: the run is not running, its DLQ is not automatic any more, or another worker enlists letters of the run now.
@@ -124,15 +124,15 @@ def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enliste
     Raises:
         NativeRedriveConflict: AWS's own redrive moves the messages of this DLQ.
     """
-    return rows.in_transaction(partial(_enlist_standing, dlq, run, letters))
+    return rows.in_transaction(partial(_enlist_automatic, dlq, run, letters))
 
 
-def _enlist_standing(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+def _enlist_automatic(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     aws_redrives.lock_out_aws(dlq)
     if not rows.value(bool, _TURN, {"run": run}):
         return None
     selection.lock_selection(dlq)
-    if not rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running"]}):
+    if not rows.fetch(UnenlistedRun, _LOCK_AUTOMATIC, {"run": run, "states": ["running"]}):
         return None
     return enlistment.enlist_letters(dlq, run, letters=selection.lock_free_letters(dlq, run, letters), free=True)
 

@@ -17,7 +17,7 @@ from reprocessing.store.runs.enlistment import ADOPT_LETTERS
 #: Letters of one batch, which takes about 250 ms.
 BATCH = 2_000
 
-# Only the standing run adopts the lanes of a plan whose start failed: two plans would take the lanes from each other.
+# Only the automatic run adopts the lanes of a plan whose start failed: two plans would take the lanes from each other.
 # Letters are read for each ended run by index: with a join, the planner may read all letters.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r
@@ -26,15 +26,15 @@ SELECT l.id, l.lane_id FROM redrive_run r
      ORDER BY run_id, state LIMIT %(limit)b) l
  WHERE r.dlq_id = %(dlq)b
    AND (r.state IN ('finished', 'aborted')
-        OR (r.state = 'planned' AND (SELECT kind FROM redrive_run WHERE id = %(run)b) = 'standing'))
+        OR (r.state = 'planned' AND (SELECT kind FROM redrive_run WHERE id = %(run)b) = 'automatic'))
  LIMIT %(limit)b
 """
 
-# Locks the run, then lanes by id. If the DLQ is no longer automatic, its standing run adopts nothing: a person decides.
+# Locks the run, then lanes by id. If the DLQ left mode automatic, its automatic run adopts nothing: a person decides.
 _HEIR = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b
-   AND (r.state = 'planned' OR (r.state = 'running' AND r.kind = 'standing' AND d.mode = 'automatic')) FOR SHARE OF r
+   AND (r.state = 'planned' OR (r.state = 'running' AND r.kind = 'automatic' AND d.mode = 'automatic')) FOR SHARE OF r
 """
 
 _LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"

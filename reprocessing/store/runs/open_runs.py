@@ -17,7 +17,7 @@ class OpenRun:
         unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
         why: who stopped the run, and why.
         wave_size: how many letters the open wave has; None: all remaining letters.
-        touched: number of attempts in the open wave; 0 (not counted) if the wave has no size and `most` is given.
+        sent: number of attempts in the open wave; 0 (not counted) if the wave has no size and `most` is given.
     """
 
     id: int
@@ -31,7 +31,7 @@ class OpenRun:
     why: str
     wave: int | None
     wave_size: int | None
-    touched: int
+    sent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class StartedRun:
 _STARTED = """
 SELECT r.id, r.dlq_id, r.kind, r.state,
        CASE WHEN bool_or(r.state = 'paused') OVER (PARTITION BY r.dlq_id)
-              OR (r.kind = 'standing' AND d.mode <> 'automatic') THEN (
+              OR (r.kind = 'automatic' AND d.mode <> 'automatic') THEN (
             SELECT count(*) FROM (
                    SELECT FROM redrive_letter l
                     WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
@@ -71,7 +71,7 @@ SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
              LIMIT %(most)b::bigint) u) AS unfinished,
        r.why, w.no AS wave, w.size AS wave_size,
        CASE WHEN w.size IS NULL AND %(most)b::bigint IS NOT NULL THEN 0
-            ELSE (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) END AS touched
+            ELSE (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) END AS sent
   FROM redrive_run r LEFT JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
  WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
  ORDER BY r.dlq_id, r.id

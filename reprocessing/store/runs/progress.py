@@ -123,15 +123,15 @@ class RunCounts:
         return self.open - self.held - self.blocked
 
     @property
-    def is_least(self) -> bool:
+    def is_lower_bound(self) -> bool:
         """Return whether the true `percent` may be higher: False, since all letters were counted."""
         return False
 
     @property
     def percent(self) -> int:
-        """Return the percentage of letters that are finished. If `is_least`, the true percentage may be higher."""
+        """Return the percentage of finished letters. If `is_lower_bound`, the true percentage may be higher."""
         ended = self.letters - self.open
-        if self.is_least:
+        if self.is_lower_bound:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
         return 100 * ended // self.letters if self.letters else 100
 
@@ -147,7 +147,7 @@ class RoughRunCounts(RunCounts):
     capped: frozenset[str]
 
     @property
-    def is_least(self) -> bool:
+    def is_lower_bound(self) -> bool:
         """Return whether the true `percent` may be higher, because unfinished letters were not all counted."""
         return not self.capped.isdisjoint({"waiting", "awaiting"})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, LiteralString, TypeVar
 
-from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.errors import NativeRedriveConflict
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.run import Run, RunKind, RunState
@@ -21,7 +21,7 @@ from reprocessing.store.safety import stops, waves
 
 Done = TypeVar("Done")
 
-_TITLES: Final = {DeedKind.START_RUN: "Start", DeedKind.RESUME_RUN: "Resume", DeedKind.REOPEN_RUN: "Continue"}
+_TITLES: Final = {ActionKind.START_RUN: "Start", ActionKind.RESUME_RUN: "Resume", ActionKind.REOPEN_RUN: "Continue"}
 _ACTS = {RunState.PAUSED: AuditAct.PAUSED, RunState.ABORTED: AuditAct.ABORTED}
 
 
@@ -111,7 +111,7 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
         is_large = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
         enlisted = Enlisted(0, 0, 0) if is_large else enlist_letters(run.dlq_id, run.pk)
         # Checked after the run has adopted the letters of ended runs, so that these letters are counted.
-        _check_approval(DeedKind.START_RUN, run.pk, by=by, approval=approval)
+        _check_approval(ActionKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)
         return enlisted
 
@@ -139,7 +139,7 @@ def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> Ru
 
 
 def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int | None) -> RunBefore | None:
-    kind = DeedKind.RESUME_RUN if state is RunState.PAUSED else DeedKind.REOPEN_RUN
+    kind = ActionKind.RESUME_RUN if state is RunState.PAUSED else ActionKind.REOPEN_RUN
 
     def work() -> RunBefore | None:
         if _is_in(run, state):
@@ -164,14 +164,14 @@ def _is_in(run: int, state: RunState) -> bool:
     return Run.objects.filter(pk=run, state=state).exists()
 
 
-def _check_approval(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
+def _check_approval(kind: ActionKind, run: int, *, by: str, approval: int | None) -> None:
     """Raise ApprovalNeeded if a second person must approve that a run starts or continues; automatic runs need none."""
     row = Run.objects.get(pk=run)
-    if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
+    if row.kind == RunKind.AUTOMATIC or (approval is None and not limits.is_any_limited()):
         return
-    deed = Deed(kind, f"{_TITLES[kind]} the run {row.name}", {"run": run})
+    action = RequestedAction(kind, f"{_TITLES[kind]} the run {row.name}", {"run": run})
     messages = {row.dlq_id: count_to_send(run)}
-    guard.check(deed, messages, by=by, approval=approval, again=kind is not DeedKind.START_RUN)
+    guard.check(action, messages, by=by, approval=approval, again=kind is not ActionKind.START_RUN)
 
 
 def pause(run: int, *, by: str, reason: str) -> RunBefore | None:

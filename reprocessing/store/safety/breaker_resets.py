@@ -28,7 +28,7 @@ WITH clock AS MATERIALIZED (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
            canary_until = NULL, failing_since = CASE WHEN NOT k.closes THEN b.failing_since END,
-           rest = CASE WHEN k.closes THEN 0 ELSE b.cooldown END,
+           current_cooldown = CASE WHEN k.closes THEN 0 ELSE b.cooldown END,
            retry_at = CASE WHEN %(state)b::text = 'open'
                            THEN k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
            ramp = CASE WHEN k.closes THEN b.ramp_from ELSE b.ramp END,

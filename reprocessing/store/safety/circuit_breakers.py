@@ -47,7 +47,7 @@ class MovedBreaker:
 
 _ROWS = f"""
 SELECT b.id, {BREAKER_NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap,
-       b.canaries_to_close, b.rest, b.canary_until, b.successes
+       b.canaries_to_close, b.current_cooldown, b.canary_until, b.successes
   FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
  WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state <> 'open'
@@ -58,9 +58,10 @@ SELECT b.id, {BREAKER_NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b
 _MOVE = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 UPDATE redrive_breaker b
-   SET state = m.state, epoch = b.epoch + (m.state <> b.state)::int, rest = m.rest, successes = m.successes,
+   SET state = m.state, epoch = b.epoch + (m.state <> b.state)::int,
+       current_cooldown = m.cooldown, successes = m.successes,
        since = CASE WHEN m.state <> b.state THEN k.now ELSE b.since END, why = coalesce(m.why, b.why),
-       retry_at = CASE WHEN m.state = 'open' THEN k.now + make_interval(secs => m.rest) END,
+       retry_at = CASE WHEN m.state = 'open' THEN k.now + make_interval(secs => m.cooldown) END,
        canary_until = m.until,
        failing_since = CASE m.state WHEN 'open' THEN coalesce(b.failing_since, k.now)
                             WHEN 'half_open' THEN CASE WHEN m.successes = 0 THEN b.failing_since END END,
@@ -70,8 +71,8 @@ UPDATE redrive_breaker b
        ramp_reason = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_reason END
   FROM clock k,
        unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(slots)b::timestamptz[],
-              %(state)b::text[], %(rest)b::float8[], %(until)b::timestamptz[], %(successes)b::int[], %(why)b::text[])
-       AS m(id, was, epoch, slot, state, rest, until, successes, why)
+              %(state)b::text[], %(cooldown)b::float8[], %(until)b::timestamptz[], %(successes)b::int[],
+              %(why)b::text[]) AS m(id, was, epoch, slot, state, cooldown, until, successes, why)
  WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch
    AND (m.state = 'open' OR b.canary_until IS NOT DISTINCT FROM m.slot)
 RETURNING b.id
@@ -84,18 +85,18 @@ class _Row(Policy):
     target: str
     state: str
     epoch: int
-    rest: float
+    current_cooldown: float
     canary_until: datetime | None
     successes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The next state of a breaker. `why`: the reason; None: keep the stored reason. `rest`: the cooldown (s)."""
+    """The next state of a breaker. `why`: the reason; None: keep the stored reason. `cooldown`: in seconds."""
 
     row: _Row
     state: BreakerState
-    rest: float
+    cooldown: float
     successes: int
     until: datetime | None = None
     why: str | None = None
@@ -143,14 +144,14 @@ def _move_after_canary(row: _Row, seen: Window) -> _Move | None:
         return None
     if seen.failed is None and not seen.closed:
         return _wait(row, seen.awaited_until)
-    step = circuit_breaker.after_canary(row, seen.failed, successes=row.successes, rest=row.rest)
+    step = circuit_breaker.after_canary(row, seen.failed, successes=row.successes, last_cooldown=row.current_cooldown)
     match step:
-        case OpenBreaker(rest, why):
-            return _Move(row, BreakerState.OPEN, rest, 0, why=why)
+        case OpenBreaker(cooldown, why):
+            return _Move(row, BreakerState.OPEN, cooldown, 0, why=why)
         case CloseBreaker(why):
             return _Move(row, BreakerState.CLOSED, 0.0, 0, why=why)
         case NextCanary(successes):
-            return _Move(row, BreakerState.HALF_OPEN, row.rest, successes)
+            return _Move(row, BreakerState.HALF_OPEN, row.current_cooldown, successes)
         case _ as never:
             assert_never(never)
 
@@ -160,7 +161,7 @@ def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
     until = awaited_until and awaited_until + circuit_breaker.CANARY_OVERDUE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
-    return _Move(row, BreakerState.HALF_OPEN, row.rest, row.successes, until=until)
+    return _Move(row, BreakerState.HALF_OPEN, row.current_cooldown, row.successes, until=until)
 
 
 def _move(wanted: Sequence[_Move]) -> set[int]:
@@ -187,7 +188,7 @@ def _apply_effects(moved: Sequence[_Move]) -> None:
     """
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})
-    announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])
+    announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.cooldown) for move in opened])
     conclude_closed([move.row.id for move in moved if move.state == BreakerState.CLOSED])
 
 
@@ -199,7 +200,7 @@ def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
-        _Move(row, BreakerState.OPEN, circuit_breaker.next_cooldown(row, row.rest), 0, why=why)
+        _Move(row, BreakerState.OPEN, circuit_breaker.next_cooldown(row, row.current_cooldown), 0, why=why)
         for row in found
         if (row.id, row.epoch) in failures
     ]
@@ -211,7 +212,7 @@ def _moved_breaker(move: _Move) -> MovedBreaker:
     row = move.row
     if move.state == BreakerState.OPEN:
         opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."
-        logger.warning(opened, row.target, move.why, move.rest, extra={"target": row.target})
+        logger.warning(opened, row.target, move.why, move.cooldown, extra={"target": row.target})
     else:
         logger.info(
             "The circuit breaker of %s closed: %s. Its rate ramps up.",

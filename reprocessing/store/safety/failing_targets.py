@@ -51,16 +51,16 @@ restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
       FROM sends s
      CROSS JOIN LATERAL (
-        SELECT coalesce(max(l.rest), 0) AS rest
+        SELECT coalesce(max(l.seconds), 0) AS seconds
           FROM (VALUES (s.letter_id, s.no - 1), (s.letter_before, s.no_before)) AS tried (letter_id, failures)
          CROSS JOIN LATERAL (
             SELECT least(coalesce(u.backoff_cap, c.backoff_cap, d.backoff_cap),
                          coalesce(u.backoff_base, c.backoff_base, d.backoff_base)
-                         * 2.0 ^ least(tried.failures - 1, 64)) AS rest
+                         * 2.0 ^ least(tried.failures - 1, 64)) AS seconds
               FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
               LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
              WHERE l.id = tried.letter_id AND tried.failures > 0 OFFSET 0) l) backoff
-     WHERE s.pause > s.slack AND s.pause > s.slack + make_interval(secs => backoff.rest)
+     WHERE s.pause > s.slack AND s.pause > s.slack + make_interval(secs => backoff.seconds)
      GROUP BY s.breaker_id
 )"""
 
@@ -118,7 +118,7 @@ WITH {_SENDS}, {_RESTARTS}, tried AS (
       FROM sends s JOIN failing f ON f.id = s.breaker_id LEFT JOIN restarts x ON x.breaker_id = s.breaker_id
       JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
      CROSS JOIN LATERAL (SELECT greatest(f.failing_since, x.at, r.changed_at) AS since) p
-     WHERE s.failed AND s.ended >= p.since AND r.kind = 'standing' AND r.id IN ({ACTIVE_RUNS})
+     WHERE s.failed AND s.ended >= p.since AND r.kind = 'automatic' AND r.id IN ({ACTIVE_RUNS})
        AND p.since <= redrive_now() - make_interval(secs => d.give_up_after)
      GROUP BY s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts
     HAVING max(s.ended + s.slack) >= redrive_now()

@@ -34,7 +34,7 @@ _FAILED: Final[LiteralString] = f"""
 (NOT a.spared AND (a.counts_as_failure OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
        AND NOT {WAS_SUCCESS}
  AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
-              WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {FURTHER_FAILURES_COUNT}))
+              WHERE r.id = a.run_id AND r.kind = 'automatic' AND NOT {FURTHER_FAILURES_COUNT}))
 """  # the inserted text is a constant
 
 # Marks failed attempts after which no message succeeded. The newest success is searched once for each breaker and

@@ -13,10 +13,10 @@ from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 #: How many of the newest letters of all DLQs are searched for letters of a suspected DLQ.
 _READ: Final = 20_000
 
-# Standing runs whose DLQ had at least `least` deliveries, and as many captures, in this and the previous hour.
+# Automatic runs whose DLQ had at least `least` deliveries, and as many captures, in this and the previous hour.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
- WHERE r.kind = 'standing' AND r.state = 'running'
+ WHERE r.kind = 'automatic' AND r.state = 'running'
    AND (SELECT coalesce(sum(f.n) FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b::bigint
                AND coalesce(sum(f.n) FILTER (WHERE f.what = 'captured'), 0) >= %(least)b::bigint
           FROM redrive_hourly_count f

@@ -93,7 +93,7 @@ WITH target AS (
       FROM redrive_target t WHERE t.id = ANY(%(targets)b::bigint[])
 )
 SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch, t.why_unhealthy, t.unsettled, b.ramp,
-       coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS rest,
+       coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS canary_wait,
        b.ramp_from < 1 AND b.ramp_at + make_interval(secs => b.ramp_every) <= redrive_now() AS step_due,
        c.rate AS class_rate, c.burst AS class_burst,
        coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) AS rules
@@ -127,7 +127,7 @@ class SendLimit:
     why_unhealthy: str | None  #: why the target is not healthy; None: it is healthy, or has no health check
     unsettled: int  #: letters at the target without an outcome; 0 if the target's outcome is `accepted`
     ramp: float  #: the share of the rate that is allowed
-    rest: float  #: seconds until a canary may be sent; 0 or less: now
+    canary_wait: float  #: seconds until a canary may be sent; 0 or less: now
     step_due: bool  #: whether the next step of the ramp-up is due
     class_rate: float | None  #: the rate class's limit (letters/s); `class_burst`: letters at once; None: no limit
     class_burst: float | None
@@ -143,7 +143,7 @@ class SendLimit:
         """Return, as text for people, why no letter may be sent; empty: letters may be sent."""
         if self.why_unhealthy is not None:
             return f"its target is not healthy: {self.why_unhealthy or 'its health is unknown'}"
-        if self.on_trial and self.rest > 0:
+        if self.on_trial and self.canary_wait > 0:
             canary = "the circuit breaker is half open, and its canary has no outcome yet"
             return "the circuit breaker is open" if self.state == "open" else canary
         return ""

@@ -22,7 +22,7 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
         SELECT l.id AS letter_id, d.max_attempts, b.id AS breaker_id
           FROM redrive_letter l
           JOIN redrive_dlq d ON d.id = l.dlq_id
-          JOIN redrive_run r ON r.id = l.run_id AND r.kind = 'standing'
+          JOIN redrive_run r ON r.id = l.run_id AND r.kind = 'automatic'
           JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NOT DISTINCT FROM l.rate_class_id
          WHERE l.id = m.id AND NOT {FURTHER_FAILURES_COUNT} OFFSET 0) l
  CROSS JOIN LATERAL (

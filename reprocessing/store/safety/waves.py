@@ -39,7 +39,7 @@ class _Open(WaveCounts):
     run_id: int
     name: str
     success: float
-    standing: bool
+    is_automatic: bool
 
 
 # The result of an attempt for its wave. If a letter's first attempt had no result (not sent, lost worker, no report),
@@ -97,14 +97,14 @@ _NEWEST: Final[LiteralString] = """(
      ORDER BY a.id DESC LIMIT %(last)b)
 """
 _COUNTS = f"""
-SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success AS success, w.size,
+SELECT w.id, w.run_id, r.name, r.kind = 'automatic' AS is_automatic, d.wave_success AS success, w.size,
        (SELECT count(*) FROM redrive_wave f
          WHERE f.run_id = w.run_id AND f.no < w.no AND f.size = 1 AND f.failed = 1
            AND f.no > coalesce((SELECT b.no FROM redrive_wave b
                                  WHERE b.run_id = w.run_id AND b.no < w.no
                                    AND (b.size IS DISTINCT FROM 1 OR b.failed IS DISTINCT FROM 1)
                                  ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
-       c.touched, c.open, c.failed, c.silent, c.poison
+       c.sent, c.open, c.failed, c.silent, c.poison
   FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
  CROSS JOIN LATERAL (
         SELECT (SELECT s.id FROM (
@@ -114,7 +114,7 @@ SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success A
                      ORDER BY x.wave_id DESC, x.id DESC LIMIT 1) s
                  WHERE s.wave_id = w.id) AS id) newest
  CROSS JOIN LATERAL (
-        SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
+        SELECT count(*) AS sent, count(*) FILTER (WHERE fate = 'open') AS open,
                count(*) FILTER (WHERE fate IN ('failed', 'poison')) AS failed,
                count(*) FILTER (WHERE fate = 'silent') AS silent, count(*) FILTER (WHERE fate = 'poison') AS poison
           FROM ({_FATES_OF.format(some=_NEWEST)}) fates) c
@@ -126,8 +126,8 @@ _LOCK_RUN = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'running'
 _LOCK_WAVE = "SELECT id FROM redrive_wave WHERE run_id = %(run)b AND settled_at IS NULL FOR UPDATE"
 
 _SETTLE = f"""
-UPDATE redrive_wave w SET settled_at = redrive_now(), touched = c.touched, failed = c.failed
-  FROM (SELECT w.id, (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS touched,
+UPDATE redrive_wave w SET settled_at = redrive_now(), sent = c.sent, failed = c.failed
+  FROM (SELECT w.id, (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS sent,
                (SELECT count(*) FROM ({_FATES}) fates WHERE fate IN ('failed', 'poison')) AS failed
           FROM redrive_wave w WHERE w.run_id = %(run)b AND w.settled_at IS NULL) c
  WHERE w.id = c.id
@@ -238,7 +238,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
-    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.standing)
+    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.is_automatic)
 
 
 def _move(run: int) -> PausedRun | None:

@@ -18,7 +18,7 @@ _LATER: Final[LiteralString] = """
 SELECT count(*) FILTER (WHERE (SELECT true FROM redrive_audit_entry r
                                 WHERE r.letter_id = l.id AND r.at >= %(asked_at)b
                                   AND r.operation_id = %(action)b::bigint LIMIT 1) IS NULL) AS n,
-       count(*) > %(most)b::bigint AS is_least
+       count(*) > %(most)b::bigint AS is_lower_bound
   FROM (SELECT l.id FROM redrive_letter l WHERE l.finished_at > %(asked_at)b AND {where}
          LIMIT %(most)b::bigint + 1) l
 """
@@ -26,10 +26,10 @@ SELECT count(*) FILTER (WHERE (SELECT true FROM redrive_audit_entry r
 
 @dataclass(frozen=True, slots=True)
 class LateLetters:
-    """How many letters a bulk action left out (`n`). `is_least`: there may be more, because not all were read."""
+    """How many letters a bulk action left out (`n`). `is_lower_bound`: there may be more, because not all were read."""
 
     n: int
-    is_least: bool
+    is_lower_bound: bool
 
 
 def count_late(action: int, criteria: MessageFilter, *, asked_at: datetime) -> LateLetters:

@@ -142,7 +142,9 @@ class World:
 
     def told(self) -> str:
         phases = Lane.objects.exclude(phase="idle").values_list("phase", "due_at", "hinted_until", "why")
-        dlq = DeadLetterQueue.objects.values("leased_until", "orphans_hidden_until", "drained_through", "trouble").get()
+        dlq = DeadLetterQueue.objects.values(
+            "leased_until", "orphans_hidden_until", "drained_through", "last_error"
+        ).get()
         left = {"source": self._bench.left(self.source_url), "dlq": self._bench.left()}
         return f"open {self.open()}, queues {left}, lanes {list(phases)[:5]}, dlq {dlq}, now {lanes.database_now()}"
 

@@ -16,7 +16,7 @@ from reprocessing.pipeline.routing import route
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
-from tests.proof.machine.deeds import SOMEBODY, Deeds, sending
+from tests.proof.machine.actions import SOMEBODY, Actions, sending
 from tests.proof.machine.ground import Policy
 from tests.proof.machine.promises import Watch
 from tests.proof.machine.turns import Turn, fresh
@@ -34,7 +34,7 @@ _ROUNDS, _ROUNDS_EACH = 60, 6
 _AFTER_ALL: Final = 6 * 86_400.0  # what is gone for so long could turn up no more
 
 
-class Machine(Deeds):
+class Machine(Actions):
     turns: Bundle[Turn] = Bundle("turns")
     taken: Bundle[dict[str, Any]] = Bundle("taken")
 
@@ -67,10 +67,10 @@ class Machine(Deeds):
 
     @precondition(lambda self: self.watch is not None and self.watch.buried)
     @rule(which=st.integers(0, 7), other=YES_NO)
-    def bury_a_twin(self, which: int, other: bool) -> None:
+    def bury_an_equal_letter(self, which: int, other: bool) -> None:
         """A letter of an event that is buried already, with the same body or another one."""
         known = list(self._watch.buried.values())
-        self._bury(None, late=False, twin=known[which % len(known)], other=other)
+        self._bury(None, late=False, equal=known[which % len(known)], other=other)
 
     @precondition(lambda self: self.watch is not None and self.watch.arrivals)
     @rule(which=st.integers(0, 7))

@@ -176,8 +176,8 @@ class Watch:
             elif letter.state == "discarded" and not letter.discarded and letter.route != "discard":
                 yield f"{one.event} is discarded, and nobody did it."
             elif letter.state == "duplicate":
-                twin = by_id.get(letter.duplicate_of or 0)
-                if twin is None or not twin.taken or self.buried[twin.message_id].event != one.event:
+                equal = by_id.get(letter.duplicate_of or 0)
+                if equal is None or not equal.taken or self.buried[equal.message_id].event != one.event:
                     yield f"{one.event} is called a duplicate of what never arrived."
 
     def _unknown(self) -> Iterator[str]:
@@ -196,7 +196,7 @@ class Watch:
                 continue
             self._went.add(one.original)
             mine = self.buried[one.original]
-            yield from self._beside_its_twin(one, mine)
+            yield from self._beside_its_equal(one, mine)
             if mine.key is None or not (policy.keyed or policy.fifo):
                 continue
             yield from self._overtaken(one, mine)
@@ -219,15 +219,15 @@ class Watch:
             if later.key == mine.key and later.n > mine.n:
                 yield f"{mine.event} ({mine.n}) went after {later.event} ({later.n}) of {mine.key}."
 
-    def _beside_its_twin(self, one: Arrival, mine: Buried) -> Iterator[str]:
+    def _beside_its_equal(self, one: Arrival, mine: Buried) -> Iterator[str]:
         """It goes for the first time though one of the same idempotency key is with the target, or was delivered."""
         if not self.ground.policy.by_event or self.released[one.original]:
             return
         for other in self.buried.values():
-            twin = self.letters.get(other.message_id)
+            equal = self.letters.get(other.message_id)
             before = any(each.original == other.message_id and each.at < one.at for each in self.arrivals)
-            if other.event == mine.event and other != mine and before and twin and twin.state in UNDER_WAY:
-                yield f"{mine.event} went though a twin of it is {twin.state}."
+            if other.event == mine.event and other != mine and before and equal and equal.state in UNDER_WAY:
+                yield f"{mine.event} went though an equal message of it is {equal.state}."
 
     def _changed(self) -> Iterator[str]:
         for message in self.ground.lies_in(self.ground.source_url).values():

@@ -183,7 +183,7 @@ def _judge(cycle: Cycle, log: str) -> None:
     letters = {one.message_id: one for one in Letter.objects.filter(dlq=cycle.bench.dlq).select_related(
         "lane", "duplicate_of").prefetch_related("history")}  # fmt: skip
     cycle.problems = defaultdict(list, cycle.problems)
-    troubles = list(Rule.objects.values_list("trouble", flat=True))
+    last_errors = list(Rule.objects.values_list("last_error", flat=True))
     wanted: Counter[Form] = Counter()
     owners: defaultdict[Form, list[str]] = defaultdict(list)
     for message_id, (payload, group, _) in cycle.buried.items():
@@ -198,8 +198,8 @@ def _judge(cycle: Cycle, log: str) -> None:
             owners[form].append(payload.name)
         found = [_fate(cycle.station, payload, letter)]
         if not is_mate(payload):
-            found += [_placed(cycle, message_id), _shown([*_said(letter), *troubles], letter.detail)]
-            found += ["it is quoted in what is said of it"] if quoted([*_said(letter), *troubles], payload) else []
+            found += [_placed(cycle, message_id), _shown([*_said(letter), *last_errors], letter.detail)]
+            found += ["it is quoted in what is said of it"] if quoted([*_said(letter), *last_errors], payload) else []
             found += ["it is quoted in a log"] if quoted(log, payload) else []
         cycle.problems[payload.name] += [one for one in found if one]
     _compare(cycle, wanted, owners)

@@ -132,7 +132,7 @@ def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
     some = [rules.bind(one) for one in Rule.objects.all()]
     seen = preview.letters(some, since=since, dlq=bench.dlq.pk)
     assert seen.letters == many
-    yield from (one.trouble for one in seen.shares)
+    yield from (one.last_error for one in seen.shares)
     yield _command("test_rules", "--dlq", bench.name, "--rule", "preview")
     yield _command("redrive_status", bench.name)
     yield from values_of(_command("redrive_status", bench.name, "--json"))

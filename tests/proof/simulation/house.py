@@ -63,7 +63,7 @@ class Listening:
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float],
     ) -> None:  # fmt: skip
-        self.has_run_dry, self.trouble = False, ""
+        self.has_run_dry, self.error = False, ""
         self._address, self._wait, self._visibility = address, wait, visibility
         self._seconds, self._stop, self._clock = seconds, stop, clock
         self._arrived = self._settled = 0
@@ -82,7 +82,7 @@ class Listening:
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueUnreachable as error:
-                self.trouble = str(error)
+                self.error = str(error)
                 return
             self._arrived += len(arrived)
             quiet = 0 if arrived else quiet + (not hidden)

@@ -38,12 +38,12 @@ SELECT FROM redrive_stage_diary passed, redrive_attempt sent JOIN redrive_letter
  WHERE passed.message_id = ANY(%s)
    AND l.public_id::text || ':' || sent.no = %s AND passed.placed_at < sent.opened_at
 """
-# A letter whose last attempt's end nobody knows is parked, and its key is free: its twin goes, as a repeat of it would.
+# A letter whose last attempt's end nobody knows is parked, and its key is free: its equal goes, as its repeat would.
 _AFTER_UNKNOWN = """
 SELECT count(*) FROM redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
- WHERE EXISTS (SELECT FROM redrive_letter twin JOIN redrive_attempt a ON a.letter_id = twin.id
-                WHERE twin.idempotency_key = l.idempotency_key AND twin.id <> l.id AND a.outcome = 'unknown'
-                  AND a.no >= twin.attempts AND a.opened_at < sent.opened_at)
+ WHERE EXISTS (SELECT FROM redrive_letter equal JOIN redrive_attempt a ON a.letter_id = equal.id
+                WHERE equal.idempotency_key = l.idempotency_key AND equal.id <> l.id AND a.outcome = 'unknown'
+                  AND a.no >= equal.attempts AND a.opened_at < sent.opened_at)
 """
 # An attempt of unknown end may have succeeded. The repeat after it is the fault's; a repeat that fails is tried again,
 # in an outage as often as the outage lasts, and each of these is sent though the first had not come back.
@@ -223,7 +223,7 @@ def _books(cast: Cast) -> ServiceRecords:
     found = list(Letter.objects.values_list("message_id", "state", "body_hash"))
     put_aside = {digest for _, state, digest in found if state in {"parked", "discarded"}}
     for message_id, state, digest in found:
-        # What came back after its twin was closed stands for that one, too.
+        # What came back after its equal was closed stands for that one, too.
         stands = state == "duplicate" and digest in put_aside
         states.setdefault("parked" if stands else state, set()).add(message_id)
     return ServiceRecords(
@@ -242,10 +242,10 @@ def _duplicates_allowed(cast: Cast) -> int:
     """
     plot, struck = cast.plot, cast.stage.struck
     often = int(str(plot.dlq["max_attempts"])) * (1 + max(cast.released.values(), default=0))
-    twins = 0
+    repeats = 0
     if plot.dlq["idempotency_key"] == "message-id":
         events = [event for event in plot.events if event.copies > 1]
         bodies = [f"body of {event.name}".encode() for event in events]
-        twins = sum(event.copies * often - 1 for event in events)
-        twins += Attempt.objects.filter(letter__payload__body__in=bodies, spared=True).count()
-    return twins if plot.fifo else _lost(struck) * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins
+        repeats = sum(event.copies * often - 1 for event in events)
+        repeats += Attempt.objects.filter(letter__payload__body__in=bodies, spared=True).count()
+    return repeats if plot.fifo else _lost(struck) * plot.conf.intent_size + struck["SQS unanswered"] * 10 + repeats

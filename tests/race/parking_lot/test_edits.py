@@ -66,12 +66,12 @@ def test_of_two_edits_at_once_the_second_is_told_who_made_the_first(bench: Parke
 
 
 @pytest.mark.parametrize(
-    ("deed", "told", "sent"), [(Parked.release, "released", [BODY.encode()]), (Parked.discard, "discarded", [])]
+    ("action", "told", "sent"), [(Parked.release, "released", [BODY.encode()]), (Parked.discard, "discarded", [])]
 )
 def test_an_edit_that_waited_for_a_release_or_a_discard_changes_nothing(
-    bench: Parked, deed: Callable[[Parked], object], told: str, sent: list[bytes]
+    bench: Parked, action: Callable[[Parked], object], told: str, sent: list[bytes]
 ) -> None:
-    _, edited = behind(lambda: deed(bench), lambda: bench.edit(MENDED, by="ben", replay=True))
+    _, edited = behind(lambda: action(bench), lambda: bench.edit(MENDED, by="ben", replay=True))
     assert _told(edited, "anna", told)
     assert (Revision.objects.count(), bench.bodies()) == (0, sent)
 

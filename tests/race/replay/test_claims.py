@@ -16,7 +16,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _twins(count: int) -> Workbench:
+def _equal_letters(count: int) -> Workbench:
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     for _ in range(count):
         bench.bury("same", idem="k")
@@ -25,7 +25,7 @@ def _twins(count: int) -> Workbench:
 
 
 def test_of_several_workers_one_wins_the_key() -> None:
-    _twins(4)
+    _equal_letters(4)
     leased = lanes.lease("all", limit=4, lease=8)
     won = together([lambda lane=lane: intend_head(lane) for lane in leased])  # type: ignore[misc]
     assert sorted(len(some) for some in won) == [0, 0, 0, 1]
@@ -33,7 +33,7 @@ def test_of_several_workers_one_wins_the_key() -> None:
 
 
 def test_of_one_batch_one_wins_the_key() -> None:
-    _twins(3)
+    _equal_letters(3)
     leased = lanes.lease("all", limit=3, lease=8)
     letters = [Letter.objects.get(lane=lane.lane_id).pk for lane in leased]
     won = intend([lane.lane_id for lane in leased], [lane.fence for lane in leased], letters, margin=2, hold=8)
@@ -42,7 +42,7 @@ def test_of_one_batch_one_wins_the_key() -> None:
 
 @pytest.mark.parametrize(("state", "sent"), [("held", 1), ("delivered", 1), ("discarded", 1), ("free", 2)])
 def test_a_key_of_another_letter_is_won_only_when_it_is_free(state: str, sent: int) -> None:
-    _twins(2)
+    _equal_letters(2)
     first, second = lanes.lease("all", limit=2, lease=8)
     assert len(intend_head(first)) == 1
     Claim.objects.update(state=state)
@@ -52,7 +52,7 @@ def test_a_key_of_another_letter_is_won_only_when_it_is_free(state: str, sent: i
 
 def test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_other_may_be_there(clock: Clock) -> None:
     """The gate had let it go before the other one was discarded."""
-    _twins(2)
+    _equal_letters(2)
     first, second = lanes.lease("all", limit=2, lease=30)
     intend_head(first)
     Claim.objects.update(state="discarded", until=lanes.database_now() + timedelta(seconds=10))
@@ -62,8 +62,8 @@ def test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_othe
     assert len(intend_head(second)) == 1
 
 
-def test_simultaneous_replays_deliver_one_of_several_twins(clock: Clock) -> None:
-    bench = _twins(6)
+def test_simultaneous_replays_deliver_one_of_several_equal_letters(clock: Clock) -> None:
+    bench = _equal_letters(6)
     together([bench.replay] * 3)
     clock.advance(9)
     bench.replay()

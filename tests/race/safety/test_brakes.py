@@ -48,7 +48,7 @@ def _intent(heads: list[LaneState], most: int = 1_000) -> Callable[[], list[Inte
 
 def _rest() -> None:
     retry_at = lanes.database_now() + timedelta(seconds=30)
-    Breaker.objects.update(state="open", retry_at=retry_at, rest=30, epoch=7, why="a test")
+    Breaker.objects.update(state="open", retry_at=retry_at, current_cooldown=30, epoch=7, why="a test")
 
 
 def _cool_down(clock: Clock) -> Breaker:

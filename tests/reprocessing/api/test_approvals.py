@@ -106,7 +106,7 @@ def test_nobody_approves_their_own_request_by_another_token(ann: User, bob: Prog
 
 
 def test_each_operation_that_changes_something_is_classified() -> None:
-    """As in tests/reprocessing/pipeline/approvals/test_every_deed.py: what needs a second person documents 202."""
+    """As in tests/reprocessing/pipeline/approvals/test_every_action.py: what needs a second person documents 202."""
     found = {one.id: "202" in one.answers for one in OPERATIONS if one.method == "post"}
     assert {name for name, needs in found.items() if needs} == {
         "release_messages", "discard_messages", "restore_messages", "start_bulk", "start_run", "resume_run",

@@ -1,4 +1,4 @@
-"""The same key and body: the same answer, and no second deed."""
+"""The same key and body: the same answer, and no second action."""
 
 from __future__ import annotations
 

@@ -135,21 +135,21 @@ def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
     assert json.loads(ask("redrive_status", "orders", "--messages", "--json"))["dlqs"][0]["states"] == states
 
 
-def test_each_dlq_has_a_standing_run_whose_id_no_person_can_take(add_row: AddRow) -> None:
+def test_each_dlq_has_an_automatic_run_whose_id_no_person_can_take(add_row: AddRow) -> None:
     rows = [add_row("n" * 95 + last) for last in "ab"]
-    runs = [feed_run.standing_run(one) for one in rows]
+    runs = [feed_run.automatic_run(one) for one in rows]
     assert [(run.dlq_id, run.name) for run in runs] == [(row.pk, f"automatic:{row.pk}") for row in rows]
     assert "is not valid" in refusal("drain_dlq", rows[0].name, "--run", runs[0].name)
 
 
-def test_a_standing_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
+def test_an_automatic_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
     row = add_row("orders")
-    run = feed_run.standing_run(row)
-    assert "run       standing is running: 0 messages unfinished" in ask("redrive_status", "orders")
-    assert "This is the standing run of orders" in refusal("rerun", run.name)
+    run = feed_run.automatic_run(row)
+    assert "run       automatic is running: 0 messages unfinished" in ask("redrive_status", "orders")
+    assert "This is the automatic run of orders" in refusal("rerun", run.name)
     letter = add_letter(add_source(row), LetterState.PARKED, run=run)
     assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [
-        "They belong to the standing run: workers send them."
+        "They belong to the automatic run: workers send them."
     ]
 
 

@@ -30,7 +30,7 @@ def _run(stock: Stock, **fields: object) -> models.Run:
 
 
 def _approval(**fields: object) -> models.Approval:
-    values = {"deed": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
+    values = {"action": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
     return models.Approval.objects.create(**{**values, "reason": "obsolete", "expires_at": NOW, **fields})
 
 
@@ -200,8 +200,8 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("closed_attempt_holds_no_lane", lambda s: s.attempt(outcome="unknown", closed_at=NOW, holds_lane=True)),
     ("held_claim_has_end", lambda s: _claim(s, state="held")),
     ("gone_copy_has_time", lambda s: _copy(s, state="gone")),
-    ("one_standing_run_per_dlq", lambda s: [_run(s, name=name, kind="standing") for name in ("one", "two")]),
-    ("standing_run_never_ends", lambda s: _run(s, kind="standing", state="finished")),
+    ("one_automatic_run_per_dlq", lambda s: [_run(s, name=name, kind="automatic") for name in ("one", "two")]),
+    ("automatic_run_never_ends", lambda s: _run(s, kind="automatic", state="finished")),
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
@@ -221,10 +221,10 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
         "outage_attempts_are_since_the_last_release",
         lambda s: _letter(s, attempts=2, attempts_before_release=1, spared=2),
     ),
-    ("unique_wave_number_per_run", lambda s: [_wave(s, settled_at=NOW, touched=1, failed=0), _wave(s)]),
+    ("unique_wave_number_per_run", lambda s: [_wave(s, settled_at=NOW, sent=1, failed=0), _wave(s)]),
     ("one_open_wave_per_run", lambda s: [_wave(s, no=number) for number in (1, 2)]),
     ("wave_size_at_least_1", lambda s: _wave(s, size=0)),
-    ("only_settled_wave_has_result", lambda s: _wave(s, settled_at=NOW, touched=1, failed=2)),
+    ("only_settled_wave_has_result", lambda s: _wave(s, settled_at=NOW, sent=1, failed=2)),
     ("one_breaker_per_target_and_class", lambda s: models.Breaker.objects.create(target=s.target)),
     ("breaker_limits_are_reachable", lambda s: _breaker(s, threshold=0)),
     ("breaker_cooldown_at_most_cap_at_most_14_days", lambda s: _breaker(s, cooldown=601)),
@@ -351,7 +351,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("discovery_has_region", lambda _: _scope(region="")),
     ("open_scan_has_stage_and_start", lambda _: _scope(stage="queues")),
     ("discovered_queue_has_arn", lambda _: _found(arn="https://queue")),
-    ("discovered_queue_was_read_or_has_trouble", lambda _: _found(visible=None)),
+    ("discovered_queue_was_read_or_has_error", lambda _: _found(visible=None)),
     ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),
     ("one_row_per_dlq_source_and_rule", _same_source_twice),
     ("discovered_source_kind_is_known", lambda _: _source_of_failures(_scope(), kind="topic")),
@@ -363,11 +363,11 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ),
     ("only_ended_approval_has_end_time", lambda _: _approval(ended_at=NOW)),
     ("only_open_approval_keeps_message", lambda _: _approval(state="void", ended_at=NOW, body=b"x")),
-    ("only_approved_deed_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
+    ("only_approved_action_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
     ("one_approval_default", lambda _: models.ApprovalDefault.objects.create(name="orders", above=1)),
     (
-        "unapproved_deed_has_messages",
-        lambda s: models.UnapprovedDeed.objects.create(dlq=s.dlq, by_key="ann", messages=0),
+        "unapproved_action_has_messages",
+        lambda s: models.UnapprovedAction.objects.create(dlq=s.dlq, by_key="ann", messages=0),
     ),
     ("one_payload_key_per_dlq_and_day", _twice(lambda s: _payload_key(dlq=s.dlq, day=NOW.date()))),
     ("one_payload_key_per_dlq_and_day", _twice(lambda _: _payload_key())),

@@ -173,8 +173,8 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
             cursor.execute(statement, values)
 
 
-def standing_run(bench: Workbench) -> Run:
+def automatic_run(bench: Workbench) -> Run:
     """Return the bench's automatic run, in its last wave."""
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     Wave.objects.filter(run=run).update(size=None)
     return run

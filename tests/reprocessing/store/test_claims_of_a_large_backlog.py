@@ -16,7 +16,7 @@ from reprocessing.store.replay import intent
 from reprocessing.store.runs import enlistment, selection
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
-from tests.reprocessing.store.seeded_letters import standing_run, with_statistics, without_statistics
+from tests.reprocessing.store.seeded_letters import automatic_run, with_statistics, without_statistics
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
@@ -41,7 +41,7 @@ SELECT gen_random_uuid(), %s, md5(n::text), %s, %s, 'captured', true, key, sha25
 @pytest.mark.parametrize("statistics", [with_statistics, without_statistics])
 def test_a_batch_is_locked_by_reading_only_its_own_letters(backlog: int, statistics: Callable[[], None]) -> None:
     bench = Workbench()
-    run = standing_run(bench)
+    run = automatic_run(bench)
     with connection.cursor() as cursor:
         cursor.execute(_CAPTURED, [bench.dlq.pk, bench.source.pk, bench.target.pk, backlog])
     statistics()
@@ -55,7 +55,7 @@ def test_a_batch_is_locked_by_reading_only_its_own_letters(backlog: int, statist
 @pytest.mark.parametrize("waiting", [100, 20_000])
 def test_the_first_letter_of_a_long_lane_is_read_alone_by_a_planner_that_expects_one_letter(waiting: int) -> None:
     bench = Workbench()
-    run = standing_run(bench)
+    run = automatic_run(bench)
     with connection.cursor() as cursor:
         cursor.execute(_CAPTURED, [bench.dlq.pk, bench.source.pk, bench.target.pk, 2 * waiting])
     with_statistics()  # no letter has a lane yet

@@ -13,7 +13,7 @@ from reprocessing.store import rows
 from reprocessing.store.runs import enlistment
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
-from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, standing_run, with_statistics
+from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_vacuumed, with_statistics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ def test_ended_runs_do_not_make_an_enlistment_read_the_lanes_of_the_running_one(
     """Of a table that knows one run, a planner expects that each run has all lanes."""
     with nothing_is_vacuumed():
         bench = Workbench()
-        run = standing_run(bench)
+        run = automatic_run(bench)
         for number in range(ENDED):
             Run.objects.create(name=f"ended-{number}", dlq=bench.dlq, state="finished", asked_by="a test")
         with connection.cursor() as cursor:

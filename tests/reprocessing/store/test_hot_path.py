@@ -22,9 +22,9 @@ from reprocessing.store.safety.breaker_window import ATTEMPTS_READ
 from tests.reprocessing.pipeline.bench import BRISK, Outcomes, Workbench
 from tests.reprocessing.store.explained import Explained, explained
 from tests.reprocessing.store.seeded_letters import (
+    automatic_run,
     nothing_is_vacuumed,
     seed,
-    standing_run,
     with_statistics,
     without_statistics,
 )
@@ -76,7 +76,7 @@ def test_the_reads_of_a_statement_do_not_grow_with_the_run(letters: int, monkeyp
     call_command("flush", verbosity=0, interactive=False)  # dead index entries of earlier tests would be read, too
     with nothing_is_vacuumed():
         bench = _bench()
-        run = standing_run(bench)
+        run = automatic_run(bench)
         without_statistics()
         seed(bench, run, 1, letters)
         without = _too_much(_turn(bench, 1), letters, but=EXEMPT_WITHOUT_STATISTICS)

@@ -11,7 +11,7 @@ from reprocessing.models import Breaker, Wave
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
-from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, standing_run, with_statistics
+from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_vacuumed, with_statistics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +29,7 @@ SELECT %s, %s, int8send(n), %s, 'ready', redrive_now(), %s FROM generate_series(
 def test_a_lease_does_not_read_the_lanes_behind_an_open_breaker() -> None:
     with nothing_is_vacuumed():
         bench = Workbench()
-        run = standing_run(bench)
+        run = automatic_run(bench)
         Wave.objects.all().delete()
         breaker = Breaker.objects.get(target=bench.target)
         with connection.cursor() as cursor:

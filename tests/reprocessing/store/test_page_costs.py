@@ -20,7 +20,7 @@ from reprocessing.store.replay import send_rates
 from reprocessing.store.runs import progress
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
-from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, seed, standing_run, with_statistics
+from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_vacuumed, seed, with_statistics
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,7 +66,7 @@ def _cost(read: Callable[[], object]) -> tuple[object, int]:
 
 @pytest.mark.soak
 def test_the_rate_of_a_dlq_is_measured_without_reading_letters(bench: Workbench) -> None:
-    seed(bench, standing_run(bench), 1, LETTERS)
+    seed(bench, automatic_run(bench), 1, LETTERS)
     with_statistics()
     rates, buffers = _cost(lambda: send_rates.send_rates([bench.dlq.pk]))
     assert isinstance(rates, dict)
@@ -92,7 +92,7 @@ def test_the_last_day_is_read_without_the_months_before(bench: Workbench, *, kno
 
 @pytest.mark.soak
 def test_visible_copies_are_counted_in_the_index(bench: Workbench) -> None:
-    seed(bench, standing_run(bench), 1, LETTERS)
+    seed(bench, automatic_run(bench), 1, LETTERS)
     asked_at = database_now() + timedelta(days=1)  # the copies are visible again then
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
         mode="manual", depth_visible=LETTERS, depth_at=asked_at, drained_through=None
@@ -105,7 +105,7 @@ def test_visible_copies_are_counted_in_the_index(bench: Workbench) -> None:
 
 @pytest.mark.soak
 def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench: Workbench) -> None:
-    run = standing_run(bench)
+    run = automatic_run(bench)
     other = Run.objects.create(name="other", dlq=bench.dlq, asked_by="a test")
     _write(_LANES, bench.dlq.pk, bench.source.pk, other.pk)
     seed(bench, run, 1, 4)
@@ -118,7 +118,7 @@ def test_held_letters_of_a_run_are_counted_without_the_lanes_of_other_runs(bench
 
 @pytest.mark.soak
 def test_lanes_in_which_a_run_waits_behind_another_run_are_found_without_the_other_lanes(bench: Workbench) -> None:
-    run = standing_run(bench)
+    run = automatic_run(bench)
     other = Run.objects.create(name="other", dlq=bench.dlq, asked_by="a test", state="finished")
     _write(_LANES, bench.dlq.pk, bench.source.pk, other.pk)
     seed(bench, run, 1, 40)

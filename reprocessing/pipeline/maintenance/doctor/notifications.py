@@ -60,7 +60,7 @@ def _of_destination(row: NotificationRoute, conf: Conf) -> Iterator[DoctorFindin
             name, f"{why}.", "Nothing can be sent there.", f"Correct the URL (docs/notifications.md). Then: {test}"
         )
     elif row.failures:
-        what = f"Failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
+        what = f"Failed attempts in a row: {row.failures:,}. Reason: {row.last_error}."
         yield warning_finding(name, what, "Sending is retried for a day, and then given up.", test)
     else:
         yield ok_finding(name, f"{destination.kind}.")

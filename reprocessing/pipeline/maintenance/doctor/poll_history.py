@@ -26,11 +26,11 @@ def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     now = lanes.database_now()
     yield from _schedule(row, now)
     yield from _polls(row, now)
-    if plan_obstacles.UNDECRYPTABLE in row.trouble:
-        yield error_finding(row.name, row.trouble, "Others are captured as usual.", "")
-    elif row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
+    if plan_obstacles.UNDECRYPTABLE in row.last_error:
+        yield error_finding(row.name, row.last_error, "Others are captured as usual.", "")
+    elif row.last_error and not row.last_error.startswith(aws_redrives.ERROR_PREFIX):
         yield error_finding(
-            row.name, f"Its last capture failed: {row.trouble}", "None of its messages is captured.", _look(row)
+            row.name, f"Its last capture failed: {row.last_error}", "None of its messages is captured.", _look(row)
         )
     if row.stopped_at:
         cure = f"manage.py resume_redrive {row.name} --reason WHY --confirm"
@@ -45,10 +45,10 @@ def findings(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
 def _native(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     listing = f"manage.py native_redrive list {row.name}"
     cancel = f"manage.py native_redrive cancel {row.name} --reason WHY --confirm"
-    if row.trouble.startswith(aws_redrives.ERROR_PREFIX):
+    if row.last_error.startswith(aws_redrives.ERROR_PREFIX):
         cure = f"{listing} shows it. To redrive what is left: manage.py drain_dlq {row.name} --confirm"
         yield error_finding(
-            row.name, row.trouble, "Messages that are left in the DLQ are not redriven automatically.", cure
+            row.name, row.last_error, "Messages that are left in the DLQ are not redriven automatically.", cure
         )
     if row.aws_redrive_since and now - row.aws_redrive_since > aws_redrives.MAX_DURATION:
         what = (
@@ -90,7 +90,7 @@ def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
         row.crontab is not None
         or row.depth_at is None
         or row.next_poll_at is None
-        or row.trouble
+        or row.last_error
         or row.aws_redrive_since
     ):
         return

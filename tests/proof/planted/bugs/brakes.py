@@ -44,7 +44,7 @@ the-only-message-pauses-its-run: test_the_only_message_of_the_run_is_parked
 -      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id
 +      WHERE l.run_id = y.run_id AND l.target_id
 a-manual-run-is-paused-by-the-service: test_a_target_is_tried_on_for
-- AND r.kind = 'standing' AND r.id IN
+- AND r.kind = 'automatic' AND r.id IN
 + AND r.id IN
 what-failed-long-before-pauses: test_failures_before_the_last_success_do_not_count
 -WHERE s.failed AND s.ended >= p.since AND
@@ -62,7 +62,7 @@ a-long-cooldown-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_exp
 -make_interval(secs => 2 * b.cooldown_cap) AS slack
 +interval '20 min' AS slack
 a-long-backoff-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
-- AND s.pause > s.slack + make_interval(secs => backoff.rest)
+- AND s.pause > s.slack + make_interval(secs => backoff.seconds)
 +
 what-awaits-its-outcome-elsewhere-is-not-seen: test_a_target_is_tried_on_for
 -WHERE a.target_id = o.target_id AND a.closed_at IS NULL
@@ -98,11 +98,11 @@ what-came-back-after-a-success-is-spared: test_a_message_that_comes_back_again_a
 +
 @tests/reprocessing/store/safety/test_outage_attempts.py
 a-manual-run-s-attempts-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
--AND r.kind = 'standing' AND NOT
+-AND r.kind = 'automatic' AND NOT
 +AND NOT
 a-person-s-word-spares-on: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
--r.kind = 'standing' AND NOT {FURTHER_FAILURES_COUNT}))
-+r.kind = 'standing'))
+-r.kind = 'automatic' AND NOT {FURTHER_FAILURES_COUNT}))
++r.kind = 'automatic'))
 a-resumed-run-spares-nothing: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
 -(l.spared >= d.max_attempts AND (
 +((
@@ -172,7 +172,7 @@ a-loop-of-long-ago: test_a_dlq_is_no_loop_if_its_run
 -make_interval(secs => %(within)b::float8)
 +make_interval(secs => 100 * %(within)b::float8)
 a-manual-run-loops: test_a_dlq_is_no_loop_if_its_run
--WHERE r.kind = 'standing' AND r.state = 'running'
+-WHERE r.kind = 'automatic' AND r.state = 'running'
 +WHERE r.state = 'running'
 the-last-round-counts-as-one-before: test_messages_whose_equals_were_delivered_only_later_are_no_repeats
 - AND n.id < s.id
@@ -254,7 +254,7 @@ a-success-elsewhere-tells-of-this-target: test_a_success_at_another_breaker_of_t
 +(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a
 +         WHERE a.id
 what-is-parked-by-hand-waits-for-others: test_messages_of_a_manual_run_are_left_out
-- AND r.kind = 'standing'
+- AND r.kind = 'automatic'
 +
 
 @reprocessing/store/safety/waves.py
@@ -262,8 +262,8 @@ what-is-parked-by-hand-waits-for-others: test_messages_of_a_manual_run_are_left_
 a-failed-wave-opens-no-breaker: test_while_a_target_is_down_each_cooldown_sends_one_canary
 -            _open_breakers(run, verdict.why)  # first, so that nothing is sent between this wave and the next
 +            pass
-a-standing-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
--success=wave.success, is_automatic=wave.standing)
+an-automatic-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
+-success=wave.success, is_automatic=wave.is_automatic)
 +success=wave.success, is_automatic=False)
 @tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
 a-wave-waits-for-what-cannot-go: test_a_wave_goes_on_when_an_earlier_letter_arrives
@@ -280,7 +280,7 @@ a-target-that-asks-for-rest-gets-the-next-letter: test_a_letter_that_rests_becau
 -(l.due_at > redrive_now() AND (l.route
 +(l.due_at > redrive_now() AND (true OR l.route
 a-failed-wave-opens-every-breaker:
-    test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew
+    test_a_failed_wave_of_an_automatic_run_opens_the_breakers_of_its_failures_and_begins_anew
 -
 -   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
 +

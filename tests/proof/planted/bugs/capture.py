@@ -55,8 +55,8 @@ held-copies-deleted-at-capture: test_a_copy_stays_in_the_dlq_until_its_letter_is
 -            self._held += len(written)
 -            return known
 +        self._held += len(written)
-trouble-proves-as-well: test_after_a_lost_answer_nothing_counts_as_drained_for_a_while
--        clean = not trouble and not self._hides
+an-error-proves-as-well: test_after_a_lost_answer_nothing_counts_as_drained_for_a_while
+-        clean = not error and not self._hides
 +        clean = not self._hides
 hidden-from-when-it-is-written-down: test_a_copy_written_late_is_hidden_from_when_it_was_received
 -self._conf.receive_visibility - (self._clock() - self._asked))
@@ -239,7 +239,7 @@ what-is-forgotten-has-not-passed:
 -UPDATE
 +)
 +UPDATE
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
 a-forgotten-return-frees-another-copy-s-key: test_a_return_of_a_forgotten_attempt_frees_no_key
 -SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
 +SET state = 'free', until = NULL

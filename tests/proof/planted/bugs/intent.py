@@ -55,7 +55,7 @@ equal-keys-stall-the-batch: test_of_one_batch_one_wins_the_key
 sent-without-its-key: test_of_several_workers_one_wins_the_key
 -     WHERE idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)
 +     WHERE true OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)
-a-discarded-letter-s-twin-goes-beside-its-copy:
+a-discarded-letter-s-equal-goes-beside-its-copy:
     test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_other_may_be_there
 -c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (
 +c.state <> 'held' AND EXISTS (
@@ -86,7 +86,7 @@ an-edit-is-not-what-is-sent: test_what_was_written_is_sent_byte_for_byte_and_wha
 -coalesce(v.body, p.body, '') AS body
 +coalesce(p.body, '') AS body
 @tests/reprocessing/pipeline/replay/test_gate.py
-a-claim-that-is-complete-before-the-send: test_a_twin_waits_while_its_key_is_being_sent
+a-claim-that-is-complete-before-the-send: test_an_equal_letter_waits_while_its_key_is_being_sent
 -           sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,
 +           sha256(convert_to(idempotency_key, 'UTF8')), id, 'delivered', body_hash,
 @tests/reprocessing/pipeline/replay/test_replay_slice.py

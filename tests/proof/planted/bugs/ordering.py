@@ -32,7 +32,7 @@ others-move-a-leased-lane: test_only_the_owner_moves_a_leased_lane
 -CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
 +CASE WHEN head.my_fence IS NULL THEN true
 @tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py
-a-key-is-held-behind-its-own-twin: test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back
+a-key-is-held-behind-its-own-equal: test_an_earlier_equal_letter_gets_the_key_when_no_copy_can_come_back
 -           CASE WHEN {CLAIM_HAS_LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
 +           c.state AS claim_state, c.letter_id AS claim_letter,
 @tests/reprocessing/pipeline/replay/test_replay_slice.py
@@ -123,8 +123,8 @@ counted-when-settled: test_a_letter_that_kills_its_workers_is_parked_after_its_a
 -       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
 +       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
 +           attempts = l.attempts - 1, not_sent = l.not_sent + 1,
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
-a-lost-worker-s-last-attempt-frees-its-key: test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
+a-lost-worker-s-last-attempt-frees-its-key: test_an_equal_letter_is_not_sent_while_a_copy_may_be_in_the_target
 -coalesce(f.until, {COPY_UNTIL}) AS until
 +f.until
 @tests/reprocessing/pipeline/runs/test_plan.py

@@ -7,10 +7,10 @@ from tests.proof.planted.bug import quoted
 BUGS = quoted("""
 @reprocessing/pipeline/parking_lot/act_on_parked.py
 @tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py
-a-deed-without-its-record: test_who_decided_and_why_is_recorded_with_the_deed
+an-action-without-its-record: test_who_decided_and_why_is_recorded_with_the_action
 -decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
 +decisions.record_decisions([], act, was=was, by=by, reason=reason, operation=operation)
-a-deed-in-another-transaction: test_what_cannot_be_recorded_is_not_done
+an-action-in-another-transaction: test_what_cannot_be_recorded_is_not_done
 -    return rows.in_transaction(decide)
 +    return decide()
 a-decision-of-nobody: test_nobody_decides_without_a_name_and_a_reason
@@ -25,7 +25,7 @@ whatever-is-parked-is-edited: test_of_two_who_saw_the_same_letter_one_edits_it_a
 
 @reprocessing/store/parking_lot/decisions.py
 @tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py
-a-discard-takes-its-twin-s-key: test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way
+a-discard-takes-its-equal-s-key: test_a_discarded_letter_leaves_the_key_to_its_equal_that_is_under_way
 - OR (c.state = 'held' AND c.letter_id = excluded.letter_id)
 -)
 -SELECT
@@ -62,7 +62,7 @@ a-restore-frees-what-was-delivered: test_a_restored_letter_leaves_a_key_that_say
 a-restore-frees-the-key-of-what-is-on-its-way: test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back
 -CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END
 +'free'
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
 a-discard-taken-back-frees-its-key: test_a_restored_letter_keeps_its_key
 -greatest({COPY_UNTIL}, (
 +greatest(NULL::timestamptz, (

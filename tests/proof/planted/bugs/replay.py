@@ -19,9 +19,9 @@ parked-before-a-capture-has-looked: test_what_aws_moved_while_a_run_was_interrup
 -return Park(ParkedReason.MOVED_BY_AWS) if lane.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 +return Park(ParkedReason.MOVED_BY_AWS)
 @tests/reprocessing/pipeline/replay/test_gate.py
-discarded-twins-go: test_a_twin_of_a_discarded_letter_is_parked
--            return _copy_of_twin(lane) if lane.released else Park(ParkedReason.TWIN_DISCARDED)
-+            return Park(ParkedReason.TWIN_DISCARDED) if lane.released else None
+discarded-equals-go: test_an_equal_letter_of_a_discarded_letter_is_parked
+-            return _copy_of_equal(lane) if lane.released else Park(ParkedReason.EQUAL_DISCARDED)
++            return Park(ParkedReason.EQUAL_DISCARDED) if lane.released else None
 conflicts-are-duplicates: test_an_equal_key_with_another_body_is_a_conflict
 -        case ClaimState.DELIVERED if lane.claim_same_body:
 +        case ClaimState.DELIVERED:
@@ -151,15 +151,15 @@ what-was-not-sent-counts: test_an_attempt_that_was_not_sent_does_not_count
 nothing-reported-is-taken: test_a_failed_attempt_counts_and_the_letter_waits
 -    unknown = Unknown("no outcome was recorded")
 +    unknown = Taken(None)
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
-a-last-attempt-of-unknown-end-frees-its-key: test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
+a-last-attempt-of-unknown-end-frees-its-key: test_an_equal_letter_is_not_sent_while_a_copy_may_be_in_the_target
 -LetterState.PARKED, "free" if known else "held",
 -            deadline=target.copy_window if
 +LetterState.PARKED, "free",
 +            deadline=None and target.copy_window if
 @tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
 spent-in-an-outage-is-parked: test_a_limit_of_one_attempt_outlasts_an_outage
--attempt.attempts >= dlq.max_attempts and not attempt.standing:
+-attempt.attempts >= dlq.max_attempts and not attempt.is_automatic:
 +attempt.attempts >= dlq.max_attempts:
 @tests/reprocessing/pipeline/targets/test_every_target.py
 an-epoch-after-an-unknown-outcome: test_a_fifo_queue_is_told_another_letter_only_when_the_first_is_known_to_have_failed
@@ -219,25 +219,25 @@ a-last-return-ends-a-letter-of-which-a-copy-may-be-about:
 what-is-told-of-has-not-passed: test_a_letter_sent_by_a_dead_worker_makes_an_earlier_letter_stale
 -went="(SELECT letter_id FROM closed WHERE was_open)"
 +went="(SELECT letter_id FROM closed WHERE false)"
-a-key-lapses-while-a-copy-may-come-back: test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back
+a-key-lapses-while-a-copy-may-come-back: test_an_earlier_equal_letter_gets_the_key_when_no_copy_can_come_back
 - AND {COPY_ENDS} > redrive_now()))))
 + AND a.deadline > redrive_now()))))
 a-key-lapses-while-its-letter-is-a-head: test_a_letter_at_the_head_of_its_own_lane_keeps_its_key
 - AND c.letter_id IS DISTINCT FROM (
 + AND 0 IS DISTINCT FROM (
 @tests/reprocessing/pipeline/replay/test_last_attempts.py
-a-key-that-is-left-behind-stays-held: test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back
+a-key-that-is-left-behind-stays-held: test_an_equal_letter_goes_when_the_copy_of_a_changed_letter_is_back
 -     WHERE c.letter_id = x.letter_id AND c.state = 'held'
 +     WHERE false AND c.letter_id = x.letter_id AND c.state = 'held'
 @tests/reprocessing/pipeline/replay/test_settle.py
 copies-of-awaiting-letters-deleted: test_with_outcome_absence_the_attempt_stays_open
 -m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id
 +m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
-whatever-leaves-frees-its-key: test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
+whatever-leaves-frees-its-key: test_an_equal_letter_is_not_sent_while_a_copy_may_be_in_the_target
 -       SET state = CASE WHEN m.claim = 'free' AND m.until IS NOT NULL THEN 'held' ELSE m.claim END,
 +       SET state = m.claim,
-a-target-without-a-window-keeps-no-copy: test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target
+a-target-without-a-window-keeps-no-copy: test_an_equal_letter_is_not_sent_while_a_copy_may_be_in_the_target
 -      ELSE greatest(300, t.visibility, t.timeout) END)
 +      ELSE 0 END)
 a-key-waits-for-a-letter-that-goes-elsewhere: test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target

@@ -22,7 +22,7 @@ rules-read-what-was-captured: test_rules_are_asked_about_what_will_be_sent
 +            THEN p.body ELSE ''::bytea END AS body
 
 @reprocessing/store/routing/routing_decisions.py
-@tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
+@tests/reprocessing/pipeline/replay/test_equal_letters_of_an_unknown_copy.py
 a-rule-that-diverts-frees-the-key: test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target
 -SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
 +SET state = 'free', until = NULL

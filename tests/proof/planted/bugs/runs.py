@@ -61,8 +61,8 @@ enlisted-in-parts: test_enlisting_is_all_or_nothing
 +    return work()
 @tests/reprocessing/pipeline/safety/test_switched_off_meanwhile.py
 a-dlq-that-was-switched-off-is-fed: test_a_dlq_that_becomes_manual_before_the_enlistment_enlists_nothing
--        if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
-+        if run.kind == RunKind.STANDING and not run.pk:
+-        if run.kind == RunKind.AUTOMATIC and not enlistment_batches.takes_letters(run.pk):
++        if run.kind == RunKind.AUTOMATIC and not run.pk:
 
 @reprocessing/store/runs/enlistment.py
 @tests/race/runs/test_enlistment.py
@@ -99,8 +99,8 @@ every-letter-is-read-because-other-runs-have-ended (alone): test_the_reads_of_a_
 @reprocessing/store/runs/leftover_lanes.py
 @tests/reprocessing/pipeline/safety/test_switched_off_meanwhile.py
 what-ended-runs-left-goes-though-it-was-switched-off: test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes
-- AND r.kind = 'standing' AND d.mode = 'automatic')
-+ AND r.kind = 'standing')
+- AND r.kind = 'automatic' AND d.mode = 'automatic')
++ AND r.kind = 'automatic')
 
 @reprocessing/store/runs/plans.py
 @tests/reprocessing/store/runs/test_run_transitions.py

@@ -8,8 +8,8 @@ BUGS = quoted("""
 @reprocessing/domain/safety/circuit_breaker.py
 @tests/reprocessing/domain/safety/test_circuit_breaker.py
 rests-of-a-breaker-without-a-cap: test_the_rest_grows_to_its_cap_and_never_beyond
--    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
-+    return max(rest * 2, policy.cooldown)
+-    return min(max(last_cooldown * 2, policy.cooldown), policy.cooldown_cap)
++    return max(last_cooldown * 2, policy.cooldown)
 
 @reprocessing/domain/safety/failure_cause.py
 @tests/reprocessing/domain/safety/test_failure_cause.py

@@ -1,4 +1,4 @@
-"""In the admin, a deed above the limit is requested; somebody else with the right approves or declines it."""
+"""In the admin, an action above the limit is requested; somebody else with the right approves or declines it."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_urgent_dlqs_come_first(ann: Client) -> None:
     for name in ("calm", "wary", "broken", "busy"):
         dlq(name)
     parked(dlq("busier"))
-    DeadLetterQueue.objects.filter(name="broken").update(trouble="AccessDenied")
+    DeadLetterQueue.objects.filter(name="broken").update(last_error="AccessDenied")
     Breaker.objects.filter(target__arn__endswith="wary-source").update(state="open", retry_at=database_now())
     assert _names(_board(ann)) == ["broken", "wary", "busier", "busy", "calm"]
 
@@ -195,9 +195,9 @@ def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
     assert _action(_board(ann)) == ("Resume run", f"{here}/run/{run.pk}/change/")
     Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=database_now())
     assert _action(_board(ann)) == ("Check circuit breaker", f"{here}/breaker/{breaker.pk}/change/")
-    _set(shop, trouble="The queue is gone.")
+    _set(shop, last_error="The queue is gone.")
     assert _action(_board(ann)) == ("Fix problem", f"/admin/board/{shop.dlq_id}")
-    _set(shop, trouble="AccessDenied: not authorized to perform sqs:ReceiveMessage")
+    _set(shop, last_error="AccessDenied: not authorized to perform sqs:ReceiveMessage")
     assert _action(_board(ann)) == ("Fix permissions", f"/admin/board/{shop.dlq_id}")
     _set(shop, aws_redrive_since=database_now(), aws_redrive_by="ben", aws_redrive_reason="why")
     assert _action(_board(ann)) == ("AWS redrives", "")
@@ -241,8 +241,8 @@ def test_queued_messages_of_an_aborted_run_need_review(ann: Client, shop: Source
     assert _review(_board(ann)) == ("", "3")
 
 
-def test_idle_standing_run_of_a_manual_dlq_takes_no_messages(ann: Client, shop: Source) -> None:
-    run, letter = _run(shop, "running", kind="standing"), _waiting(shop)
+def test_idle_automatic_run_of_a_manual_dlq_takes_no_messages(ann: Client, shop: Source) -> None:
+    run, letter = _run(shop, "running", kind="automatic"), _waiting(shop)
     assert (_review(_board(ann)), _action(_board(ann))[0]) == (("1", ""), "Drain 1")
     Letter.objects.filter(pk=letter.pk).update(run=run)
     assert (_review(_board(ann)), _action(_board(ann))[0]) == (("", "1"), "Redriving")
@@ -264,7 +264,7 @@ def test_a_large_paused_run_is_not_in_progress(ann: Client, shop: Source, monkey
     for shown in ("1", "2", "2+"):
         _waiting(shop, run=other)
         assert _review(_board(ann)) == ("3+", shown)
-    Run.objects.filter(pk=other.pk).update(kind="standing")
+    Run.objects.filter(pk=other.pk).update(kind="automatic")
     assert _review(_board(ann)) == ("3+", "2+")
     Letter.objects.filter(run=other).update(state="delivered", finished_at=database_now())
     assert _review(_board(ann)) == ("5", "")
@@ -358,7 +358,7 @@ def test_number_of_statements_is_the_same_for_3_and_for_60_dlqs(ann: Client) -> 
             source.dlq.teams.add(Group.objects.get_or_create(name=f"team-{number % 5}")[0])
             parked(source)
             held_copy(_waiting(source, state=LetterState.SENDING))
-            _set(source, depth_visible=5, depth_in_flight=0, depth_at=database_now(), trouble="AccessDenied")
+            _set(source, depth_visible=5, depth_in_flight=0, depth_at=database_now(), last_error="AccessDenied")
             Breaker.objects.filter(target=source.target).update(state="open", retry_at=database_now())
         for address in ("/admin/board", "/admin/"):
             ann.get(address)  # warm

@@ -80,7 +80,7 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
     held_copy(letter, visible_until=database_now() + timedelta(hours=1))
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
-        depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), trouble="AccessDenied", mode="automatic"
+        depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), last_error="AccessDenied", mode="automatic"
     )
     Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="redrive", why="9 of 10 failed")
     Breaker.objects.filter(target=shop.target).update(
@@ -123,8 +123,8 @@ def test_largest_failure_groups_are_linked() -> None:
     assert "<h3>Failure groups</h3>" not in _page(person("bob", *SEES))
 
 
-def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
-    run = Run.objects.create(name="automatic:1", dlq=shop.dlq, kind="standing", state="running")
+def test_automatic_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) -> None:
+    run = Run.objects.create(name="automatic:1", dlq=shop.dlq, kind="automatic", state="running")
     assert "automatic:1" not in _page(ann)
     letter = parked(shop)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)

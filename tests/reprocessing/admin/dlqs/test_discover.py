@@ -149,14 +149,14 @@ def test_scanning_again_names_the_setting_that_keeps_workers_from_scanning(
 
 
 @pytest.mark.parametrize("name", ["adopt", "ignore", "unignore", "scan"])
-def test_who_may_not_add_dlqs_sees_the_list_and_no_deed(dlq: Queue, name: str) -> None:
+def test_who_may_not_add_dlqs_sees_the_list_and_no_action(dlq: Queue, name: str) -> None:
     viewer = person("view_discoveredqueue")
     assert "You may not add DLQs" in viewer.get(LIST).content.decode()
     assert viewer.get(ticked(name)).status_code == 403
     assert viewer.post(ticked(name), {"seen": "x", "reason": "because"}).status_code == 403
 
 
-def test_a_deed_without_a_csrf_token_is_refused(dlq: Queue, ann: Client) -> None:
+def test_an_action_without_a_csrf_token_is_refused(dlq: Queue, ann: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="ann"))
     assert strict.post(ticked("ignore"), {"seen": "x", "reason": "because"}).status_code == 403
@@ -171,7 +171,7 @@ def many(count: int) -> None:
     """Store discovered DLQs that could not be read."""
     scope = DiscoveryScope.objects.create(region="us-east-1")
     arns = [f"arn:aws:sqs:us-east-1:123456789012:old-{number:03}" for number in range(count)]
-    DiscoveredQueue.objects.bulk_create(DiscoveredQueue(arn=arn, scope=scope, trouble="No access.") for arn in arns)
+    DiscoveredQueue.objects.bulk_create(DiscoveredQueue(arn=arn, scope=scope, last_error="No access.") for arn in arns)
     DiscoveredSource.objects.bulk_create(
         DiscoveredSource(dlq_arn=arn, source_arn=arn.replace("old", "new"), kind="queue", scope=scope) for arn in arns
     )

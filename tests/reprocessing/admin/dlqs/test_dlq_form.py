@@ -131,7 +131,7 @@ def test_a_change_to_manual_links_to_the_run_that_still_sends(watched: Queue, an
     saved(ann, ADD, name="orders", url=watched.url)
     DeadLetterQueue.objects.update(mode="automatic")
     row, source = DeadLetterQueue.objects.get(), Source.objects.get()
-    run = feed_run.standing_run(row)
+    run = feed_run.automatic_run(row)
     add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
     page = saved(ann, _examine(row), mode="manual")
     link = f'<a href="/admin/reprocessing/run/{run.pk}/change/">pause the run</a>'

@@ -15,7 +15,7 @@ from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
-from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, seed, standing_run
+from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_vacuumed, seed
 
 pytestmark = pytest.mark.django_db
 
@@ -138,7 +138,7 @@ def test_a_page_of_old_queued_messages_does_not_read_the_newer_messages(monkeypa
     monkeypatch.setattr(MessageList, "known", 1_200)  # the letters are written without the triggers that count them
     with nothing_is_vacuumed():
         bench = Workbench()
-        seed(bench, standing_run(bench), 1, 20_000)
+        seed(bench, automatic_run(bench), 1, 20_000)
         old = list(Letter.objects.order_by("pk").values_list("pk", flat=True)[:1_200])
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")

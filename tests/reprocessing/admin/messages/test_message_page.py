@@ -65,7 +65,9 @@ def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
     ann = person("ann", *DECIDES)
     seen = pages(ann, letter.pk)
     values = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
-    refused = [ann.post(f"/admin/reprocessing/{desk}/{letter.pk}/{deed}", values) for desk in DESKS for deed in SHOWING]
+    refused = [
+        ann.post(f"/admin/reprocessing/{desk}/{letter.pk}/{action}", values) for desk in DESKS for action in SHOWING
+    ]
     assert ["4111-canary" in page for page in seen] == [False] * 2
     assert ["You may not see payloads" in page for page in seen] == [True] * 2
     assert [answer.status_code for answer in refused] == [403] * 6
@@ -191,7 +193,7 @@ def test_a_captured_message_of_a_dlq_that_is_not_manual_is_not_led_to_a_plan() -
     page = opens(ann, address)
     assert (_first_button(page), "Plan a run" in page) == ("", False)
     assert "<strong>Captured: the automatic run of the DLQ will take it.</strong>" in page
-    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="standing", state="running", asked_by="beat")
+    run = Run.objects.create(dlq=source.dlq, name="automatic:1", kind="automatic", state="running", asked_by="beat")
     assert _first_button(opens(ann, address)) == f"/admin/reprocessing/run/{run.pk}/change/ Open the automatic run"
     Run.objects.update(state="paused", stopped_by="zoe", why="why")
     assert _first_button(opens(ann, address)).endswith("Open the paused automatic run")

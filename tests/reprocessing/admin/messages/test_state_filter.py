@@ -78,5 +78,5 @@ def test_the_list_says_presumed_delivered_for_a_delivery_that_nobody_confirmed()
     letter = parked(dlq())
     Letter.objects.filter(pk=letter.pk).update(state="delivered", reason="", presumed=True)
     page = page_of(person("ann", *LOOKS), "?state__exact=delivered&presumed__exact=1")
-    assert '<td class="field-standing">presumed delivered</td>' in page
+    assert '<td class="field-state_text">presumed delivered</td>' in page
     assert chips(page) == {"State: presumed delivered": "?"}

@@ -179,8 +179,8 @@ def test_filter_of_a_removed_row_is_explained(query: str) -> None:
     assert f"There is no {name} {number} any more, so there is nothing to export." in refused
     others = [client.get(f"{lot}?{query}").content.decode()]
     others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
-    deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": database_now().isoformat(), "reason": "x"}
-    others.append(post(client, f"{lot}discard", query=query, **deed))
+    action = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": database_now().isoformat(), "reason": "x"}
+    others.append(post(client, f"{lot}discard", query=query, **action))
     assert [len(others), AuditEntry.objects.filter(act="exported").count()] == [4, 0]
 
 

@@ -123,9 +123,9 @@ def test_body_search_takes_the_permission_everywhere() -> None:
     assert client.get(LOT, {"text": "4111"}).status_code == 403
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "query": "text=4111", "scope": "all"}
     sent = OF_A_FILTER | {"opened": database_now().isoformat(), "reason": "x", "kind": "csv"}
-    for deed in ("release", "discard", "assign", "note", "export"):
+    for action in ("release", "discard", "assign", "note", "export"):
         for more in ({}, sent):
-            assert client.post(LOT + deed, given | more).status_code == 403
+            assert client.post(LOT + action, given | more).status_code == 403
     assert "you may not see payloads" in client.get(LOT).content.decode()
 
 

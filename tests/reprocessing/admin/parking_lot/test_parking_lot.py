@@ -117,16 +117,16 @@ def test_message_is_found_by_each_id_and_key(by: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "act", "state"),
+    ("action", "act", "state"),
     [("release", AuditAct.RELEASED, LetterState.WAITING), ("discard", AuditAct.DISCARDED, LetterState.DISCARDED)],
 )
-def test_decisions_are_recorded_with_user_and_reason(deed: str, act: AuditAct, state: LetterState) -> None:
+def test_decisions_are_recorded_with_user_and_reason(action: str, act: AuditAct, state: LetterState) -> None:
     source = dlq()
     chosen, left = [parked(source), parked(source)], parked(source)
     client = person("ann", *DECIDES)
-    page = post(client, LOT + deed, scope="ticked", pick=[pack_messages([one]) for one in chosen])
+    page = post(client, LOT + action, scope="ticked", pick=[pack_messages([one]) for one in chosen])
     before = states(*chosen)
-    done = post(client, LOT + deed, letters=carried(page), reason="the consumer is mended")
+    done = post(client, LOT + action, letters=carried(page), reason="the consumer is mended")
     assert before == [LetterState.PARKED, LetterState.PARKED]
     assert states(*chosen, left) == [state, state, LetterState.PARKED]
     assert reviews() == [(act, one.pk, "ann", "the consumer is mended") for one in chosen]
@@ -191,7 +191,7 @@ def test_closed_buttons_do_not_act() -> None:
     letter = parked(dlq())
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
-    assert [f'formaction="{LOT}{deed}"' in pages[0] for deed in ("release", "discard")] == [True, False]
+    assert [f'formaction="{LOT}{action}"' in pages[0] for action in ("release", "discard")] == [True, False]
     assert "discard (it needs the permission to discard parked messages)" in pages[0]
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
     given = {"letters": carried(pages[1]), "csrfmiddlewaretoken": token(client, "/admin/password_change/")}
@@ -238,7 +238,7 @@ def test_discarded_message_is_restored_once() -> None:
     assert [f"{LOT}restore" in closed, "It needs the permission to discard parked messages" in closed] == [False, True]
 
 
-def _strays(page: str) -> str:
+def _missing_keys(page: str) -> str:
     found = re.search(r'<p class="card card-wary">(.*? no ordering key\. .*?)</p>', page)
     return re.sub(r"</?strong>", "", found[1]) if found else ""
 
@@ -252,7 +252,7 @@ def test_release_says_that_failures_in_an_outage_do_not_count(mode: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("strays", "others", "words"),
+    ("without_lane", "others", "words"),
     [
         (1, 0, ("The message has no ordering key", "the message is sent without order.")),
         (2, 0, ("All messages have no ordering key", "these messages are sent without order.")),
@@ -261,14 +261,14 @@ def test_release_says_that_failures_in_an_outage_do_not_count(mode: str) -> None
         (0, 1, ("", "")),
     ],
 )
-def test_release_warns_of_missing_ordering_keys(strays: int, others: int, words: tuple[str, str]) -> None:
+def test_release_warns_of_missing_ordering_keys(without_lane: int, others: int, words: tuple[str, str]) -> None:
     source = dlq()
-    letters = [parked(source, reason="no_ordering_key") for _ in range(strays)]
+    letters = [parked(source, reason="no_ordering_key") for _ in range(without_lane)]
     Letter.objects.update(lane=None)
     letters += [parked(source) for _ in range(others)]
     client = person("ann", *DECIDES)
     ticked = post(client, LOT + "release", scope="ticked", pick=[pack_messages([one]) for one in letters])
     whole = post(client, LOT + "release", scope="all", query="")
-    for told in (_strays(ticked), _strays(whole)):
+    for told in (_missing_keys(ticked), _missing_keys(whole)):
         assert (told.partition(".")[0], told.rpartition("still no key, ")[2]) == words
-    assert _strays(post(client, LOT + "discard", scope="all", query="")) == ""
+    assert _missing_keys(post(client, LOT + "discard", scope="all", query="")) == ""

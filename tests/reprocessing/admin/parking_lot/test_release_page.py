@@ -68,9 +68,9 @@ def test_page_of_a_parked_message_opens_its_release_and_discard() -> None:
     letter = parked(dlq())
     address = f"/admin/reprocessing/letter/{letter.pk}/change/"
     page, viewed = (person(name, *may).get(address).content.decode() for name, may in (("a", DECIDES), ("b", LOOKS)))
-    for deed in ("release", "discard"):
-        form = f'<form method="post" action="{LOT}{deed}">'
+    for action in ("release", "discard"):
+        form = f'<form method="post" action="{LOT}{action}">'
         assert (page.count(form), viewed.count(form)) == (1, 0)
-        assert f"It needs the permission to {deed} parked messages" in viewed
+        assert f"It needs the permission to {action} parked messages" in viewed
     assert f'name="letters" value="{pack_messages([letter])}"' in page
     assert "restore" not in page

@@ -94,7 +94,7 @@ def test_the_page_and_the_list_show_a_rule_in_words() -> None:
     assert XX
     source = dlq("orders")
     Rule.objects.update(
-        dlq=source.dlq, action="divert", conditions=[], target=source.target, error_count=2, trouble="too long"
+        dlq=source.dlq, action="divert", conditions=[], target=source.target, error_count=2, last_error="too long"
     )
     page = client.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
     assert re.findall(r'<div class="readonly">(.*?)</div>', page)[3:5] == [

@@ -193,7 +193,7 @@ def test_a_choice_voids_a_requested_approval(source: Source, ann: Client) -> Non
     before = run_transitions.page_stamp(run)
     _choose(ann, run, choice="5||yes")
     run.refresh_from_db()
-    assert run_transitions.page_stamp(run) != before  # the digest of the deed has this stamp
+    assert run_transitions.page_stamp(run) != before  # the digest of the action has this stamp
 
 
 def test_a_plan_of_no_messages_has_no_comparison(source: Source, ann: Client) -> None:

@@ -81,7 +81,7 @@ def test_a_running_run_of_what_is_stopped_is_not_just_called_running(
 
 
 def test_the_automatic_run_is_started_by_the_scheduler(source: Source, ann: Client) -> None:
-    run = feed_run.standing_run(source.dlq)
+    run = feed_run.automatic_run(source.dlq)
     assert _rows(ann)[run.name][-1] == "the scheduler"
     page = ann.get(f"{ADDRESS}{run.pk}/change/").content.decode()
     assert f"Automatic run of shop-dlq <small>{run.name}</small></h1>" in page

@@ -194,7 +194,7 @@ def test_empty_plan_names_the_plan_with_its_messages() -> None:
 
 def test_empty_plan_says_where_the_messages_are_and_offers_no_start(source: Source, ann: Client) -> None:
     add_letter(source, LetterState.PARKED)
-    sending = feed_run.standing_run(source.dlq)
+    sending = feed_run.automatic_run(source.dlq)
     for _ in range(2):
         add_letter(source, LetterState.WAITING, run=sending, lane=add_lane(source, run=sending))
     Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1))
@@ -235,8 +235,8 @@ def test_all_actions_are_recorded_with_user_and_reason(source: Source, ann: Clie
     assert (run.state, run.selected, run.asked_by, run.reason, run.waves) == (
         "planned", 3, "ann", "the shop is mended", True,
     )  # fmt: skip
-    for deed, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
-        confirm(ann, _address(run, f"{deed}/now"))
+    for action, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
+        confirm(ann, _address(run, f"{action}/now"))
         run.refresh_from_db()
         assert run.state == state
     told = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "reason"))
@@ -366,7 +366,7 @@ def test_start_after_a_stop_is_refused(source: Source, ann: Client) -> None:
 
 
 def test_plan_waits_for_its_capture(source: Source, ann: Client) -> None:
-    DeadLetterQueue.objects.update(trouble="SQS says <no>.")
+    DeadLetterQueue.objects.update(last_error="SQS says <no>.")
     given = {"dlq": source.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
     page = post(ann, "/admin/reprocessing/run/add/", **given)
     run = Run.objects.get()
@@ -424,8 +424,8 @@ def test_ended_run_is_not_renewed(source: Source, ann: Client) -> None:
     assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
 
 
-def test_standing_run_can_be_paused_only(source: Source, ann: Client) -> None:
-    run = Run.objects.create(name="automatic:1", dlq=source.dlq, kind="standing", state="running", asked_by="beat")
+def test_automatic_run_can_be_paused_only(source: Source, ann: Client) -> None:
+    run = Run.objects.create(name="automatic:1", dlq=source.dlq, kind="automatic", state="running", asked_by="beat")
     page = ann.get(_address(run)).content.decode()
     assert ("pause/now" in page, "abort/now" in page) == (True, False)
     assert "waiting for new messages</p>" in page
@@ -509,7 +509,7 @@ def test_the_waves_of_a_run_are_told(source: Source, ann: Client) -> None:
     _captured(source)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", in_waves=True))
     confirm(ann, _address(run, "start/now"))
-    Wave.objects.filter(run=run).update(settled_at=source.dlq.added_at, touched=1, failed=0)
+    Wave.objects.filter(run=run).update(settled_at=source.dlq.added_at, sent=1, failed=0)
     page = ann.get(_address(run)).content.decode()
     assert '<b>1</b> <span class="chip">done</span><small>1 sent, 0 failed</small>' in page
 

@@ -18,16 +18,16 @@ def breaker() -> Breaker:
     return Breaker.objects.get(target=dlq().target)
 
 
-def _address(one: Breaker, deed: str) -> str:
-    return f"/admin/reprocessing/breaker/{one.pk}/{deed}/now"
+def _address(one: Breaker, action: str) -> str:
+    return f"/admin/reprocessing/breaker/{one.pk}/{action}/now"
 
 
 @pytest.mark.soak
 def test_moves_are_recorded_with_user_and_reason(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
-    for deed, state in (("open", "open"), ("half-open", "half_open"), ("close", "closed")):
+    for action, state in (("open", "open"), ("half-open", "half_open"), ("close", "closed")):
         before = breaker.epoch
-        confirm(ann, _address(breaker, deed))
+        confirm(ann, _address(breaker, action))
         breaker.refresh_from_db()
         assert (breaker.state, breaker.epoch) == (state, before + 1)
     acts = list(AuditEntry.objects.order_by("pk").values_list("act", "by", "target", "after__state"))
@@ -52,7 +52,7 @@ def test_changed_breaker_is_not_moved(breaker: Breaker) -> None:
     assert AuditEntry.objects.count() == 1
 
 
-def test_pages_name_the_deed_and_the_way_back(breaker: Breaker) -> None:
+def test_pages_name_the_action_and_the_way_back(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     Breaker.objects.update(state="half_open", canary_until=database_now())
     page = ann.get(f"/admin/reprocessing/breaker/{breaker.pk}/change/").content.decode()
@@ -61,8 +61,8 @@ def test_pages_name_the_deed_and_the_way_back(breaker: Breaker) -> None:
     assert "Canary awaited until" in page
     assert "this time is one hour after its outcome is due. The max cooldown does not limit this time." in page
     titles = [
-        re.findall(r"<h1>(.*?)</h1>", ann.get(_address(breaker, deed)).content.decode())[0]
-        for deed in ("close", "open")
+        re.findall(r"<h1>(.*?)</h1>", ann.get(_address(breaker, action)).content.decode())[0]
+        for action in ("close", "open")
     ]
     name = "the circuit breaker of shop-dlq-source"
     assert titles == [f"Close {name}", f"Open {name}"]

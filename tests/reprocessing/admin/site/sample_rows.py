@@ -69,7 +69,7 @@ def rows_of_everything() -> None:
         api_token(f"deploy-{number}")
         scope = DiscoveryScope.objects.create(region=f"eu-west-{number}")
         queue = DiscoveredQueue.objects.create(
-            arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, trouble="SQS refused it."
+            arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, last_error="SQS refused it."
         )
         DiscoveredSource.objects.create(dlq_arn=queue.arn, source_arn=f"{queue.arn}-source", kind="queue", scope=scope)
     GlobalStop.objects.create(by="ann", reason="a test")
@@ -98,7 +98,7 @@ def operated() -> BulkAction:
 def requested(letter: Letter, *, by: str = "ann", title: str = "Discard parked messages") -> Approval:
     """A request to discard a message. It has the bytes of an edit, too, so that every page has something to show."""
     return Approval.objects.create(
-        deed="discard", title=title, letters=[letter.pk], body=b"{}", attributes=pack_attributes({}), stamp=b"1",
+        action="discard", title=title, letters=[letter.pk], body=b"{}", attributes=pack_attributes({}), stamp=b"1",
         digest=b"1", dlq_ids=[letter.dlq_id], messages=1, preview=[["Messages", "1"]], by=by, by_key=by, reason=by,
         expires_at=database_now() + timedelta(days=1),
     )  # fmt: skip

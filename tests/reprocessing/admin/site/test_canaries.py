@@ -206,14 +206,14 @@ def of_the_lot(letters: list[ParkedLetter]) -> Iterator[dict[str, Any]]:
     yield {"reason": "mended", "letters": some, "to": "ann"}
 
 
-def deeds(letter: ParkedLetter) -> Iterator[str]:
+def actions(letter: ParkedLetter) -> Iterator[str]:
     its = {"run": Run.objects.earliest("pk").pk, "operation": operated().pk, "group": letter.group_id}
     its |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id, "letter": letter.pk}
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}
     its |= {"route": NotificationRoute.objects.create(destination="ops").pk}
     its |= {"mark": ManagedObject.objects.earliest("pk").pk, "approval": Approval.objects.earliest("pk").pk}
     its |= {"api_token": ApiToken.objects.earliest("pk").pk}
-    for address in test_matrix.DEEDS:
+    for address in test_matrix.ACTIONS:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)
     yield f"/admin/reprocessing/rule/add/?letter={letter.pk}"
@@ -229,7 +229,7 @@ def test_nobody_gets_at_a_payload_by_sending_without_the_right(
     client, user = logged_in(OPERATOR), User.objects.get()
     user.user_permissions.set(Permission.objects.exclude(codename="view_payload"))
     sung, statuses = dict[str, set[str]](), Counter[int]()
-    for there in deeds(ParkedLetter.objects.exclude(group=None).earliest("pk")):
+    for there in actions(ParkedLetter.objects.exclude(group=None).earliest("pk")):
         letters = list(ParkedLetter.objects.exclude(group=None).order_by("pk"))
         lots = of_the_lot(letters) if letters and re.search(r"/parkedletter/[a-z]+$", there) else iter(())
         for sent in (*steps(there, client), *lots):

@@ -40,7 +40,7 @@ def observed(look: Callable[[], bool], seen: list[bool], then: Callable[..., obj
     return step
 
 
-def test_a_letter_is_locked_from_the_look_at_it_until_the_deed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_letter_is_locked_from_the_look_at_it_until_the_action(monkeypatch: pytest.MonkeyPatch) -> None:
     letter, seen = parked(dlq()), list[bool]()
     look = observed(lambda: is_locked(Letter, letter.pk), seen, decision._changed)
     monkeypatch.setattr(decision, "_changed", look)

@@ -35,7 +35,7 @@ EVERYBODY = {NOBODY, STAFF, *ROLES}
 INSIDE = {STAFF, *ROLES}
 LOOKING, OPERATING, READING, CONFIGURING = (set(ROLES[least:]) for least in range(4))
 
-_SHOWING = ("reveal", "body", "compare", "s3")  # deeds, since they are recorded
+_SHOWING = ("reveal", "body", "compare", "s3")  # actions, since they are recorded
 
 _DECIDING = ("release", "discard", "restore", "assign", "note", "export")
 
@@ -45,23 +45,23 @@ PAGES = {
     "stop": OPERATING, "resume": OPERATING,
     "login": EVERYBODY, "logout": set(), "password_change": INSIDE, "password_change_done": INSIDE,
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
-    **{f"reprocessing_{desk}_{deed}": set() for desk in ("letter", "parkedletter") for deed in _SHOWING},
+    **{f"reprocessing_{desk}_{action}": set() for desk in ("letter", "parkedletter") for action in _SHOWING},
     "reprocessing_auditentry_export": OPERATING,
     **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "notificationroute", "rule", "target")},
-    **{f"reprocessing_notificationroute_{deed}": CONFIGURING for deed in ("edit", "remove")},
+    **{f"reprocessing_notificationroute_{action}": CONFIGURING for action in ("edit", "remove")},
     **{f"reprocessing_discoveredqueue_{act}": CONFIGURING for act in ("adopt", "ignore", "unignore", "scan")},
-    **{f"reprocessing_failuregroup_{deed}": OPERATING for deed in ("merge", "split", "rename")},
+    **{f"reprocessing_failuregroup_{action}": OPERATING for action in ("merge", "split", "rename")},
     "reprocessing_apitoken_add": CONFIGURING, "reprocessing_apitoken_revoke": CONFIGURING,
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
-    **{f"reprocessing_rule_{deed}": CONFIGURING for deed in ("remove", "enable", "disable")},
+    **{f"reprocessing_rule_{action}": CONFIGURING for action in ("remove", "enable", "disable")},
     "reprocessing_target_edit": CONFIGURING, "reprocessing_managedobject_unlock": CONFIGURING,
     **{f"reprocessing_{one}_{act}": OPERATING for one in ("deadletterqueue", "lane") for act in ("stop", "resume")},
-    "reprocessing_breaker_deed": OPERATING, "reprocessing_run_add": OPERATING,
-    "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING, "reprocessing_run_choose": set(),
-    **{f"reprocessing_approval_{deed}": OPERATING for deed in ("approve", "decline")},
+    "reprocessing_breaker_action": OPERATING, "reprocessing_run_add": OPERATING,
+    "reprocessing_run_progress": LOOKING, "reprocessing_run_action": OPERATING, "reprocessing_run_choose": set(),
+    **{f"reprocessing_approval_{action}": OPERATING for action in ("approve", "decline")},
     "reprocessing_approval_alone": CONFIGURING, "reprocessing_approval_difference": set(),
     "parkedletter_edit": set(), "parkedletter_edit_all": set(), "parkedletter_group_by": set(),
-    **{f"parkedletter_{deed}": set() for deed in _DECIDING}, "operation_abort": set(),  # sent, never opened: see DEEDS
+    **{f"parkedletter_{action}": set() for action in _DECIDING}, "operation_abort": set(),  # see ACTIONS
     "parkedletter_save": set(), "parkedletter_unsave": set(),
     "operation_progress": LOOKING,
     "auth_user_password_change": set(), "reports": set(),
@@ -70,25 +70,28 @@ PAGES = {
 #: Pages that each list of ours has; those of others, of users and schedules, are for superusers alone.
 OURS = {"changelist": LOOKING, "change": LOOKING, "history": LOOKING, "add": set(), "delete": set()}
 #: What is done by sending a form: who may.
-DEEDS = {
+ACTIONS = {
     "/admin/stop": OPERATING, "/admin/resume": OPERATING,
-    **{f"/admin/reprocessing/parkedletter/{deed}": OPERATING for deed in _DECIDING},
+    **{f"/admin/reprocessing/parkedletter/{action}": OPERATING for action in _DECIDING},
     "/admin/reprocessing/parkedletter/save": LOOKING, "/admin/reprocessing/parkedletter/unsave": set(),
     "/admin/reprocessing/bulkaction/{operation}/abort": OPERATING,
     "/admin/reprocessing/parkedletter/{letter}/edit": READING,
     **{f"/admin/reprocessing/parkedletter/{page}": READING for page in ("edit-all", "group-by")},
-    **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
-       for desk in ("letter", "parkedletter") for deed in _SHOWING},
+    **{f"/admin/reprocessing/{desk}/{{letter}}/{action}": READING
+       for desk in ("letter", "parkedletter") for action in _SHOWING},
     "/admin/reprocessing/failuregroup/{group}/change/": OPERATING,
     "/admin/reprocessing/failuregroup/merge": OPERATING,
-    **{f"/admin/reprocessing/failuregroup/{{group}}/{deed}": OPERATING for deed in ("split", "rename")},
+    **{f"/admin/reprocessing/failuregroup/{{group}}/{action}": OPERATING for action in ("split", "rename")},
     "/admin/reprocessing/run/add/": OPERATING,
     **{
         f"/admin/reprocessing/{one}/add/": CONFIGURING
         for one in ("deadletterqueue", "notificationroute", "rule", "target")
     },
-    **{f"/admin/reprocessing/notificationroute/{{route}}/{deed}": CONFIGURING for deed in ("edit", "remove")},
-    **{f"/admin/reprocessing/rule/{{rule}}/{deed}": CONFIGURING for deed in ("edit", "remove", "enable", "disable")},
+    **{f"/admin/reprocessing/notificationroute/{{route}}/{action}": CONFIGURING for action in ("edit", "remove")},
+    **{
+        f"/admin/reprocessing/rule/{{rule}}/{action}": CONFIGURING
+        for action in ("edit", "remove", "enable", "disable")
+    },
     "/admin/reprocessing/target/{target}/edit": CONFIGURING,
     "/admin/reprocessing/apitoken/add/": CONFIGURING, "/admin/reprocessing/apitoken/{api_token}/revoke": CONFIGURING,
     "/admin/reprocessing/managedobject/{mark}/unlock": CONFIGURING,
@@ -97,10 +100,10 @@ DEEDS = {
         f"/admin/reprocessing/{one}/{act}": OPERATING
         for one in ("deadletterqueue/{dlq}", "lane/{lane}") for act in ("stop", "resume")
     },
-    **{f"/admin/reprocessing/breaker/{{breaker}}/{deed}/now": OPERATING for deed in ("close", "open", "half-open")},
+    **{f"/admin/reprocessing/breaker/{{breaker}}/{action}/now": OPERATING for action in ("close", "open", "half-open")},
     "/admin/reprocessing/run/{run}/choose": OPERATING,
-    **{f"/admin/reprocessing/run/{{run}}/{deed}/now": OPERATING for deed in ("start", "pause", "resume", "abort")},
-    **{f"/admin/reprocessing/approval/{{approval}}/{deed}": OPERATING for deed in ("approve", "decline")},
+    **{f"/admin/reprocessing/run/{{run}}/{action}/now": OPERATING for action in ("start", "pause", "resume", "abort")},
+    **{f"/admin/reprocessing/approval/{{approval}}/{action}": OPERATING for action in ("approve", "decline")},
     "/admin/reprocessing/approval/{approval}/alone": CONFIGURING,
     "/admin/reprocessing/approval/{approval}/difference": READING,
     "/admin/auth/user/add/": set(), "/admin/django_celery_beat/periodictask/add/": set(),
@@ -122,7 +125,7 @@ def people() -> dict[str, Client]:
 def _addresses() -> Iterator[tuple[str, str]]:
     """Every address of the project that has a name: the name, and an example."""
     letter = ParkedLetter.objects.earliest("pk")
-    examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "deed": "start"}
+    examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "action": "start"}
     examples |= {"run": Run.objects.earliest("pk").pk, "operation": BulkAction.objects.earliest("pk").pk}
     examples |= {"approval": Approval.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
@@ -181,7 +184,7 @@ def test_every_address_is_open_to_those_it_is_for_and_to_no_other(people: dict[s
     assert opened == expected
 
 
-def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str, Client]) -> None:
+def test_every_action_is_done_by_those_it_is_for_and_by_no_other(people: dict[str, Client]) -> None:
     letter = parked(dlq("shop"))
     rule_changes.save_rule("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     run = Run.objects.create(name="run", dlq=letter.dlq)
@@ -196,11 +199,11 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
         "mark": ManagedObject.objects.create(kind="rules", name="r", written={}, applied_by="ann").pk,
     }  # fmt: skip
     done = {}
-    for address in DEEDS:
+    for address in ACTIONS:
         with transaction.atomic():  # none finds what another did
             done[address] = {who for who, client in people.items() if _may(client.post(address.format(**examples), {}))}
             transaction.set_rollback(True)
-    assert done == DEEDS
+    assert done == ACTIONS
 
 
 def test_no_form_of_djangos_own_writes_a_row_of_ours(client: Client) -> None:
@@ -235,7 +238,7 @@ def test_each_role_may_do_what_the_one_before_may() -> None:
     assert "view_payload" not in may[1]
 
 
-def test_every_deed_takes_a_permission_that_there_is() -> None:
+def test_every_action_takes_a_permission_that_there_is() -> None:
     there = {f"reprocessing.{one}" for one in Permission.objects.values_list("codename", flat=True)}
     given = {f"reprocessing.{one}" for role in roles.ROLES for one in role.may}
     assert given | set(permissions.PERMISSIONS.values()) <= there

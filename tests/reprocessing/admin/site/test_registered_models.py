@@ -27,7 +27,7 @@ BESIDE = {
     "HourlyCount", "HourlyCountDelta",
     "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
     "Revision", "RunMinute", "SavedFilter", "TaskHints", "TickCount",
-    "UnapprovedDeed",
+    "UnapprovedAction",
 }  # fmt: skip
 
 

@@ -21,9 +21,9 @@ from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messa
 pytestmark = pytest.mark.django_db
 
 
-def all_that_match(client: Client, deed: str = "discard") -> dict[str, str]:
+def all_that_match(client: Client, action: str = "discard") -> dict[str, str]:
     """What the page of a decision about a filter carries."""
-    return _of_a_filter(post(client, LOT + deed, scope="all", query="reason=attempts_spent"))
+    return _of_a_filter(post(client, LOT + action, scope="all", query="reason=attempts_spent"))
 
 
 def _of_a_filter(page: str) -> dict[str, str]:
@@ -37,15 +37,15 @@ def begun() -> BulkAction:
     return operation
 
 
-@pytest.mark.parametrize("deed", ["release", "discard"])
-def test_later_messages_are_not_in_a_bulk_action(deed: str) -> None:
+@pytest.mark.parametrize("action", ["release", "discard"])
+def test_later_messages_are_not_in_a_bulk_action(action: str) -> None:
     source = dlq()
     shown, anew = parked(source), parked(source)
     client = person("ann", *EVERYTHING)
-    given = all_that_match(client, deed) | {"previewed": "1"}  # else it is refused: fewer match than were previewed
+    given = all_that_match(client, action) | {"previewed": "1"}  # else it is refused: fewer match than were previewed
     late = parked(source)
     Letter.objects.filter(pk=anew.pk).update(finished_at=database_now())
-    post(client, LOT + deed, **given, reason="test data")
+    post(client, LOT + action, **given, reason="test data")
     operation = begun()
     assert (operation.asked, operation.done, operation.letters_skipped) == (1, 1, 0)
     assert states(anew, late) == ["parked", "parked"]
@@ -139,9 +139,9 @@ def test_future_time_means_now() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("deed", ["release", "discard"])
+@pytest.mark.parametrize("action", ["release", "discard"])
 @pytest.mark.parametrize("desk", ["list", "letter"])
-def test_edited_message_is_skipped(deed: str, desk: str) -> None:
+def test_edited_message_is_skipped(action: str, desk: str) -> None:
     letter = parked(dlq(), body=b"captured")
     client = person("ben", *DECIDES)
 
@@ -152,13 +152,13 @@ def test_edited_message_is_skipped(deed: str, desk: str) -> None:
 
     before = seen()
     edited(letter, b"made", "new")
-    told = messages(post(client, LOT + deed, letters=before, reason="mended"))
+    told = messages(post(client, LOT + action, letters=before, reason="mended"))
     assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
     assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
         f"Message {letter.message_id} was skipped: it was edited after you opened the page; check it again. "
         "Last action: edited by bob, TIME UTC (a typo)."
     )
-    post(client, LOT + deed, letters=seen(), reason="mended")
+    post(client, LOT + action, letters=seen(), reason="mended")
     assert states(letter) != ["parked"]
 
 
@@ -168,6 +168,6 @@ def test_skip_reason_names_who_moved_the_message() -> None:
     act_on_parked.discard([letter.pk], by="ann", reason="test data")
     for act in ("revealed", "noted", "assigned"):
         AuditEntry.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
-    for deed in ("release", "discard"):
-        told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
+    for action in ("release", "discard"):
+        told = messages(post(person(f"ben-{action}", *DECIDES), LOT + action, letters=seen, reason="mended"))
         assert re.findall(r"Last action: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]

@@ -111,7 +111,7 @@ def teams() -> tuple[Team, Team]:
     ManagedObject.objects.create(kind="policies", name=THEIRS, written={}, applied_by="ann")
     scope = DiscoveryScope.objects.create(region="eu-west-1")
     arn = f"arn:aws:sqs:eu-west-1:111122223333:{THEIRS}"
-    DiscoveredQueue.objects.create(arn=arn, scope=scope, trouble="SQS refused it.")
+    DiscoveredQueue.objects.create(arn=arn, scope=scope, last_error="SQS refused it.")
     DiscoveredSource.objects.create(dlq_arn=arn, source_arn=f"{arn}-source", kind="queue", scope=scope)
     return found
 
@@ -178,13 +178,13 @@ def test_what_a_role_may_do_is_missing_and_not_forbidden_for_rows_of_another_tea
     """403 would say that the row exists. To a role that may not do it, rows of both teams are alike."""
     theirs = {**teams[1].examples(), "group": teams[1].letter.group_id}
     shown, told = set[str](), set[str]()
-    for deed, may in test_matrix.DEEDS.items():
-        for role, client in people.items() if "{" in deed and "{mark}" not in deed else ():
+    for action, may in test_matrix.ACTIONS.items():
+        for role, client in people.items() if "{" in action and "{mark}" not in action else ():
             sent = {"reason": "why", "seen": "none"}
-            answer = client.post(deed.format(**theirs), sent)
-            gone = client.post(deed.format(**dict.fromkeys(theirs, 999_999)), sent)
-            shown |= {deed} if role in may and answer.status_code != 404 else set()
-            told |= {deed} if answer.status_code != gone.status_code else set()
+            answer = client.post(action.format(**theirs), sent)
+            gone = client.post(action.format(**dict.fromkeys(theirs, 999_999)), sent)
+            shown |= {action} if role in may and answer.status_code != 404 else set()
+            told |= {action} if answer.status_code != gone.status_code else set()
     assert (shown, told) == (set(), set())
 
 
@@ -231,11 +231,11 @@ def test_a_query_for_a_row_of_another_team_is_answered_as_if_there_were_none(
 def forms(theirs: Team) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Forms about rows of the other team that a person with the strongest role sends, and the status of the answer."""
     lot, letters = "/admin/reprocessing/parkedletter", decision.pack_messages([theirs.letter])
-    for deed in decision.DecisionKind:
-        yield f"{lot}/{deed}", {"letters": letters, "scope": "ticked"}, 404
-        yield f"{lot}/{deed}", {"letters": letters, "reason": "why", "query": "", "to": "", "assigned": "{}"}, 404
+    for action in decision.DecisionKind:
+        yield f"{lot}/{action}", {"letters": letters, "scope": "ticked"}, 404
+        yield f"{lot}/{action}", {"letters": letters, "reason": "why", "query": "", "to": "", "assigned": "{}"}, 404
         for query in ("", f"dlq={theirs.dlq.pk}", f"group={theirs.letter.group_id}", "reason=attempts_spent"):
-            yield f"{lot}/{deed}", {"scope": "all", "query": query}, 200
+            yield f"{lot}/{action}", {"scope": "all", "query": query}, 200
     for query in ("", f"dlq={theirs.dlq.pk}", f"group={theirs.letter.group_id}", f"q={theirs.letter.message_id}"):
         yield f"{lot}/export", {"query": query}, 200
         sent = {"query": query, "reason": "why", "kind": "jsonl", "bodies": "on", "originals": "on"}

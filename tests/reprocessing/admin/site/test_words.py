@@ -102,10 +102,12 @@ def test_pages_about_one_message_use_the_singular(root: Client) -> None:
         f"/admin/reprocessing/rule/{Rule.objects.get().pk}/remove", f"/admin/reprocessing/rule/add/?letter={letter.pk}",
     ]  # fmt: skip
     pages = {one: root.get(one).content.decode() for one in there}
-    pages |= {f"{LOT}{deed}": post(root, f"{LOT}{deed}", scope="all", query="") for deed in (*DecisionKind, "export")}
+    pages |= {
+        f"{LOT}{action}": post(root, f"{LOT}{action}", scope="all", query="") for action in (*DecisionKind, "export")
+    }
     pages |= {"rule": post(root, "/admin/reprocessing/rule/add/", name="a", action="hold", conditions="[]", do="look")}
     act_on_parked.discard([letter.pk], by="ann", reason="a test")
-    pages |= {deed: post(root, LOT + deed, scope="all", query="state=discarded") for deed in ("restore",)}
+    pages |= {action: post(root, LOT + action, scope="all", query="state=discarded") for action in ("restore",)}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 
 

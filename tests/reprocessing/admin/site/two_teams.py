@@ -67,7 +67,7 @@ class Team:
             "letter": self.letter.pk, "dlq": self.dlq.pk, "lane": self.letter.lane_id, "target": self.letter.target_id,
             "run": pk[Run], "operation": pk[BulkAction], "rule": pk[Rule], "breaker": pk[Breaker],
             "route": pk[NotificationRoute], "mark": 1, "api_token": 1,
-            "approval": pk[Approval], "deed": "pause", "move": "open", "content_type_id": 1,
+            "approval": pk[Approval], "action": "pause", "move": "open", "content_type_id": 1,
             "group": self.letter.group_id,
         }  # fmt: skip
 

@@ -101,7 +101,7 @@ def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
     )
     (watch,) = dlq_status.dlq_statuses(bench.dlq.pk)
     assert watch.native.startswith("A redrive by AWS has run since ")
-    assert watch.trouble == ""
+    assert watch.last_error == ""
     assert 'as anna asked ("a bulk"): nothing is captured' in ask("redrive_status", bench.name)
     said = ask("stop_redrive", bench.name, *WHY, "--confirm")
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said

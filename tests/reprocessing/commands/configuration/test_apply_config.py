@@ -369,7 +369,7 @@ def test_a_change_to_manual_names_the_run_that_still_sends(apply: Apply, shop: S
         mode: {}
     """
     apply(text.format(shop.dlq.url, "automatic"))
-    run = feed_run.standing_run(DeadLetterQueue.objects.get(name="orders"))
+    run = feed_run.automatic_run(DeadLetterQueue.objects.get(name="orders"))
     source = Source.objects.get()
     add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
     said = apply(text.format(shop.dlq.url, "manual"))

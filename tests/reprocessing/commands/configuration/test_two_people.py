@@ -86,7 +86,7 @@ def test_an_approved_file_and_json_say_that_a_run_still_sends(
     manual = write(file.format(shop.dlq.url))
     ask("add_dlq", "orders", "--url", shop.dlq.url, "--mode", "automatic", "--confirm")
     source = Source.objects.get()
-    run = feed_run.standing_run(source.dlq)
+    run = feed_run.automatic_run(source.dlq)
     add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))
     DeadLetterQueue.objects.update(approval_above=0)
     refusal("apply_config", manual, "--by", "ann", "--confirm")

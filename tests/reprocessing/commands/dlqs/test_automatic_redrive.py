@@ -98,7 +98,7 @@ def test_a_run_that_still_sends_after_the_change_to_manual_is_named_with_the_com
     ask: Ask, watched: Queue
 ) -> None:
     ask("add_dlq", "orders", "--url", watched.url, "--mode", "automatic", "--confirm")
-    run = feed_run.standing_run(DeadLetterQueue.objects.get(name="orders"))
+    run = feed_run.automatic_run(DeadLetterQueue.objects.get(name="orders"))
     source = Source.objects.get()
     for _ in range(2):
         add_letter(source, LetterState.WAITING, run=run, lane=add_lane(source, run=run))

@@ -110,7 +110,7 @@ def test_a_dlq_that_was_deleted_stays_listed_with_the_reason_while_a_policy_name
     shop.dlq.client.delete_queue(QueueUrl=shop.dlq.url)
     dlq = found(ask_json)[arn]
     assert dlq["visible"] is None
-    assert "If it was deleted, correct the settings of its sources" in dlq["trouble"]
+    assert "If it was deleted, correct the settings of its sources" in dlq["last_error"]
     for source in shop.sources:
         source.set(RedrivePolicy="")
     assert found(ask_json) == {}
@@ -129,7 +129,7 @@ def test_a_queue_that_may_not_be_read_has_the_cure_and_sqs_is_asked_for_the_sour
     denied_source = shop.sources[0].arn
     sandbox.plan({"kind": "error", "action": "GetQueueAttributes", "queue": shop.sources[0].name, **denied})
     assert len(found(ask_json)[shop.dlq.arn]["sources"]) == 2
-    assert "Allow sqs:GetQueueAttributes on it" in DiscoveredQueue.objects.get(arn=denied_source).trouble
+    assert "Allow sqs:GetQueueAttributes on it" in DiscoveredQueue.objects.get(arn=denied_source).last_error
 
 
 def test_an_account_that_cannot_be_listed_is_said_with_the_cure_and_keeps_what_was_found(
@@ -370,7 +370,7 @@ def test_a_dlq_in_another_account_is_listed_with_the_way_to_read_it(
     monkeypatch.setattr(read_scope, "describe_with_depth", described)
     scan()
     dlq = DiscoveredQueue.objects.get(arn=elsewhere)
-    assert "If it is in another account, run: manage.py discover_dlqs" in dlq.trouble
+    assert "If it is in another account, run: manage.py discover_dlqs" in dlq.last_error
     assert dlq.visible is None
 
 

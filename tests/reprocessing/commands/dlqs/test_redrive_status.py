@@ -144,7 +144,9 @@ def test_what_cannot_be_presumed_says_so(ask_json: AskJson, source: Source) -> N
 
 
 def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, source: Source) -> None:
-    DeadLetterQueue.objects.update(trouble="no right", depth_visible=1_969, depth_in_flight=2, depth_at=ago(seconds=1))
+    DeadLetterQueue.objects.update(
+        last_error="no right", depth_visible=1_969, depth_in_flight=2, depth_at=ago(seconds=1)
+    )
     stops.stop(orders.pk, by="ann", reason="rain")
     stops.stop(None, by="bob", reason="flood")
     run = Run.objects.create(name="monday", dlq=orders, kind=RunKind.DRAIN, state=RunState.RUNNING, asked_by="cy")
@@ -189,7 +191,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
 ) -> None:
     why = "Paused automatically: rain."
     run = Run.objects.create(name="monday", dlq=source.dlq, state="paused", stopped_by="the service", why=why)
-    Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
+    Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), sent=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
     lane = add_lane(source, LanePhase.LEASED)
     letter = add_letter(source, LetterState.SENDING, lane=lane, attempts=1)
@@ -198,7 +200,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
-    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, why)
+    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "sent": 1}, why)
     lines = ask("redrive_status")
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in lines
     assert f"monday (drain) is paused: 0 messages unfinished{said}\n            {why}" in lines
@@ -248,7 +250,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     lane = add_lane(source, LanePhase.HELD, why=why)
     add_letter(source, LetterState.WAITING, lane=lane, rule=bad, route="hold", rulebook_version=2)
     add_letter(source, LetterState.WAITING, rulebook_version=2)
-    Rule.objects.filter(pk=bad.pk).update(match_count=1, error_count=2, trouble="body:kind: it was odd")
+    Rule.objects.filter(pk=bad.pk).update(match_count=1, error_count=2, last_error="body:kind: it was odd")
     (told,) = ask_json("redrive_status", "orders")["rules"]
     counts = ("match_count", "stopped", "error_count", "asked")
     assert (told["name"], [told[name] for name in counts], told["errs_too_often"]) == ("bad", [1, 1, 2, 2], True)

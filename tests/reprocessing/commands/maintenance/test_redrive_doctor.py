@@ -203,8 +203,8 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
         "Key queues are held, although none of their messages is parked or held by a rule: 1.", "orders", "",
     ),
     "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} failed: 1.", "{spent}", ""),
-    "the trouble of the last capture": (
-        lambda _: DeadLetterQueue.objects.update(trouble="its queue is gone"), "error",
+    "the error of the last capture": (
+        lambda _: DeadLetterQueue.objects.update(last_error="its queue is gone"), "error",
         "Its last capture failed: its queue is gone", "orders", "",
     ),
 }  # fmt: skip

@@ -109,7 +109,7 @@ def test_a_destination_without_a_url_is_told_by_the_commands_and_the_doctor(hook
 
 def test_the_list_says_who_is_told_of_what_and_what_went_wrong(hooks: Server) -> None:
     run("set_notification", "ops", events=["beat_silent"], confirm=True)
-    NotificationRoute.objects.update(failures=3, trouble="it answered 500")
+    NotificationRoute.objects.update(failures=3, last_error="it answered 500")
     told = run("list_notifications")
     assert "ops          a signed webhook  beat_silent  all, and the service  never\n" in told
     assert "ops: failed attempts in a row: 3. Reason: it answered 500. Next attempt: " in told
@@ -156,7 +156,7 @@ def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody(
     (nobody,) = notifications.findings(read_settings({}))
     assert nobody.what == "No destination gets notifications."
     NotificationRoute.objects.create(
-        destination="topic", failures=2, trouble="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
+        destination="topic", failures=2, last_error="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
     )
     failing, unheard = notifications.findings(
         read_settings({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}})

@@ -149,7 +149,7 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
 
 
 def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look and the deed, another person discards one."""
+    """Between the look and the action, another person discards one."""
     select = parking_selection.select_messages
 
     def selecting(

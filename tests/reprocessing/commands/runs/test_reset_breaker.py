@@ -26,7 +26,7 @@ def shop(orders: DeadLetterQueue) -> Target:
         state="open",
         retry_at=database_now() + timedelta(minutes=1),
         epoch=3,
-        rest=60,
+        current_cooldown=60,
         why="5 messages in a row failed",
         ramp=1,
     )
@@ -51,7 +51,7 @@ def test_a_closed_one_lets_letters_go_ramps_up_anew_and_says_who_closed_it(ask: 
     assert 'closed by ann: "the shop is mended"; 1 of 10 messages/s allowed now' in said
     assert "Closed the breaker: messages are sent again, and the rate ramps up." in said
     row = Breaker.objects.get()
-    assert (row.state, row.epoch, row.retry_at, row.rest, row.ramp) == ("closed", 4, None, 0, 0.1)
+    assert (row.state, row.epoch, row.retry_at, row.current_cooldown, row.ramp) == ("closed", 4, None, 0, 0.1)
     review = AuditEntry.objects.get()
     assert (review.act, review.target, review.by, review.reason) == (AuditAct.RESET, shop, "ann", "the shop is mended")
     assert {name: review.before[name] for name in ("breaker", "state", "why", "epoch", "ramp")} == {
@@ -67,7 +67,7 @@ def test_an_opened_one_rests_for_as_long_as_was_said(ask: Ask, shop: Target) -> 
         row = Breaker.objects.get()
         assert row.since >= before
         assert row.retry_at == row.since + timedelta(seconds=seconds)
-        assert (row.state, row.epoch, row.rest, row.ramp) == ("open", epoch, 30, 1)
+        assert (row.state, row.epoch, row.current_cooldown, row.ramp) == ("open", epoch, 30, 1)
 
 
 def test_what_was_seen_before_no_longer_counts(ask: Ask, shop: Target) -> None:

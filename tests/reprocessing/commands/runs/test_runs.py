@@ -153,9 +153,9 @@ def test_a_run_that_is_not_there_or_stands_elsewhere_is_said_to(bench: Workbench
     assert refusal("abort_run", "monday", *WHY, "--confirm").startswith(why)
 
 
-def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
+def test_an_automatic_run_is_paused_and_never_aborted(ask: Ask) -> None:
     bench = Workbench(fields={"mode": "automatic"})
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     assert f"manage.py pause_run {run.name} --reason WHY --confirm" in refusal("abort_run", run.name, *WHY, "--confirm")
     ask("pause_run", run.name, *WHY, "--confirm")
     bench.bury("letter")
@@ -283,7 +283,7 @@ def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> Non
         bench.bury(f"{number}")
     assert "waves           1 message first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
     assert ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday")["delivered"] == 13
-    assert list(Wave.objects.order_by("no").values_list("size", "touched", "failed")) == [
+    assert list(Wave.objects.order_by("no").values_list("size", "sent", "failed")) == [
         (1, 1, 0), (10, 10, 0), (100, 2, 0),
     ]  # fmt: skip
     bench.bury("more")

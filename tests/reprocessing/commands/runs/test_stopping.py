@@ -27,7 +27,7 @@ WHY = ("--reason", "the shop is down", "--by", "ann")
 
 
 def active(dlq: DeadLetterQueue) -> bool:
-    Run.objects.get_or_create(dlq=dlq, kind=RunKind.STANDING, defaults={"name": dlq.name, "state": RunState.RUNNING})
+    Run.objects.get_or_create(dlq=dlq, kind=RunKind.AUTOMATIC, defaults={"name": dlq.name, "state": RunState.RUNNING})
     return rows.execute(ACTIVE_RUNS + " AND d.id = %(dlq)b", {"dlq": dlq.pk}) == 1
 
 

@@ -85,7 +85,7 @@ PLANNED = RunFacts(state="planned")
          "Waits for a person to decide: a parked message or a rule holds 2 messages."),
         (replace(RUNNING, lanes=(LaneGroup(4, "held", is_held=True),)), WaitsFor.KEY,
          "Waits for a person to decide: a parked message or a rule holds 4 key queues."),
-        (replace(RUNNING, open=0, is_standing=True), WaitsFor.NOTHING, "Waits for new messages in the DLQ."),
+        (replace(RUNNING, open=0, is_automatic=True), WaitsFor.NOTHING, "Waits for new messages in the DLQ."),
         (replace(RUNNING, lanes=(AHEAD, replace(AHEAD, n=1, ahead="C"))), WaitsFor.KEY,
          BEHIND_A),
         (replace(RUNNING, lanes=(replace(AHEAD, ahead_state="finished", why="the run A is finished"),)), WaitsFor.KEY,

@@ -94,11 +94,11 @@ def test_a_success_opens_nothing(sends: list[bool | None]) -> None:
 
 
 def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -> None:
-    assert after_canary(POLICY, failed=False, successes=0, rest=30) == NextCanary(1)
-    assert after_canary(POLICY, failed=False, successes=1, rest=30) == NextCanary(2)
-    assert after_canary(POLICY, failed=False, successes=2, rest=30) == CloseBreaker("3 canaries succeeded")
+    assert after_canary(POLICY, failed=False, successes=0, last_cooldown=30) == NextCanary(1)
+    assert after_canary(POLICY, failed=False, successes=1, last_cooldown=30) == NextCanary(2)
+    assert after_canary(POLICY, failed=False, successes=2, last_cooldown=30) == CloseBreaker("3 canaries succeeded")
     only = replace(POLICY, canaries_to_close=1)
-    assert after_canary(only, failed=False, successes=0, rest=30) == CloseBreaker("the canary succeeded")
+    assert after_canary(only, failed=False, successes=0, last_cooldown=30) == CloseBreaker("the canary succeeded")
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -
 def test_a_failed_canary_doubles_the_cooldown_and_one_without_result_changes_nothing(
     failed: bool | None, step: object
 ) -> None:
-    assert after_canary(POLICY, failed, successes=2, rest=30) == step
+    assert after_canary(POLICY, failed, successes=2, last_cooldown=30) == step
 
 
 @given(st.floats(0.1, 1e5), st.floats(0.1, 1e5), st.integers(1, 60))
 def test_the_rest_grows_to_its_cap_and_never_beyond(cooldown: float, cap: float, canaries: int) -> None:
     assume(cooldown <= cap)
-    policy, rest = replace(POLICY, cooldown=cooldown, cooldown_cap=cap), cooldown
+    policy, last_cooldown = replace(POLICY, cooldown=cooldown, cooldown_cap=cap), cooldown
     for _ in range(canaries):
-        step = after_canary(policy, failed=True, successes=0, rest=rest)
+        step = after_canary(policy, failed=True, successes=0, last_cooldown=last_cooldown)
         assert isinstance(step, OpenBreaker)
-        assert rest <= step.cooldown <= cap
-        assert step.cooldown in {2 * rest, cap}
-        rest = step.cooldown
+        assert last_cooldown <= step.cooldown <= cap
+        assert step.cooldown in {2 * last_cooldown, cap}
+        last_cooldown = step.cooldown

@@ -30,11 +30,11 @@ SHARES = st.integers(0, 100).map(lambda percent: percent / 100)
 @st.composite
 def counts(draw: st.DrawFn, sizes: st.SearchStrategy[int | None] = LIMITED) -> WaveCounts:
     size = draw(sizes)
-    touched = draw(st.integers(0, size or LAST))
-    failed = draw(st.integers(0, touched))
-    silent = draw(st.integers(0, touched - failed))
+    sent = draw(st.integers(0, size or LAST))
+    failed = draw(st.integers(0, sent))
+    silent = draw(st.integers(0, sent - failed))
     known = failed + silent
-    return WaveCounts(size, touched, draw(st.integers(0, touched - known)), failed, silent, draw(st.integers(0, 5)))
+    return WaveCounts(size, sent, draw(st.integers(0, sent - known)), failed, silent, draw(st.integers(0, 5)))
 
 
 @pytest.mark.parametrize(("size", "following"), [(1, 10), (10, 100), (100, None)])
@@ -84,7 +84,7 @@ def test_a_wave_that_says_nothing_is_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("touched", "failed", "verdict"),
+    ("sent", "failed", "verdict"),
     [
         (AT_LEAST - 1, AT_LEAST - 1, WaitForOutcomes()), (AT_LEAST, 4, WaitForOutcomes()),
         (AT_LEAST, 5, PauseRun("5 of its last 20 messages failed; 80 % of them must succeed")),
@@ -93,16 +93,16 @@ def test_a_wave_that_says_nothing_is_repeated() -> None:
     ],
 )  # fmt: skip
 def test_the_last_wave_stops_when_too_many_of_its_newest_letters_failed(
-    touched: int, failed: int, verdict: object
+    sent: int, failed: int, verdict: object
 ) -> None:
-    assert judge_wave(WaveCounts(None, touched, 0, failed, 0), success=0.8) == verdict
+    assert judge_wave(WaveCounts(None, sent, 0, failed, 0), success=0.8) == verdict
 
 
 @given(counts(), SHARES)
 def test_a_wave_that_can_still_succeed_is_waited_for(count: WaveCounts, success: float) -> None:
     assert count.size is not None
     at_best = count.size - count.silent
-    if (count.touched < count.size or count.open) and count.failed <= round(at_best * (1 - success), 6):
+    if (count.sent < count.size or count.open) and count.failed <= round(at_best * (1 - success), 6):
         assert judge_wave(count, success=success) == WaitForOutcomes()
 
 
@@ -111,20 +111,20 @@ def test_only_a_finished_wave_with_the_required_share_is_followed_by_a_larger_on
     count: WaveCounts, success: float
 ) -> None:
     if isinstance(judge_wave(count, success=success), NextWave):
-        said = count.touched - count.silent
-        assert (count.touched, count.open) == (count.size, 0)
+        said = count.sent - count.silent
+        assert (count.sent, count.open) == (count.size, 0)
         assert (said - count.failed) / said >= success
 
 
 @given(counts(), SHARES)
 def test_a_finished_wave_is_never_waited_for(count: WaveCounts, success: float) -> None:
     assert count.size is not None
-    over = replace(count, touched=count.size, open=0)
+    over = replace(count, sent=count.size, open=0)
     assert judge_wave(over, success=success) != WaitForOutcomes()
 
 
 @given(counts(st.none()), SHARES)
 def test_the_last_wave_stops_the_run_or_goes_on(count: WaveCounts, success: float) -> None:
-    seen = count.touched - count.silent
+    seen = count.sent - count.silent
     stopped = isinstance(judge_wave(count, success=success), PauseRun)
     assert stopped == (seen >= AT_LEAST and (seen - count.failed) / seen < success)

@@ -1,4 +1,4 @@
-"""A deed above a DLQ's limit is done by two people, exactly as it was requested, once, or not at all."""
+"""An action above a DLQ's limit is done by two people, exactly as it was requested, once, or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded, ApprovalRefused, RequestedAction
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
     Approval,
@@ -29,7 +29,7 @@ from reprocessing.models import (
     Revision,
     Rule,
     Run,
-    UnapprovedDeed,
+    UnapprovedAction,
 )
 from reprocessing.pipeline.approvals import decide, request
 from reprocessing.pipeline.approvals.decide import Done, NotDone
@@ -76,7 +76,7 @@ def _rule(name: str = "hold", **fields: object) -> object:
 def test_without_a_limit_one_person_acts_and_nothing_is_counted() -> None:
     letter = parked(dlq())
     assert act_on_parked.discard([letter.pk], **ANN).done == (letter.pk,)
-    assert not UnapprovedDeed.objects.exists()
+    assert not UnapprovedAction.objects.exists()
 
 
 def test_one_person_cannot_discard_more_than_the_limit_at_once_or_in_parts() -> None:
@@ -94,11 +94,11 @@ def test_one_person_cannot_discard_more_than_the_limit_at_once_or_in_parts() -> 
 def test_what_one_person_did_alone_counts_for_a_day() -> None:
     letters = limited(1, letters=2)
     act_on_parked.discard(_ids(letters[:1]), **ANN)
-    UnapprovedDeed.objects.update(at=database_now() - timedelta(days=1))
+    UnapprovedAction.objects.update(at=database_now() - timedelta(days=1))
     assert act_on_parked.discard(_ids(letters[1:]), **ANN).done
 
 
-def test_two_small_deeds_at_the_same_time_are_not_both_within_the_limit() -> None:
+def test_two_small_actions_at_the_same_time_are_not_both_within_the_limit() -> None:
     letters = limited(1, letters=2)
 
     def discard(letter: Letter) -> bool:
@@ -118,7 +118,7 @@ def test_the_limit_for_all_holds_for_dlqs_without_their_own() -> None:
     assert act_on_parked.discard(_ids(letters[1:]), **ANN).done
 
 
-def test_an_approved_deed_is_done_with_both_names_in_every_history() -> None:
+def test_an_approved_action_is_done_with_both_names_in_every_history() -> None:
     letters = limited(1, letters=3)
     row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
     assert (states(letters), row.messages, row.state) == ({"parked"}, 3, "open")
@@ -293,7 +293,7 @@ def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted
     row = asked(lambda: _bulk(criteria))
     row.refresh_from_db()
     assert row.arguments["filter"]["text"].startswith("\x1a")
-    assert requests.deed_of(row).arguments["filter"]["text"] == criteria.text
+    assert requests.action_of(row).arguments["filter"]["text"] == criteria.text
     assert isinstance(approved(row), Done)
     assert stored_filters.read_filter(BulkAction.objects.get().filter) == criteria
 
@@ -337,8 +337,8 @@ def test_an_approved_run_does_not_take_letters_of_a_run_that_is_aborted_at_this_
     row = asked(lambda: run_transitions.start(planned, **ANN))
     difference = decide._difference
 
-    def then_aborted(row: Approval, deed: Deed) -> str:
-        why = difference(row, deed)
+    def then_aborted(row: Approval, action: RequestedAction) -> str:
+        why = difference(row, action)
         _abort(running)
         return why
 
@@ -348,7 +348,7 @@ def test_an_approved_run_does_not_take_letters_of_a_run_that_is_aborted_at_this_
     assert (isinstance(done, NotDone), planned.state, states(letters[:1])) == (True, "planned", {"captured"})
 
 
-def test_of_two_approvers_at_the_same_time_one_does_the_deed() -> None:
+def test_of_two_approvers_at_the_same_time_one_does_the_action() -> None:
     letters = limited(letters=2)
     row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
     done = together([lambda: approved(row, by="bob"), lambda: approved(row, by="cleo")])
@@ -376,7 +376,7 @@ def test_a_declined_request_is_not_done_and_the_requester_may_withdraw() -> None
     assert states(letters) == {"parked"}
 
 
-def test_an_approval_covers_no_other_deed_and_no_second_one() -> None:
+def test_an_approval_covers_no_other_action_and_no_second_one() -> None:
     letters = limited(letters=2)
     row = asked(lambda: act_on_parked.discard(_ids(letters[:1]), **ANN))
     with pytest.raises(ApprovalRefused):
@@ -388,18 +388,18 @@ def test_an_approval_covers_no_other_deed_and_no_second_one() -> None:
             act_on_parked.discard([pk], approval=row.pk, **ANN)
 
 
-def test_an_unused_approval_covers_only_the_deed_that_was_approved() -> None:
+def test_an_unused_approval_covers_only_the_action_that_was_approved() -> None:
     letters = limited(letters=2)
     row = asked(lambda: act_on_parked.discard(_ids(letters[:1]), **ANN))
     said = {"decided_by": "bob", "decided_key": "bob", "decision_reason": "yes"}
     Approval.objects.filter(pk=row.pk).update(state="approved", ended_at=database_now(), **said)
-    for deed in (act_on_parked.release, act_on_parked.restore):
+    for action in (act_on_parked.release, act_on_parked.restore):
         Letter.objects.filter(pk=letters[0].pk).update(
-            state="parked" if deed is act_on_parked.release else "discarded",
-            reason="stale" if deed is act_on_parked.release else "",
+            state="parked" if action is act_on_parked.release else "discarded",
+            reason="stale" if action is act_on_parked.release else "",
         )
         with pytest.raises(ApprovalRefused):
-            deed(_ids(letters[:1]), approval=row.pk, **ANN)
+            action(_ids(letters[:1]), approval=row.pk, **ANN)
     Letter.objects.filter(pk=letters[0].pk).update(state="parked", reason="stale")
     with pytest.raises(ApprovalRefused):
         act_on_parked.discard(_ids(letters), approval=row.pk, **ANN)
@@ -438,10 +438,10 @@ def test_ended_requests_are_deleted_after_the_history_and_open_ones_stay() -> No
     ended = asked(lambda: act_on_parked.discard([first], **ANN))
     still = asked(lambda: act_on_parked.discard([second], **ANN))
     decide.decline(ended.pk, by="bob", reason="no")
-    UnapprovedDeed.objects.create(dlq=letters[0].dlq, by_key="ann", messages=1, at=database_now() - timedelta(days=2))
+    UnapprovedAction.objects.create(dlq=letters[0].dlq, by_key="ann", messages=1, at=database_now() - timedelta(days=2))
     assert requests.delete_ended(history=60) == 0
     assert requests.delete_ended(history=-60) == 1
-    assert (list(Approval.objects.all()), UnapprovedDeed.objects.exists()) == ([still], False)
+    assert (list(Approval.objects.all()), UnapprovedAction.objects.exists()) == ([still], False)
 
 
 def test_the_same_form_sent_twice_makes_one_request() -> None:

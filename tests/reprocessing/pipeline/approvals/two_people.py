@@ -1,4 +1,4 @@
-"""DLQs whose deeds need a second person, and people who ask and approve."""
+"""DLQs whose actions need a second person, and people who ask and approve."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
 from reprocessing.domain.parking_lot.json_patch import JsonPatch
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -29,10 +29,12 @@ def limited(above: int = 0, *, letters: int = 1, name: str = "shop-dlq") -> list
     return [parked(source) for _ in range(letters)]
 
 
-def asked(deed: Callable[[], object], *, by: str = "ann", reason: str = "obsolete", lasts: timedelta = DAY) -> Approval:
+def asked(
+    action: Callable[[], object], *, by: str = "ann", reason: str = "obsolete", lasts: timedelta = DAY
+) -> Approval:
     """Do what needs a second person, and request the approval as a door does."""
     with pytest.raises(ApprovalNeeded) as needed:
-        deed()
+        action()
     return request.request(needed.value, by=by, reason=reason, lasts=lasts)
 
 

@@ -1,4 +1,4 @@
-"""AWS at work on a dlq is no trouble; AWS's redrive that failed, stands or cannot be looked at is."""
+"""AWS at work on a dlq is no error; AWS's redrive that failed, stands or cannot be looked at is."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def watch(bench: Workbench) -> DlqStatus:
     return found
 
 
-def in_trouble(bench: Workbench) -> float:
+def has_error(bench: Workbench) -> float:
     found = {
         sample.labels: sample.value
         for sample in collect_metrics.samples(count_lag=0)
-        if sample.metric == metric_names.TROUBLE
+        if sample.metric == metric_names.LAST_ERROR
     }
     return found[bench.name,]
 
@@ -70,7 +70,7 @@ def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
     bench = claimed()
     seen = watch(bench)
     assert seen.native.startswith("A redrive by AWS has run since ")
-    assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
+    assert (seen.last_error, has_error(bench), ills(bench)) == ("", 0.0, [])
 
 
 @pytest.mark.soak
@@ -84,11 +84,11 @@ def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.
         "Messages that it did not move are still in the DLQ."
     )
     capture_lease.note_depth(bench.dlq.pk, visible=6, in_flight=0)
-    capture_lease.note_trouble(bench.dlq.pk, "SQS did not answer.")
+    capture_lease.note_error(bench.dlq.pk, "SQS did not answer.")
     capture_lease.note_depth(bench.dlq.pk, visible=6, in_flight=0)
-    assert (watch(bench).native, watch(bench).trouble, in_trouble(bench), ills(bench)) == ("", said, 1.0, [said])
+    assert (watch(bench).native, watch(bench).last_error, has_error(bench), ills(bench)) == ("", said, 1.0, [said])
     bench.capture()
-    assert (watch(bench).trouble, in_trouble(bench)) == ("", 0.0)
+    assert (watch(bench).last_error, has_error(bench)) == ("", 0.0)
 
 
 def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +97,14 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
         answer(patch, Move("FAILED", None, 3, 9, lanes.database_now(), failure="AccessDenied"))
         follow_redrives.sweep()
     start(bench)
-    assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
+    assert (is_aws_s(bench), watch(bench).last_error) == (True, "")
 
 
 def test_one_that_ended_as_it_should_leaves_what_a_capture_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = claimed(trouble="SQS did not answer.")
+    bench = claimed(last_error="SQS did not answer.")
     answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.database_now()))
     follow_redrives.sweep()
-    assert (watch(bench).native, watch(bench).trouble) == ("", "SQS did not answer.")
+    assert (watch(bench).native, watch(bench).last_error) == ("", "SQS did not answer.")
 
 
 def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,15 +112,15 @@ def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytes
     with monkeypatch.context() as patch:
         patch.setattr(follow_redrives, "move_tasks", unheard)
         follow_redrives.sweep()
-        told = watch(bench).trouble
+        told = watch(bench).last_error
     assert told.startswith("AWS's own redrive cannot be checked, so the DLQ stays with AWS: SQS refused")
-    assert in_trouble(bench) == 1.0
+    assert has_error(bench) == 1.0
     answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.database_now(), handle="h"))
     follow_redrives.sweep()
-    assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
+    assert (is_aws_s(bench), watch(bench).last_error) == (True, "")
 
 
 def test_one_that_outlasts_what_aws_allows_is_trouble() -> None:
     bench = claimed(aws_redrive_since=lanes.database_now() - aws_redrives.MAX_DURATION - timedelta(seconds=1))
-    assert watch(bench).trouble.startswith("AWS's own redrive has run for more than 36 hours")
-    assert (in_trouble(bench), len(ills(bench))) == (1.0, 1)
+    assert watch(bench).last_error.startswith("AWS's own redrive has run for more than 36 hours")
+    assert (has_error(bench), len(ills(bench))) == (1.0, 1)

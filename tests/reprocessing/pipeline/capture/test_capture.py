@@ -344,7 +344,7 @@ def test_after_a_lost_answer_nothing_counts_as_drained_for_a_while(
     bench.bury("letter")
     with monkeypatch.context() as patch:
         patch.setattr(receivers, "receive", Mock(side_effect=QueueUnreachable("no answer")))
-        assert bench.capture().captured.trouble == "no answer"
+        assert bench.capture().captured.error == "no answer"
     assert (bench.capture().captured.drained, _drained_through(bench)) == (False, None)
     clock.advance(bench.conf.receive_visibility + bench.conf.long_poll)
     bench.bury("another")

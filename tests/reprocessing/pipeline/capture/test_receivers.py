@@ -110,7 +110,7 @@ def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(receivers, "SHORT_SECONDS", seconds)
     monkeypatch.setattr(receivers, "depth", depth)
     captured = bench.capture().captured
-    assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
+    assert (len(asked), captured.error, captured.drained) == (2, "", True)
 
 
 def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def visible(stock: Stock, n: int, **fields: object) -> None:
     DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.database_now(), **fields)
 
 
-@pytest.mark.parametrize("fields", [{}, {"mode": "observe"}, {"mode": "automatic", "trouble": "AccessDenied"}])
+@pytest.mark.parametrize("fields", [{}, {"mode": "observe"}, {"mode": "automatic", "last_error": "AccessDenied"}])
 def test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them(
     clock: Clock, fields: dict[str, str]
 ) -> None:

@@ -209,7 +209,7 @@ def test_a_destination_that_fails_is_retried_and_does_not_delay_the_others(
         with caplog.at_level(logging.WARNING):
             assert notifications.deliver(to, seconds=0.5) == 1
     row = NotificationRoute.objects.get(destination="bad")
-    assert (row.failures, row.trouble, row.leased_until) == (1, why, None)
+    assert (row.failures, row.last_error, row.leased_until) == (1, why, None)
     assert len(webhook.asked) == 1
     assert f"Sending to the destination bad failed: {why}. It is retried." in caplog.text
     assert "redrive#" not in caplog.text

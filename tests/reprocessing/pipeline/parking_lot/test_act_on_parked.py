@@ -39,12 +39,14 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
 
 
 @pytest.mark.parametrize(
-    ("deed", "act", "after"),
+    ("action", "act", "after"),
     [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
-def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
+def test_who_decided_and_why_is_recorded_with_the_action(
+    bench: Workbench, action: object, act: str, after: str
+) -> None:
     parked_at = bench.letter().finished_at
-    deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
+    action([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     review = AuditEntry.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
     assert datetime.fromisoformat(review.before.pop("parked_at")) == parked_at
@@ -54,11 +56,11 @@ def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: o
     assert bench.letter().released_by == ("anna" if act == "released" else None)
 
 
-@pytest.mark.parametrize("deed", [act_on_parked.release, act_on_parked.discard])
-def test_what_cannot_be_recorded_is_not_done(bench: Workbench, deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("action", [act_on_parked.release, act_on_parked.discard])
+def test_what_cannot_be_recorded_is_not_done(bench: Workbench, action: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions, "record_decisions", Mock(side_effect=DatabaseError("gone")))
     with pytest.raises(DatabaseError):
-        deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
+        action([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     assert bench.letter().state == "parked"
 
 
@@ -177,16 +179,16 @@ def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> N
 
 
 @pytest.mark.soak
-def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
-    bench, first, second = _twins()
+def test_a_restored_letter_frees_its_key_and_leaves_equal_letters_parked() -> None:
+    bench, first, second = _equal_letters()
     act_on_parked.discard([first], by="anna", reason="of no use")
     bench.replay()
-    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "discarded")
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("equal_discarded", "discarded")
     act_on_parked.restore([first], by="anna", reason="it is of use")
-    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("equal_discarded", "free")
 
 
-def _twins() -> tuple[Workbench, int, int]:
+def _equal_letters() -> tuple[Workbench, int, int]:
     """Park the first of two letters with one idempotency key, which is free again; the second waits."""
     bench = Workbench(fields={"idempotency_key": "attribute:order"})
     bench.enqueue("first", order="7")
@@ -197,15 +199,15 @@ def _twins() -> tuple[Workbench, int, int]:
     return bench, first, second
 
 
-def test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way() -> None:
-    bench, first, second = _twins()
+def test_a_discarded_letter_leaves_the_key_to_its_equal_that_is_under_way() -> None:
+    bench, first, second = _equal_letters()
     bench.replay_and_die(sent=True)
     act_on_parked.discard([first], by="anna", reason="of no use")
     assert Claim.objects.values_list("letter", "state").get() == (second, "held")
 
 
 def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard() -> None:
-    _, first, _ = _twins()
+    _, first, _ = _equal_letters()
     act_on_parked.discard([first], by="anna", reason="of no use")
     Claim.objects.update(state="delivered")
     act_on_parked.restore([first], by="anna", reason="it is of use")

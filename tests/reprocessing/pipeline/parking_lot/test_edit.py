@@ -26,7 +26,7 @@ BODY, MENDED = '{"total": 1}', b'{"total": 2}'
 FIRST = {"note": Attribute("String", "first")}
 STAND = EditableLetter(
     letter_id=1, dlq_id=1, message_id="m", state="parked", finished_at=None, revision=0, size=27, body=BODY.encode(),
-    attributes=pack_attributes(FIRST), system={}, largest=2**20, ordering_key=None, placed=True, led=True,
+    attributes=pack_attributes(FIRST), system={}, largest=2**20, ordering_key=None, placed=True, has_source=True,
 )  # fmt: skip
 
 

@@ -88,12 +88,14 @@ def test_what_is_parked_goes_into_the_parking_queue_as_it_was() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("deed", "status"), [(act_on_parked.release, "waiting"), (act_on_parked.discard, "discarded")])
-def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(deed: Any, status: str) -> None:  # noqa: ANN401
+@pytest.mark.parametrize(
+    ("action", "status"), [(act_on_parked.release, "waiting"), (act_on_parked.discard, "discarded")]
+)
+def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(action: Any, status: str) -> None:  # noqa: ANN401
     bench, url = _with_one_parked()
     _sweep(bench)
     (copy,) = bench.delivered(url)
-    deed([bench.letter().pk], by="anna", reason="because")
+    action([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
     (mark,) = bench.delivered(url)
     assert _texts(mark)[parking_queue.LETTER] == _texts(copy)[parking_queue.LETTER]

@@ -140,7 +140,7 @@ def test_what_arrives_later_is_left_alone_and_counted() -> None:
     assert _told(operation) == ("done", 2, 1, 0)
     assert Letter.objects.get(state="discarded") == early
     late = late_letters.count_late(operation.pk, MessageFilter(), asked_at=operation.asked_at)
-    assert (late.n, late.is_least) == (2, False)
+    assert (late.n, late.is_lower_bound) == (2, False)
 
 
 def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

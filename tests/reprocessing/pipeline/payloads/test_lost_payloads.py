@@ -256,13 +256,13 @@ def test_a_poll_enlists_the_others_and_says_at_the_dlq_how_many_cannot_be_decryp
         f"1 captured message of {bench.name} cannot be decrypted now, and cannot be sent. REDRIVE_PAYLOAD_KEYS has no "
         "key former, which sealed this message. Add the key former again, behind the first key."
     )
-    assert (enlisted and enlisted.letters, DeadLetterQueue.objects.get().trouble) == (2, said)
+    assert (enlisted and enlisted.letters, DeadLetterQueue.objects.get().last_error) == (2, said)
     assert said in caplog.messages
     found = {finding.what for finding in poll_history.findings(DeadLetterQueue.objects.get(), bench.conf)}
     assert said in found  # the capture did not fail
     _older(wrapped_by="old")
     bench.capture()
-    assert (DeadLetterQueue.objects.get().trouble, Letter.objects.filter(state="captured").count()) == ("", 0)
+    assert (DeadLetterQueue.objects.get().last_error, Letter.objects.filter(state="captured").count()) == ("", 0)
 
 
 def test_a_plan_says_how_many_messages_cannot_be_decrypted() -> None:
@@ -304,8 +304,8 @@ def test_a_poll_ends_after_letters_that_cannot_be_decrypted_and_the_next_poll_go
     _one_by_one(monkeypatch)
     done = [plan.place_captured(bench.dlq) for _ in range(3)]
     assert [result.placed for result in done] == [0, 0, 1]
-    assert "2 more were not tried yet." in done[0].trouble
-    assert done[2].trouble.startswith("2 captured messages")
+    assert "2 more were not tried yet." in done[0].error
+    assert done[2].error.startswith("2 captured messages")
 
 
 def test_placing_stops_when_it_is_told_to_and_a_key_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:

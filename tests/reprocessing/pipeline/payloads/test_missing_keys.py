@@ -111,7 +111,7 @@ def test_the_task_says_at_the_dlq_why_nothing_is_captured(rings: Rings) -> None:
     bench.bury("2")
     rings()
     tasks.capture(bench.dlq.pk)
-    assert DeadLetterQueue.objects.get().trouble.startswith(UNSET)
+    assert DeadLetterQueue.objects.get().last_error.startswith(UNSET)
     assert Letter.objects.count() == 1
 
 

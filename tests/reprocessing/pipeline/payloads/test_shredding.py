@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from reprocessing.domain.approvals.deed import ApprovalRefused
+from reprocessing.domain.approvals.requested_action import ApprovalRefused
 from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads.sealing import Part

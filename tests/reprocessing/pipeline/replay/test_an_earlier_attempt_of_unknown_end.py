@@ -139,28 +139,28 @@ def test_a_divert_waits_while_a_copy_may_come_back(clock: Clock) -> None:
     assert bench.delivered_bodies(other.url) == ["1"]
 
 
-def _a_twin_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:
+def _an_equal_letter_turns_up(bench: Workbench, *, key: str, body: str = "1") -> None:
     """Capture a letter with the first letter's idempotency key, and with a place before it."""
     bench.redrive(body, key=key, n="0", event="e1")
 
 
-def _twins(bench: Workbench) -> list[str]:
+def _equal_letters(bench: Workbench) -> list[str]:
     found = bench.dlq.letters.filter(idempotency_key="e1").order_by("pk")
     return [f"{letter.state} {letter.reason}".strip() for letter in found]
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
-def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
+def test_an_earlier_equal_letter_gets_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
     bench = _unheard(clock, max_attempts=3, stale="deliver")
-    _a_twin_turns_up(bench, key="k", body=body)
-    assert (_twins(bench), bench.delivered()) == (["waiting", "waiting"], [])
+    _an_equal_letter_turns_up(bench, key="k", body=body)
+    assert (_equal_letters(bench), bench.delivered()) == (["waiting", "waiting"], [])
     clock.advance(WINDOW)
     bench.replay()
     assert bench.delivered_bodies() == [body]
     bench.outlast(clock, WINDOW + 5)
     bench.replay()
-    assert (_twins(bench), bench.lane(key="k").phase) == ([end, "delivered"], "awaiting")
+    assert (_equal_letters(bench), bench.lane(key="k").phase) == ([end, "delivered"], "awaiting")
     assert bench.delivered_bodies() == ["2"]
 
 
@@ -168,13 +168,13 @@ def test_an_earlier_twin_gets_the_key_when_no_copy_can_come_back(clock: Clock, b
 def test_a_letter_at_the_head_of_its_own_lane_keeps_its_key(clock: Clock) -> None:
     bench = _unheard(clock, max_attempts=3)
     Lane.objects.update(stopped_at=lanes.database_now(), stopped_by="ann", stop_reason="a test")
-    _a_twin_turns_up(bench, key="another")
+    _an_equal_letter_turns_up(bench, key="another")
     clock.advance(WINDOW)
     bench.replay()
-    assert (_twins(bench), _key(bench), bench.delivered()) == (["waiting", "waiting"], "held", [])
+    assert (_equal_letters(bench), _key(bench), bench.delivered()) == (["waiting", "waiting"], "held", [])
     Lane.objects.update(stopped_at=None, stopped_by="", stop_reason="")
     bench.replay()
-    assert (_twins(bench), bench.delivered_bodies()) == (["awaiting", "waiting"], ["1"])
+    assert (_equal_letters(bench), bench.delivered_bodies()) == (["awaiting", "waiting"], ["1"])
 
 
 LEASE = 9

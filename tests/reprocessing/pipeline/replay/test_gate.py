@@ -24,9 +24,9 @@ HEAD = LaneState(
 )  # fmt: skip
 OPEN_ROAD = SendLimit(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", why_unhealthy=None, unsettled=0, ramp=1,
-    rest=0, step_due=False, class_rate=None, class_burst=None, rules=0,
+    canary_wait=0, step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
-UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with the same idempotency key is being sent")
+UNDER_WAY = Wait(gate.EQUAL_UNDER_WAY, "another message with the same idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
@@ -51,7 +51,7 @@ ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is half op
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": True}, 1, Skip(duplicate_of=2)),
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False}, 1, Park(ParkedReason.KEY_CONFLICT)),
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False, "released": True}, 1, Go()),
-        ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.TWIN_DISCARDED)),
+        ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.EQUAL_DISCARDED)),
         ({"claim_letter": 2, "claim_state": "discarded", "released": True}, 1, Go()),
         ({"claim_letter": 2, "claim_state": "held", "released": True, "attempts": 3}, 0, UNDER_WAY),
     ],
@@ -72,12 +72,12 @@ def test_a_head_with_as_many_attempts_as_its_limit_is_sent_for_spared_attempts(
 @pytest.mark.parametrize(
     ("brake", "canary_out", "verdict"),
     [
-        ({"state": "open", "rest": 9.0}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")),
-        ({"state": "open", "rest": 0.0}, False, Go()),
-        ({"state": "open", "rest": 0.0}, True, ANOTHER_CANARY),
-        ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
-        ({"state": "half_open", "rest": 0.0}, False, Go()),
-        ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
+        ({"state": "open", "canary_wait": 9.0}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")),
+        ({"state": "open", "canary_wait": 0.0}, False, Go()),
+        ({"state": "open", "canary_wait": 0.0}, True, ANOTHER_CANARY),
+        ({"state": "half_open", "canary_wait": 9.0}, False, ANOTHER_CANARY),
+        ({"state": "half_open", "canary_wait": 0.0}, False, Go()),
+        ({"state": "half_open", "canary_wait": 0.0}, True, ANOTHER_CANARY),
         ({"why_unhealthy": "rain"}, False, Wait(gate.UNTIL_BREAKER_CLOSES, "its target is not healthy: rain")),
         (
             {"why_unhealthy": ""},
@@ -102,8 +102,8 @@ LONG_AGO = LastFailures(OUTCOMES_AWAITED, success_since_first=False, success_sin
         (replace(LONG_AGO, success_since_last=True, seconds_ago=0), {}, Park(ParkedReason.ATTEMPTS_SPENT)),
         (replace(LONG_AGO, seconds_ago=0), {}, Wait(gate.UNTIL_OTHERS_SETTLE, WAITS_FOR_CAUSE)),
         (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other message succeeded")),
-        (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
-        (LONG_AGO, {"state": "half_open", "rest": 0.0}, Go()),
+        (LONG_AGO, {"state": "open", "canary_wait": 0.0}, Go()),
+        (LONG_AGO, {"state": "half_open", "canary_wait": 0.0}, Go()),
     ],
 )
 def test_a_spent_head_is_parked_or_opens_its_breaker(
@@ -126,15 +126,15 @@ def test_a_lane_whose_breaker_the_gate_opens_waits_for_that_breaker() -> None:
 @pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
 def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
-    on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
+    on_trial = replace(OPEN_ROAD, state="open", canary_wait=0.0)
     judged = gate.judge_heads(some, send_limits={1: on_trial}, room=Counter({1: 9}), failures={})
     assert [head.letter_id for head in judged.going] == [1]
     assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
 def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_permits_nothing() -> None:
-    twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
-    waits = gate.judge_head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
+    equal = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
+    waits = gate.judge_head(equal, replace(OPEN_ROAD, state="open", canary_wait=1.0), room=1)
     assert waits == Wait(gate.UNTIL_BREAKER_CLOSES, "the circuit breaker is open")
     assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "the circuit breaker was not found")
 
@@ -161,23 +161,23 @@ def test_an_equal_key_with_another_body_is_a_conflict() -> None:
 
 
 @through_postgres
-def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
+def test_an_equal_letter_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     bench.replay_and_die(sent=True)
     bench.bury("second", idem="k")
     bench.redrive("other", idem="other")
     assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
-    twin = bench.letter(payload__body=b"second").lane
-    assert twin is not None
-    assert (twin.phase, twin.why) == ("ready", "another message with the same idempotency key is being sent")
+    equal = bench.letter(payload__body=b"second").lane
+    assert equal is not None
+    assert (equal.phase, equal.why) == ("ready", "another message with the same idempotency key is being sent")
     clock.advance(LEASE)
     bench.replay()
     assert bench.states()["first"] == "delivered"
 
 
 @through_postgres
-def test_a_twin_of_a_discarded_letter_is_parked() -> None:
+def test_an_equal_letter_of_a_discarded_letter_is_parked() -> None:
     bench = Workbench(fields=BY_KEY)
     bench.enqueue("first", idem="k")
     with bench.refusing("first", poison=True):
@@ -185,7 +185,7 @@ def test_a_twin_of_a_discarded_letter_is_parked() -> None:
     act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     _one_after_another(bench, "second")
     assert bench.states() == {"first": "discarded", "second": "parked"}
-    assert bench.letter(state="parked").reason == "twin_discarded"
+    assert bench.letter(state="parked").reason == "equal_discarded"
 
 
 @through_postgres

@@ -15,7 +15,7 @@ from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.outcomes.record_reports import Recorded
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, SeenLetter
-from reprocessing.pipeline.replay.gate import TWIN_MAY_BE_THERE
+from reprocessing.pipeline.replay.gate import EQUAL_MAY_BE_THERE
 from reprocessing.pipeline.replay.replay_slice import Report
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RuleBook
@@ -213,7 +213,7 @@ def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock) -> None
     )
 
 
-def _twins(clock: Clock) -> tuple[Workbench, Letter]:
+def _equal_letters(clock: Clock) -> tuple[Workbench, Letter]:
     """Two letters of one idempotency key. The first is parked after a last attempt of unknown outcome."""
     bench = Workbench(
         fields={"idempotency_key": "attribute:event", "max_attempts": 1},
@@ -240,36 +240,36 @@ def _send_elsewhere(bench: Workbench, letter: Letter) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_after_the_letter_got_another_key_or_target(
+def test_an_equal_letter_goes_after_the_letter_got_another_key_or_target(
     clock: Clock, done: Callable[[Workbench, Letter], None]
 ) -> None:
-    bench, letter = _twins(clock)
+    bench, letter = _equal_letters(clock)
     done(bench, letter)
     bench.delivered()
     bench.outlast(clock, WINDOW + 5)
     bench.replay()
-    twin = Letter.objects.exclude(pk=letter.pk).get()
-    assert (twin.state, twin.attempts) == ("awaiting", 1)
+    equal = Letter.objects.exclude(pk=letter.pk).get()
+    assert (equal.state, equal.attempts) == ("awaiting", 1)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
-def test_a_twin_goes_when_the_copy_of_a_changed_letter_is_back(
+def test_an_equal_letter_goes_when_the_copy_of_a_changed_letter_is_back(
     clock: Clock, done: Callable[[Workbench, Letter], None]
 ) -> None:
-    bench, letter = _twins(clock)
+    bench, letter = _equal_letters(clock)
     (sent,) = bench.delivered()
     done(bench, letter)
     bench.take_back(sent)
-    clock.advance(TWIN_MAY_BE_THERE.total_seconds())  # which is less than the window
+    clock.advance(EQUAL_MAY_BE_THERE.total_seconds())  # which is less than the window
     bench.replay()
-    twin = Letter.objects.exclude(pk=letter.pk).get()
-    assert (twin.state, twin.attempts) == ("awaiting", 1)
+    equal = Letter.objects.exclude(pk=letter.pk).get()
+    assert (equal.state, equal.attempts) == ("awaiting", 1)
 
 
 @pytest.mark.soak
 def test_a_restored_letter_keeps_its_key_while_a_copy_may_come_back(clock: Clock) -> None:
-    bench, letter = _twins(clock)
+    bench, letter = _equal_letters(clock)
     act_on_parked.discard([letter.pk], by="ann", reason="old")
     act_on_parked.restore([letter.pk], by="ann", reason="not old")
     assert Claim.objects.get().state == "held"

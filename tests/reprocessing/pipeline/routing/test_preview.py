@@ -53,7 +53,7 @@ def test_a_preview_counts_errors_and_letters_that_another_rule_takes() -> None:
     bench.capture()
     seen = _look(mine)
     assert (dict(seen.would_act_on), dict(seen.taken_first), seen.error_count) == ({"captured": 1}, {"before": 1}, 1)
-    assert seen.trouble == "body:length(text): length() was given a value of the wrong type"
+    assert seen.last_error == "body:length(text): length() was given a value of the wrong type"
     assert seen.shown == [bench.letter(payload__body=b'{"kind": "b", "text": "x"}').message_id]
 
 

@@ -247,11 +247,11 @@ def test_a_rule_that_fails_holds_only_that_letter() -> None:
     ask_all(bench, '{"n": 5}', '{"n": "one"}')
     assert bench.states() == {'{"n": 5}': "waiting", '{"n": "one"}': "waiting"}
     lane = bench.lane(letters__payload__body=b'{"n": 5}')
-    trouble = "body:length(n): length() was given a value of the wrong type"
-    assert (lane.phase, lane.why) == ("held", f"rule odd could not be evaluated: {trouble}")
+    last_error = "body:length(n): length() was given a value of the wrong type"
+    assert (lane.phase, lane.why) == ("held", f"rule odd could not be evaluated: {last_error}")
     assert _routes(bench) == {'{"n": 5}': ("erred", "odd"), '{"n": "one"}': ("", None)}
     odd = Rule.objects.get()
-    assert (odd.match_count, odd.error_count, odd.trouble) == (0, 1, trouble)
+    assert (odd.match_count, odd.error_count, odd.last_error) == (0, 1, last_error)
     rule("odd", "discard", "body:n equals 5")
     route.wake_stopped(RuleBook.load())
     assert bench.states()['{"n": 5}'] == "discarded"
@@ -474,7 +474,7 @@ def test_a_rule_acts_on_letters_behind_an_open_breaker() -> None:
     bench = Workbench(fields={"tenant": "attribute:tenant"})
     bench.bury("bad", tenant="acme")
     bench.enqueue("good", tenant="other")
-    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1), rest=3600)
+    Breaker.objects.update(state="open", retry_at=lanes.database_now() + timedelta(hours=1), current_cooldown=3600)
     bench.replay()
     assert set(bench.states().values()) == {"waiting"}
     rule("acme", "quarantine", "tenant equals acme")

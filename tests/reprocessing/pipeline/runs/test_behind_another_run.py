@@ -59,12 +59,12 @@ def test_messages_behind_a_running_run_are_not_blocked_and_a_drain_sends_them() 
     assert bench.delivered_bodies() == ["1", "2"]
 
 
-def test_in_mode_automatic_a_drain_waits_until_the_standing_run_takes_over_what_an_ended_run_left() -> None:
+def test_in_mode_automatic_a_drain_waits_until_the_automatic_run_takes_over_what_an_ended_run_left() -> None:
     bench, _, second = behind_an_aborted_run()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode="automatic")
-    standing = feed_run.standing_run(DeadLetterQueue.objects.get(pk=bench.dlq.pk))
+    automatic = feed_run.automatic_run(DeadLetterQueue.objects.get(pk=bench.dlq.pk))
     assert progress.count_letters(second.pk).under_way == 1
-    Run.objects.filter(pk=standing.pk).update(state="paused", stopped_by="ann", why="why")
+    Run.objects.filter(pk=automatic.pk).update(state="paused", stopped_by="ann", why="why")
     assert progress.count_letters(second.pk).under_way == 0
 
 

@@ -63,13 +63,13 @@ def test_an_empty_dlq_is_received_from_while_letters_await_what_that_proves() ->
     assert bench.capture().skipped
 
 
-def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
+def test_an_automatic_dlq_s_letters_go_into_its_automatic_run() -> None:
     bench = Workbench(fields=AUTOMATIC)
     for body in ("a", "b"):
         bench.bury(body)
         bench.capture()
     run = Run.objects.get()
-    assert (run.kind, run.state, bench.states()) == ("standing", "running", {"a": "waiting", "b": "waiting"})
+    assert (run.kind, run.state, bench.states()) == ("automatic", "running", {"a": "waiting", "b": "waiting"})
     assert bench.letter(payload__body=b"b").run_id == run.pk
 
 
@@ -147,11 +147,11 @@ def test_beat_captures_a_dlq_that_somebody_waits_for_except_in_mode_observe(
 
 
 def test_a_look_notes_the_depth_and_ends_trouble() -> None:
-    bench = Workbench(fields={"mode": "observe", "trouble": "out of reach"})
+    bench = Workbench(fields={"mode": "observe", "last_error": "out of reach"})
     bench.bury("letter")
     feed_run.record_depth(bench.dlq)
     seen = _fresh(bench)
-    assert (seen.depth_visible, seen.depth_in_flight, seen.trouble) == (1, 0, "")
+    assert (seen.depth_visible, seen.depth_in_flight, seen.last_error) == (1, 0, "")
     assert "ReceiveMessage" not in asked(bench.dlq_url)
 
 

@@ -89,7 +89,7 @@ def test_a_dlq_that_becomes_manual_stops_the_adoption_of_lanes(
 ) -> None:
     monkeypatch.setattr(leftover_lanes, "BATCH", 1)
     ended = _left_by_an_aborted_run(bench)
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
 
     def after_one() -> bool:
         _switch_off()

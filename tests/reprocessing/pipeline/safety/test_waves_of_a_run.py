@@ -29,7 +29,7 @@ def _bury(bench: Workbench, letters: int) -> None:
 
 
 def _waves() -> list[tuple[int | None, int | None, int | None]]:
-    return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
+    return list(Wave.objects.order_by("no").values_list("size", "sent", "failed"))
 
 
 def test_a_dlq_without_waves_ends_the_waves_of_its_run() -> None:

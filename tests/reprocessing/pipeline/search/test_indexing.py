@@ -182,13 +182,13 @@ def test_entries_go_with_the_payload(ends: str, clock: Clock) -> None:
         state="discarded", finished_at=lanes.database_now()
     )
     clock.advance(20 * 86_400)
-    deeds: dict[str, Callable[[], object]] = {
+    actions: dict[str, Callable[[], object]] = {
         "erased": _erase,
         "shredded": lambda: shred.shred_messages(letters, by="ann", reason="asked"),
         "history": lambda: retention.delete_letters(bench.dlq.pk, history=86_400, limit=10),
         "bodies": lambda: body_retention.delete_bodies(bench.dlq.pk, limit=10),
     }
-    deeds[ends]()
+    actions[ends]()
     assert (Payload.objects.count(), SearchEntry.objects.count()) == (0, 0)
 
 

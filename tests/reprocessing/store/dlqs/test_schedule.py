@@ -133,7 +133,7 @@ def test_an_interval_longer_than_any_calendar_is_the_trouble_of_its_dlq_only(day
     dlq = _dlq(next_poll_at=NOON)
     assert _due(NOON) == [dlq]
     assert _next(never) == NOON + timedelta(days=1)
-    assert [DeadLetterQueue.objects.get(pk=pk).trouble for pk in (never, dlq)] == [
+    assert [DeadLetterQueue.objects.get(pk=pk).last_error for pk in (never, dlq)] == [
         "Its schedule has no next time. Set another interval or crontab.", ""
     ]  # fmt: skip
 

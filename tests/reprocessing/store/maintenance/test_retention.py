@@ -140,11 +140,11 @@ def test_every_table_that_references_a_letter_is_deleted_from() -> None:
 def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
     stock = Stock()
     letter = _finished(stock)
-    twin = _finished(stock, state="duplicate", duplicate_of=letter)
+    duplicate = _finished(stock, state="duplicate", duplicate_of=letter)
     clock.advance(DAY)
     late = _finished(stock, state="duplicate", duplicate_of=letter)
     clock.advance(HISTORY - DAY + 1)
-    assert (_forget(), _is_there(letter), _is_there(twin), _is_there(late)) == (1, True, False, True)
+    assert (_forget(), _is_there(letter), _is_there(duplicate), _is_there(late)) == (1, True, False, True)
     clock.advance(DAY)
     assert [_forget() for _ in range(3)] == [1, 1, 0]
     assert not _is_there(letter)
@@ -211,7 +211,7 @@ def test_a_letter_is_deleted_with_all_its_rows_or_not_at_all(clock: Clock, monke
 
 def test_waves_are_deleted_after_their_attempts(clock: Clock) -> None:
     stock = Stock()
-    settled = {"run": stock.run, "settled_at": lanes.database_now(), "touched": 1, "failed": 0}
+    settled = {"run": stock.run, "settled_at": lanes.database_now(), "sent": 1, "failed": 0}
     waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
     Wave.objects.create(run=stock.run, no=3)
     _attempt(stock, stock.letter, wave=waves[1])

@@ -30,8 +30,8 @@ def test_nothing_is_missing_in_a_complete_schema() -> None:
     [
         ("DROP TABLE redrive_parking_queue_message", ["table redrive_parking_queue_message"]),
         (
-            "ALTER TABLE redrive_parking_queue_message RENAME COLUMN trouble TO gone",
-            ["column redrive_parking_queue_message.trouble"],
+            "ALTER TABLE redrive_parking_queue_message RENAME COLUMN last_error TO gone",
+            ["column redrive_parking_queue_message.last_error"],
         ),
         ("DROP TRIGGER payloads_never_change ON redrive_payload", ["trigger payloads_never_change"]),
         ("ALTER TABLE redrive_payload DISABLE TRIGGER payloads_never_change", ["trigger payloads_never_change"]),

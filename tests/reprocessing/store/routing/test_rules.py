@@ -86,10 +86,10 @@ def test_a_disabled_rule_changes_no_version_when_it_begins_or_ends() -> None:
 
 def test_an_edit_clears_the_rule_s_errors() -> None:
     row = _put()
-    Rule.objects.update(error_count=3, trouble="it was odd", match_count=9)
+    Rule.objects.update(error_count=3, last_error="it was odd", match_count=9)
     _put(conditions=["body:kind equals worse"])
     row.refresh_from_db()
-    assert (row.error_count, row.trouble, row.match_count) == (0, "", 9)
+    assert (row.error_count, row.last_error, row.match_count) == (0, "", 9)
 
 
 @pytest.mark.django_db(transaction=True)

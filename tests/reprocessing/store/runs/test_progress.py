@@ -108,4 +108,4 @@ def test_percentage_of_a_large_aborted_run_is_not_too_high(monkeypatch: pytest.M
     run = _run(delivered=2, waiting=6)
     run_transitions.abort(run, by="ann", reason="it rained", stop_dlq=False)
     found = _glance(run, monkeypatch, exact=2, cap=3, selected=8)
-    assert (found.percent, found.is_least, found.letters) == (25, True, 8)
+    assert (found.percent, found.is_lower_bound, found.letters) == (25, True, 8)

@@ -186,8 +186,8 @@ def test_pausing_and_resuming_record_who_and_why(stock: Stock) -> None:
     assert AuditEntry.objects.filter(run=run).latest("id").before == {"state": "paused", "by": "ben", "why": "lunch"}
 
 
-Deed = Callable[[Run], object]
-DEEDS: dict[str, tuple[Deed, set[str]]] = {
+Transition = Callable[[Run], object]
+ACTIONS: dict[str, tuple[Transition, set[str]]] = {
     "start": (lambda run: run_transitions.start(run, **BY), {"planned"}),
     "pause": (lambda run: run_transitions.pause(run.pk, **BY), {"running"}),
     "resume": (lambda run: run_transitions.resume(run.pk, **BY), {"paused"}),
@@ -197,11 +197,11 @@ DEEDS: dict[str, tuple[Deed, set[str]]] = {
 
 
 @pytest.mark.parametrize("state", ["planned", "running", "paused", "aborted", "finished"])
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, deed: str, state: str) -> None:
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_transition_from_another_state_does_and_records_nothing(stock: Stock, action: str, state: str) -> None:
     run = started(stock)
     Run.objects.filter(pk=run.pk).update(state=state, stopped_by="s", why="w", finished_at=NOW)
-    act, out_of = DEEDS[deed]
+    act, out_of = ACTIONS[action]
     assert bool(act(run)) == (state in out_of)
     changed = Run.objects.get(pk=run.pk).state != state
     assert (changed, AuditEntry.objects.filter(run=run).count()) == (state in out_of, 2 + (state in out_of))
@@ -276,16 +276,16 @@ def test_a_paused_run_adopts_nothing_from_a_plan_that_is_being_started(stock: St
     aborted(stock)
     being_started = planned(stock)
     leftover_lanes.adopt_leftovers(stock.dlq.pk, being_started.pk)
-    standing = Run.objects.create(
-        name="standing", dlq=stock.dlq, kind="standing", state="paused", asked_by="beat", started_at=NOW,
+    automatic = Run.objects.create(
+        name="automatic", dlq=stock.dlq, kind="automatic", state="paused", asked_by="beat", started_at=NOW,
         stopped_by="ann", why="the consumer is broken",
     )  # fmt: skip
-    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
-    rows.in_transaction(lambda: enlistment.enlist_letters(stock.dlq.pk, standing.pk))
-    assert (len(of(being_started)), len(of(standing))) == (2, 0)
-    Run.objects.filter(pk=standing.pk).update(state="running", stopped_by="", why="")
-    leftover_lanes.adopt_leftovers(stock.dlq.pk, standing.pk)
-    assert (len(of(being_started)), len(of(standing))) == (0, 2)
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, automatic.pk)
+    rows.in_transaction(lambda: enlistment.enlist_letters(stock.dlq.pk, automatic.pk))
+    assert (len(of(being_started)), len(of(automatic))) == (2, 0)
+    Run.objects.filter(pk=automatic.pk).update(state="running", stopped_by="", why="")
+    leftover_lanes.adopt_leftovers(stock.dlq.pk, automatic.pk)
+    assert (len(of(being_started)), len(of(automatic))) == (0, 2)
 
 
 def test_two_plans_do_not_adopt_from_each_other_before_a_start(stock: Stock) -> None:
@@ -314,9 +314,9 @@ def test_waves_begin_with_the_run_restart_when_resumed_and_end_with_it(stock: St
     run = started(stock)
     run_transitions.pause(run.pk, **BY)
     run_transitions.resume(run.pk, **BY)
-    assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, None)]
+    assert list(Wave.objects.order_by("no").values_list("size", "sent")) == [(1, 0), (1, None)]
     run_transitions.abort(run, **BY, stop_dlq=False)
-    assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, 0)]
+    assert list(Wave.objects.order_by("no").values_list("size", "sent")) == [(1, 0), (1, 0)]
 
 
 def test_a_plan_selects_again_after_its_keys_changed(stock: Stock) -> None:

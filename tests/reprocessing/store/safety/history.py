@@ -23,11 +23,11 @@ FATES: dict[str, dict[str, Any]] = {
 
 
 class History(Stock):
-    """A standing run, whose DLQ allows two attempts."""
+    """An automatic run, whose DLQ allows two attempts."""
 
     def __init__(self) -> None:
         super().__init__()
-        Run.objects.update(kind="standing", changed_at=None)
+        Run.objects.update(kind="automatic", changed_at=None)
         DeadLetterQueue.objects.update(max_attempts=2)
 
     @property

@@ -69,7 +69,7 @@ class Bench(Stock):
 
     def half_open(self, **fields: object) -> None:
         """As the intent leaves it when it lets a canary go."""
-        values = {"state": "half_open", "epoch": self.breaker.epoch + 1, "retry_at": None, "rest": 30.0}
+        values = {"state": "half_open", "epoch": self.breaker.epoch + 1, "retry_at": None, "current_cooldown": 30.0}
         self.set(**{**values, "canary_until": now() + timedelta(seconds=8), **fields})
 
     def state(self) -> tuple[str, int]:
@@ -127,7 +127,7 @@ def test_an_opened_breaker_rests_for_its_cooldown_and_looking_again_changes_noth
     before = now()
     assert bench.look() == FIVE
     row = bench.breaker
-    assert (*bench.canary(), row.rest, row.why) == ("open", 1, 0, None, 7, "5 messages in a row failed")
+    assert (*bench.canary(), row.current_cooldown, row.why) == ("open", 1, 0, None, 7, "5 messages in a row failed")
     assert row.retry_at is not None
     assert before <= row.since == row.retry_at - timedelta(seconds=7) <= now()
     values = Breaker.objects.values().get()
@@ -198,10 +198,10 @@ def test_an_open_canary_decides_nothing(bench: Bench) -> None:
 def test_a_canary_decides_also_when_its_letter_failed_before() -> None:
     bench = Bench(cooldown_cap=100)
     letters = bench.more_letters(1)
-    for rest in (30, 60):
-        bench.half_open(rest=rest)
+    for current_cooldown in (30, 60):
+        bench.half_open(current_cooldown=current_cooldown)
         bench.send("x", letters=letters)
-        assert bench.look() == [("half_open", "open", f"the canary failed after a cooldown of {rest} s")]
+        assert bench.look() == [("half_open", "open", f"the canary failed after a cooldown of {current_cooldown} s")]
 
 
 @pytest.mark.parametrize("counted_before", [False, True])
@@ -213,12 +213,12 @@ def test_a_failed_canary_opens_the_breaker_for_twice_as_long_up_to_its_cap(count
         bench.set(canary_until=None)
     assert bench.look() == [("half_open", "open", "the canary failed after a cooldown of 30 s")]
     row = bench.breaker
-    assert (*bench.canary(), row.rest) == ("open", 2, 0, None, 60)
+    assert (*bench.canary(), row.current_cooldown) == ("open", 2, 0, None, 60)
     assert row.retry_at == row.since + timedelta(seconds=60)
-    bench.half_open(rest=60)
+    bench.half_open(current_cooldown=60)
     bench.send("x")
     bench.look()
-    assert bench.breaker.rest == 100
+    assert bench.breaker.current_cooldown == 100
 
 
 def test_failing_since_lasts_from_the_first_opening_to_a_successful_canary(bench: Bench) -> None:
@@ -241,11 +241,11 @@ def test_only_closing_a_breaker_by_hand_ends_failing_since(to: breaker_resets.St
 
 
 def test_a_failed_wave_opens_a_breaker_only_in_the_epoch_of_its_failures() -> None:
-    bench = Bench(epoch=3, rest=30.0, cooldown=20.0)
+    bench = Bench(epoch=3, current_cooldown=30.0, cooldown=20.0)
     assert circuit_breakers.open_after({(bench.breaker.pk, 2)}, why="a wave failed") == []
     (moved,) = circuit_breakers.open_after({(bench.breaker.pk, 3)}, why="a wave failed")
     assert (moved.before, moved.after, moved.why) == ("closed", "open", "a wave failed")
-    assert (bench.state(), bench.breaker.rest) == (("open", 4), 60)
+    assert (bench.state(), bench.breaker.current_cooldown) == (("open", 4), 60)
     assert circuit_breakers.open_after({(bench.breaker.pk, 4)}, why="a wave failed") == []
 
 

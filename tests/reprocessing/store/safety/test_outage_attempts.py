@@ -45,7 +45,7 @@ def test_both_failed_attempts_of_a_message_are_spared_once(history: History) -> 
     assert (Letter.objects.get(pk=history.letter.pk).spared, _marks()) == (2, "++")
 
 
-@pytest.mark.parametrize(("kind", "marks"), [("standing", "+-"), ("drain", "--")])
+@pytest.mark.parametrize(("kind", "marks"), [("automatic", "+-"), ("drain", "--")])
 def test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared(kind: str, marks: str, history: History) -> None:
     Run.objects.update(kind=kind)
     history.tried("x")

@@ -20,7 +20,7 @@ from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Size, touched and failed.
+#: Size, sent and failed.
 Judged = tuple[int | None, int | None, int | None]
 
 
@@ -40,7 +40,7 @@ class Waves(Stock):
         return waves.judge_waves([self.run.pk])
 
     def history(self) -> list[Judged]:
-        return list(Wave.objects.filter(run=self.run).order_by("no").values_list("size", "touched", "failed"))
+        return list(Wave.objects.filter(run=self.run).order_by("no").values_list("size", "sent", "failed"))
 
     def judged(self) -> list[Judged]:
         """Look, which stops nothing, and return the history."""
@@ -69,8 +69,8 @@ def stock() -> Waves:
 
 
 @pytest.fixture
-def standing(stock: Waves) -> Waves:
-    Run.objects.update(kind="standing")
+def automatic(stock: Waves) -> Waves:
+    Run.objects.update(kind="automatic")
     return stock
 
 
@@ -187,13 +187,13 @@ def test_the_last_wave_stops_when_too_many_of_the_last_hundred_failed(last: Wave
     assert last.history() == [(None, 102, 21)]
 
 
-def test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew(standing: Waves) -> None:
-    vip, slow = _class(standing, "vip"), _class(standing, "slow")
+def test_a_failed_wave_of_an_automatic_run_opens_the_breakers_of_its_failures_and_begins_anew(automatic: Waves) -> None:
+    vip, slow = _class(automatic, "vip"), _class(automatic, "slow")
     Wave.objects.update(size=10)
-    standing.go(["accepted"] * 2)
+    automatic.go(["accepted"] * 2)
     for outcome, breaker, epoch in (("refused", vip, 0), ("refused", slow, 1), ("accepted", slow, 0)):
-        standing.go([outcome] * 2, counts_as_failure=outcome == "refused", breaker=breaker, breaker_epoch=epoch)
-    assert standing.judged() == [(10, 8, 4), (1, None, None)]
+        automatic.go([outcome] * 2, counts_as_failure=outcome == "refused", breaker=breaker, breaker_epoch=epoch)
+    assert automatic.judged() == [(10, 8, 4), (1, None, None)]
     assert (_states(), Run.objects.get().state) == ({None: "closed", "vip": "open", "slow": "closed"}, "running")
 
 
@@ -201,38 +201,38 @@ def test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_
     ("size", "poison", "failed", "state"),
     [(1, 1, 0, "closed"), (10, 3, 0, "closed"), (10, 2, 1, "closed"), (10, 6, 2, "open"), (None, 21, 0, "closed")],
 )
-def test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others_failed(
-    standing: Waves, size: int | None, poison: int, failed: int, state: str
+def test_poison_letters_of_an_automatic_run_open_no_breaker_unless_too_many_others_failed(
+    automatic: Waves, size: int | None, poison: int, failed: int, state: str
 ) -> None:
     Wave.objects.update(size=size)
-    standing.go(["refused"] * failed, counts_as_failure=True)
-    standing.go(["refused"] * poison)
-    assert standing.judged() == [(size, poison + failed, poison + failed), (1, None, None)]
+    automatic.go(["refused"] * failed, counts_as_failure=True)
+    automatic.go(["refused"] * poison)
+    assert automatic.judged() == [(size, poison + failed, poison + failed), (1, None, None)]
     assert (Breaker.objects.get().state, Run.objects.get().state) == (state, "running")
 
 
-def test_the_third_poison_letter_in_a_row_opens_the_breaker(standing: Waves) -> None:
+def test_the_third_poison_letter_in_a_row_opens_the_breaker(automatic: Waves) -> None:
     states = []
     for _ in range(3):
-        standing.go(["refused"])
-        standing.look()
+        automatic.go(["refused"])
+        automatic.look()
         states.append(Breaker.objects.get().state)
     assert states == ["closed", "closed", "open"]
 
 
-def test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed(standing: Waves) -> None:
-    vip = _class(standing, "vip")
+def test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed(automatic: Waves) -> None:
+    vip = _class(automatic, "vip")
     Wave.objects.update(size=10)
-    standing.go(["refused"] * 3, counts_as_failure=True)
-    standing.go(["refused"], breaker=vip)
-    standing.look()
+    automatic.go(["refused"] * 3, counts_as_failure=True)
+    automatic.go(["refused"], breaker=vip)
+    automatic.look()
     assert _states() == {None: "open", "vip": "closed"}
 
 
 @pytest.mark.soak
 def test_failures_after_which_the_breaker_opened_do_not_stop_the_last_wave(last: Waves) -> None:
     last.go(["refused"] * 30, counts_as_failure=True)
-    Breaker.objects.update(state="open", retry_at=database_now(), rest=30, epoch=1)
+    Breaker.objects.update(state="open", retry_at=database_now(), current_cooldown=30, epoch=1)
     assert last.look() == []
     Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=2)
     last.go(["refused"] * 30, counts_as_failure=True, breaker_epoch=2)
@@ -312,12 +312,12 @@ def test_after_a_stop_failed_waves_in_a_row_are_counted_anew(stock: Waves) -> No
 
 
 @pytest.mark.parametrize(
-    ("unfinished", "touched", "anew"), [(True, True, False), (False, False, False), (False, True, True)]
+    ("unfinished", "sent", "anew"), [(True, True, False), (False, False, False), (False, True, True)]
 )
 def test_waves_begin_anew_when_no_letter_is_left_and_one_was_sent(
-    stock: Waves, unfinished: bool, touched: bool, anew: bool
+    stock: Waves, unfinished: bool, sent: bool, anew: bool
 ) -> None:
-    if touched:
+    if sent:
         stock.go(["accepted"])
     if not unfinished:
         Letter.objects.filter(run=stock.run).update(state="delivered", finished_at=database_now())

@@ -45,7 +45,7 @@ def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> N
     )  # sets a time limit, which cannot be explained
     with nothing_is_vacuumed():
         bench = _declared()
-        run = feed_run.standing_run(bench.dlq)
+        run = feed_run.automatic_run(bench.dlq)
         seed(bench, run, 1, LETTERS)
         with connection.cursor() as cursor:
             cursor.execute(_ENTRIES)
@@ -90,7 +90,7 @@ def test_a_page_of_many_old_messages_reads_only_the_messages_of_the_page(monkeyp
     monkeypatch.setattr(found_letters, "MAX_INDEXED", 50)
     with nothing_is_vacuumed():
         bench = _declared()
-        seed(bench, feed_run.standing_run(bench.dlq), 1, LETTERS)
+        seed(bench, feed_run.automatic_run(bench.dlq), 1, LETTERS)
         with connection.cursor() as cursor:
             cursor.execute(_OLD)
             cursor.execute("VACUUM redrive_search_entry")  # so that the index alone is read

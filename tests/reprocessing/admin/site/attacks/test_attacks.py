@@ -7,7 +7,7 @@ from django.test import Client
 from reprocessing.models import AuditEntry, Letter
 from reprocessing.store.rights import roles
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
-from tests.reprocessing.admin.site.test_matrix import DEEDS, EDITOR
+from tests.reprocessing.admin.site.test_matrix import ACTIONS, EDITOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
@@ -22,12 +22,12 @@ def editor(*, careful: bool = False) -> Client:
     return client
 
 
-def test_no_page_of_others_has_a_deed_done() -> None:
+def test_no_page_of_others_has_an_action_done() -> None:
     ann = editor(careful=True)
     named = ["letter", "group", "dlq", "rule", "run", "operation", "lane", "target", "breaker", "route", "mark"]
     named += ["approval", "api_token"]
     its = dict.fromkeys(named, 1)
-    found = {there: ann.post(there.format(**its), {"reason": "x", "seen": "none"}) for there in DEEDS}
+    found = {there: ann.post(there.format(**its), {"reason": "x", "seen": "none"}) for there in ACTIONS}
     assert {there for there, answer in found.items() if answer.status_code != 403} == set()
     assert all("This page has expired" in answer.content.decode() for answer in found.values())
     assert not AuditEntry.objects.exists()

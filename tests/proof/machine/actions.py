@@ -49,7 +49,7 @@ ORDER BY 1
 """
 
 
-class Deeds(RuleBasedStateMachine):
+class Actions(RuleBasedStateMachine):
     def __init__(self, ground: Ground, told: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.ground, self.told = ground, told
@@ -116,16 +116,16 @@ class Deeds(RuleBasedStateMachine):
         assert self.watch is not None
         return self.watch
 
-    def _bury(self, key: str | None, *, late: bool, twin: Buried | None = None, other: bool = False) -> None:
+    def _bury(self, key: str | None, *, late: bool, equal: Buried | None = None, other: bool = False) -> None:
         policy = self.ground.policy
         known = [one.n for one in self._watch.buried.values() if one.key == key]
         number = 10 * len(self._watch.buried) + 10 if policy.fifo or not known or not late else max(known) - 5
         event = f"e{len(self._watch.buried)}"
         if policy.fifo and key is None:
-            key = twin.key if twin else "k0"
-        if twin:
-            event, key = twin.event, twin.key
-            number = number if policy.fifo else twin.n
+            key = equal.key if equal else "k0"
+        if equal:
+            event, key = equal.event, equal.key
+            number = number if policy.fifo else equal.n
         said = {"event": event, "half": str(int(event[1:]) % 2), "n": str(number), **({"key": key} if key else {})}
         attributes: dict[str, dict[str, Any]] = {
             name: {"DataType": "String", "StringValue": text} for name, text in said.items()

@@ -1,4 +1,4 @@
-"""A standing run enlists many captured letters in batches, and keeps the order of each key."""
+"""An automatic run enlists many captured letters in batches, and keeps the order of each key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _capture(bench: Workbench, *letters: str) -> None:
 
 
 def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.EnlistResult:
-    return plan.enlist(bench.dlq, feed_run.standing_run(bench.dlq), stop=stop)
+    return plan.enlist(bench.dlq, feed_run.automatic_run(bench.dlq), stop=stop)
 
 
 def _enlisted(bench: Workbench) -> set[str]:
@@ -138,7 +138,7 @@ def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken
 
 
 def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     fed = _enlist(bench, _at_turn(1, lambda: run_transitions.pause(run.pk, **WHO)))
     assert (fed, len(_enlisted(bench))) == (plan.EnlistResult(letters=2, lanes=1), 2)
     assert _enlist(bench) == plan.EnlistResult()
@@ -164,28 +164,29 @@ def test_whoever_hands_the_dlq_to_aws_in_between_keeps_it_out(bench: Workbench) 
 
 
 def test_of_two_processes_one_takes_at_a_time(bench: Workbench) -> None:
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     through = enlistment_batches.count_free(bench.dlq.pk).newest
-    first, second = enlistment_batches.next_standing_batches(bench.dlq.pk, run.pk, through=through)
+    first, second = enlistment_batches.next_automatic_batches(bench.dlq.pk, run.pk, through=through)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, first)
+            assert enlistment_batches.enlist_automatic_batch(bench.dlq.pk, run.pk, first)
             assert (
-                begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, second)).result(20) is None
+                begin(lambda: enlistment_batches.enlist_automatic_batch(bench.dlq.pk, run.pk, second)).result(20)
+                is None
             )
-        assert begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, second)).result(20)
+        assert begin(lambda: enlistment_batches.enlist_automatic_batch(bench.dlq.pk, run.pk, second)).result(20)
 
 
 def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workbench) -> None:
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     other = Run.objects.create(name="monday", dlq=bench.dlq)
-    letters = enlistment_batches.next_standing_batches(
+    letters = enlistment_batches.next_automatic_batches(
         bench.dlq.pk, run.pk, through=enlistment_batches.count_free(bench.dlq.pk).newest
     )[0]
     with elsewhere() as begin:
         with transaction.atomic():
             assert selection.select_letters(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
-            taking = begin(lambda: enlistment_batches.enlist_standing_batch(bench.dlq.pk, run.pk, letters))
+            taking = begin(lambda: enlistment_batches.enlist_automatic_batch(bench.dlq.pk, run.pk, letters))
             waits_for_us()
         taken = taking.result(20)
     assert taken
@@ -194,7 +195,7 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
 
 def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused() -> None:
     bench = Workbench(fields=AUTOMATIC)
-    run_transitions.pause(feed_run.standing_run(bench.dlq).pk, **WHO)
+    run_transitions.pause(feed_run.automatic_run(bench.dlq).pk, **WHO)
     bury_keyed(bench, "a2", "a1")
     assert bench.capture().enlisted == plan.EnlistResult(letters=2, lanes=1)
     bench.replay()
@@ -206,7 +207,7 @@ def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
     bench = _bench(waves=True)
     assert _enlist(bench, _at_turn(1, lambda: _replay_all(bench))).letters == 7
     _replay_all(bench)
-    assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "touched")) == [(1, 1), (10, None)]
+    assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "sent")) == [(1, 1), (10, None)]
 
 
 def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_stopped(
@@ -217,7 +218,7 @@ def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_st
     run_transitions.start(ended, **WHO)
     plan.enlist_started_plans(stop=lambda: False)
     run_transitions.abort(ended, stop_dlq=False, **WHO)
-    run = feed_run.standing_run(bench.dlq)
+    run = feed_run.automatic_run(bench.dlq)
     for had in (2, 4, 6):
         assert _enlist(bench, lambda: True) == plan.EnlistResult(left=True)
         assert Letter.objects.filter(run=run).count() == had

@@ -47,12 +47,12 @@ def _send(bench: Workbench) -> None:
     bench.replay_unheard()
 
 
-def _twin(bench: Workbench) -> Letter:
+def _equal_letter(bench: Workbench) -> Letter:
     bench.redrive("one", event="e")
-    return _twin_again(bench)
+    return _equal_letter_again(bench)
 
 
-def _twin_again(bench: Workbench) -> Letter:
+def _equal_letter_again(bench: Workbench) -> Letter:
     return bench.letter(pk=max(bench.dlq.letters.values_list("pk", flat=True)))
 
 
@@ -105,16 +105,18 @@ LEAVES: dict[str, Leave] = {
 @pytest.mark.soak
 @pytest.mark.parametrize("window", [WINDOW, OF_NO_WINDOW])
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_a_twin_is_not_sent_while_a_copy_may_be_in_the_target(clock: Clock, leaves: str, window: float) -> None:
+def test_an_equal_letter_is_not_sent_while_a_copy_may_be_in_the_target(
+    clock: Clock, leaves: str, window: float
+) -> None:
     bench = _bench(window=window)
     LEAVES[leaves](bench, clock)
     assert (_first(bench).state, len(bench.delivered())) == ("parked", 1)
-    twin = _twin(bench)
-    assert (twin.state, twin.attempts, Claim.objects.get().state) == ("waiting", 0, "held")
-    assert bench.lane(letters=twin).why == MAY_BE_THERE
+    equal = _equal_letter(bench)
+    assert (equal.state, equal.attempts, Claim.objects.get().state) == ("waiting", 0, "held")
+    assert bench.lane(letters=equal).why == MAY_BE_THERE
     clock.advance(window + 1)
     bench.replay()
-    assert (_twin_again(bench).attempts, len(bench.delivered())) == (1, 1)
+    assert (_equal_letter_again(bench).attempts, len(bench.delivered())) == (1, 1)
 
 
 def _is_discarded(bench: Workbench, clock: Clock) -> None:
@@ -131,17 +133,17 @@ def _is_discarded_by_a_rule(bench: Workbench, clock: Clock) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("leaves", [_is_discarded, _is_discarded_by_a_rule])
-def test_a_released_twin_waits_for_the_copy_of_a_discarded_letter(clock: Clock, leaves: Leave) -> None:
+def test_a_released_equal_letter_waits_for_the_copy_of_a_discarded_letter(clock: Clock, leaves: Leave) -> None:
     bench = _bench()
     leaves(bench, clock)
-    twin = _twin(bench)
-    assert (twin.state, twin.reason) == ("parked", "twin_discarded")
-    act_on_parked.release([twin.pk], by="ann", reason="it is wanted after all")
+    equal = _equal_letter(bench)
+    assert (equal.state, equal.reason) == ("parked", "equal_discarded")
+    act_on_parked.release([equal.pk], by="ann", reason="it is wanted after all")
     bench.replay()
-    assert (_twin_again(bench).attempts, bench.lane(letters=twin).why) == (0, MAY_BE_THERE)
+    assert (_equal_letter_again(bench).attempts, bench.lane(letters=equal).why) == (0, MAY_BE_THERE)
     clock.advance(WINDOW + 1)
     bench.replay()
-    assert (_first(bench).state, _twin_again(bench).attempts) == ("discarded", 1)
+    assert (_first(bench).state, _equal_letter_again(bench).attempts) == ("discarded", 1)
 
 
 @pytest.mark.soak
@@ -150,7 +152,7 @@ def test_a_restored_letter_keeps_its_key(clock: Clock) -> None:
     _is_spent(bench, clock)
     act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
     act_on_parked.restore([_first(bench).pk], by="ann", reason="not old")
-    assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
+    assert (_equal_letter(bench).attempts, Claim.objects.get().state) == (0, "held")
 
 
 @pytest.mark.soak
@@ -163,11 +165,11 @@ def test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target(clock: Clock) -
     with bench.refusing("one"):
         bench.replay()
     assert _first(bench).target_id == other.pk
-    assert _twin(bench).attempts == 0
+    assert _equal_letter(bench).attempts == 0
     clock.advance(WINDOW + 1)
     with bench.refusing("no body"):
         bench.replay()
-    assert _twin_again(bench).attempts == 1
+    assert _equal_letter_again(bench).attempts == 1
 
 
 def test_a_letter_parked_after_a_restore_keeps_its_key(clock: Clock) -> None:
@@ -190,7 +192,7 @@ def test_a_return_of_a_forgotten_attempt_frees_no_key(clock: Clock) -> None:
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
     bench.take_back(sent)
     assert (_first(bench).attempts, Claim.objects.get().state) == (3, "held")
-    assert _twin(bench).attempts == 0
+    assert _equal_letter(bench).attempts == 0
 
 
 @pytest.mark.parametrize("window", [0, 7])

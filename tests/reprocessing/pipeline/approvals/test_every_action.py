@@ -1,4 +1,4 @@
-"""Every deed of a person passes the guard, or somebody has said why it does not. A deed that is not listed fails."""
+"""Every action of a person passes the guard, or is listed with the reason why not. An action not listed fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from django.core.management import get_commands
 
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.domain.approvals.deed import DeedKind, permissions_for
+from reprocessing.domain.approvals.requested_action import ActionKind, permissions_for
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS
 from reprocessing.store.parking_lot import bulk_actions
@@ -18,7 +18,7 @@ from tests.reprocessing.admin.site import test_matrix
 
 APP = Path(__file__).parents[4] / "reprocessing"
 
-#: Functions that carry out a deed, by the function that holds their call of the guard. No other function may call it.
+#: Functions that execute an action, by the function that holds their call of the guard. No other function may call it.
 GUARDED = {
     "pipeline/parking_lot/act_on_parked.py": {"_review", "check_whole"},
     "pipeline/parking_lot/edit.py": {"edit_letter"},
@@ -53,7 +53,7 @@ NEEDS = {
     "erase", "shred_payloads", "edit_messages",
     "discover_dlqs",  # adopts DLQs as add_dlq does
 }  # fmt: skip
-#: Decide about deeds.
+#: Decide about actions.
 DECIDES = {"approve", "decline", "break_glass", "list_approvals"}
 #: No run, discard, edit or change of a rule: they stop, show, configure, or prepare.
 FREE = {
@@ -66,17 +66,17 @@ FREE = {
     "stop_redrive", "test_notification", "test_rules",
 }  # fmt: skip
 
-#: The same for the deeds of the admin, by the end of their address.
+#: The same for the actions of the admin, by the end of their address.
 ADMIN_NEEDS = {
     "parkedletter/release", "parkedletter/discard", "parkedletter/restore",
     "parkedletter/{letter}/edit", "parkedletter/edit-all",
     "rule/add/", "rule/{rule}/edit", "rule/{rule}/remove", "rule/{rule}/enable", "rule/{rule}/disable",
     "run/{run}/start/now", "run/{run}/resume/now", "deadletterqueue/{dlq}/examine",
 }  # fmt: skip
-ADMIN_DECIDES = {f"approval/{{approval}}/{deed}" for deed in ("approve", "decline", "alone", "difference")}
+ADMIN_DECIDES = {f"approval/{{approval}}/{action}" for action in ("approve", "decline", "alone", "difference")}
 ADMIN_FREE = {
     "parkedletter/assign", "parkedletter/note", "parkedletter/export", "bulkaction/{operation}/abort",
-    *(f"{desk}/{{letter}}/{deed}" for desk in ("letter", "parkedletter") for deed in test_matrix._SHOWING),
+    *(f"{desk}/{{letter}}/{action}" for desk in ("letter", "parkedletter") for action in test_matrix._SHOWING),
     "parkedletter/group-by",
     "failuregroup/{group}/change/", "failuregroup/{group}/rename", "failuregroup/{group}/split", "failuregroup/merge",
     "run/add/", "deadletterqueue/add/", "notificationroute/add/", "target/add/",
@@ -126,11 +126,11 @@ def test_each_command_is_classified() -> None:
     assert not NEEDS & FREE
 
 
-def test_each_deed_of_the_admin_is_classified() -> None:
+def test_each_action_of_the_admin_is_classified() -> None:
     here = "/admin/reprocessing/"
-    ours = {address.removeprefix(here) for address in test_matrix.DEEDS if address.startswith(here)}
+    ours = {address.removeprefix(here) for address in test_matrix.ACTIONS if address.startswith(here)}
     assert ours == ADMIN_NEEDS | ADMIN_DECIDES | ADMIN_FREE
-    others = {address for address in test_matrix.DEEDS if not address.startswith(here)}
+    others = {address for address in test_matrix.ACTIONS if not address.startswith(here)}
     users = {"/admin/auth/user/add/", "/admin/django_celery_beat/periodictask/add/"}
     assert others == {"/admin/stop", "/admin/resume", *users}
 
@@ -138,10 +138,10 @@ def test_each_deed_of_the_admin_is_classified() -> None:
 def test_each_kind_of_decision_bulk_action_and_run_action_is_classified() -> None:
     needs = {kind.value for kind in DecisionKind if kind.needs_approval}
     assert needs == {"release", "discard", "restore"}
-    assert {kind.value for kind, deed in bulk_actions._DEEDS.items() if deed} == needs | {"edit"}
-    assert set(bulk_actions._DEEDS) == set(BulkActionKind)
+    assert {kind.value for kind, action in bulk_actions._ACTIONS.items() if action} == needs | {"edit"}
+    assert set(bulk_actions._ACTIONS) == set(BulkActionKind)
     assert set(RUN_ACTIONS) == {"start", "resume", "pause", "abort"}
-    assert {name for kind in DeedKind for name in permissions_for(kind, {})} <= {
+    assert {name for kind in ActionKind for name in permissions_for(kind, {})} <= {
         f"reprocessing.{name}"
         for name in (
             "release_parkedletter", "discard_parkedletter", "edit_parkedletter", "operate_run", "change_rule",
