@@ -107,11 +107,14 @@ def _hidden_names(request: HttpRequest) -> Iterator[str]:
 class VisibleRelatedFilter(RelatedFieldListFilter):
     """A filter of a list by a related object, such as a DLQ. It offers only objects that this person sees."""
 
+    def __init__(self, field: RelatedField[Any, Any], *rest: Any) -> None:  # noqa: ANN401  Django's own
+        super().__init__(field, *rest)
+        self.empty_value_display = labels.without(field)  # instead of Django's "-"
+
     def field_choices(
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
     ) -> list[tuple[Any, Any]]:
         """Return the ids and names of the objects that the filter offers, in the order of the objects' own list."""
-        self.empty_value_display = labels.without(field)  # else Django's "-", which says nothing
         model = field.related_model
         ordering = self.field_admin_ordering(field, request, model_admin)
         every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it

@@ -90,9 +90,9 @@ def test_the_page_and_the_list_show_a_rule_in_words() -> None:
     assert re.findall(r'<div class="readonly">(.*?)</div>', page)[3:5] == [
         "all DLQs", "tenant equals acme and type exists",
     ]  # fmt: skip
-    listed = client.get("/admin/reprocessing/rule/?dlq__isnull=True").content.decode()
-    assert XX
     source = dlq("orders")
+    listed = client.get("/admin/reprocessing/rule/?dlq__isnull=True").content.decode()
+    assert re.findall(r'<li class="selected">\s*<a href="[?]dlq__isnull=True">([^<]*)<', listed)[-1] == "all DLQs"
     Rule.objects.update(
         dlq=source.dlq, action="divert", conditions=[], target=source.target, error_count=2, last_error="too long"
     )

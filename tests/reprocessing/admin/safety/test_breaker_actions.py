@@ -59,7 +59,7 @@ def test_pages_name_the_action_and_the_way_back(breaker: Breaker) -> None:
     assert re.findall(r'class="closelink">(.*?)<', page) == ["Back"]
     assert re.findall(r">(Close[^<]*)<", page) == ["Close…"]
     assert "Canary awaited until" in page
-    assert "this time is one hour after its outcome is due. The max cooldown does not limit this time." in page
+    assert "this time is one hour after its outcome should be known. The max cooldown does not limit this time." in page
     titles = [
         re.findall(r"<h1>(.*?)</h1>", ann.get(_address(breaker, action)).content.decode())[0]
         for action in ("close", "open")
