@@ -107,8 +107,8 @@ def _hidden_names(request: HttpRequest) -> Iterator[str]:
 class VisibleRelatedFilter(RelatedFieldListFilter):
     """A filter of a list by a related object, such as a DLQ. It offers only objects that this person sees."""
 
-    def __init__(self, field: RelatedField[Any, Any], *rest: Any) -> None:  # noqa: ANN401  Django's own
-        super().__init__(field, *rest)
+    def __init__(self, field: RelatedField[Any, Any], *rest: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
+        super().__init__(field, *rest, **options)
         self.empty_value_display = labels.without(field)  # instead of Django's "-"
 
     def field_choices(
