@@ -17,7 +17,7 @@ SHUTDOWN_GRACE = 60.0  # seconds that running tasks get after SIGQUIT
 
 
 class BrokerIsMisconfigured(ValueError):
-    """Celery's settings name a queue or a long poll with which SQS cannot work."""
+    """Celery's settings have a queue, or a duration of a long poll, with which SQS cannot work."""
 
 
 def celery_settings(

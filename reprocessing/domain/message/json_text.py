@@ -92,10 +92,10 @@ class JsonText:
         return "".join(self.pieces())
 
     def members(self, budget: Budget) -> dict[str, Member] | list[Member] | None:
-        """Return the members of an object, by name, or of a list; None: the value is neither.
+        """Return the members of this value: a dict for an object, a list for a list, None for any other value.
 
         Raises:
-            TooMuchWork: there are too many members, or the budget is spent.
+            TooMuchWork: there are too many members, or the edit would read more characters than `budget` has left.
             ValueError: the text is not JSON, or an object has the same name twice.
         """
         if self.names is None and self.items is None and self.text[:1] in {"{", "["}:

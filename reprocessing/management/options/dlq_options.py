@@ -151,7 +151,7 @@ def add_attempts(parser: CommandParser) -> None:
     parser.add_argument(
         "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
         help="seconds to wait before the first message of a new ordering key is sent, because an earlier message of "
-        "the key may still fail; off: as long as the source queue's visibility timeout (default: off)",
+        "the key may still fail; off: the source queue's visibility timeout (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",

@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the checks of a DLQ read: the DLQ's state in AWS and PostgreSQL, and the values that would be stored."""
+    """The input of the checks of a DLQ: its state in AWS and PostgreSQL, and the new settings that the caller would store."""
 
     observed: Observed
     proposal: DlqProposal
