@@ -184,8 +184,8 @@ def count_history(value: str, *, whole_values_only: WholeValues | None) -> dict[
 def finish(of: Erasure, *, whole_values_only: bool) -> None:
     """End an erasure, and write its certificate to the audit log: counts, times, person, and the value's digest.
 
-    `whole_values_only`: only whole values of fields were erased. Texts that people wrote, such as notes, were not searched;
-    the certificate says so.
+    `whole_values_only`: only whole values of fields were erased. Texts that people wrote, such as notes, were not
+    searched; the certificate says so.
     """
     rows.execute(_FINISH, {"id": of.pk, "short": whole_values_only})
 

@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The input of the checks of a DLQ: its state in AWS and PostgreSQL, and the new settings that the caller would store."""
+    """The input of the checks of a DLQ: its state in AWS and PostgreSQL, and the new settings that would be stored."""
 
     observed: Observed
     proposal: DlqProposal
