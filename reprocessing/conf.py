@@ -36,8 +36,8 @@ class Conf:
         lease: time for which a worker leases a key queue; the key queues of a killed worker are free after this time.
         slice: time that one replay task works before it enqueues a task for the remaining messages.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
-        intent_size: how many messages a worker sends together, at most: it first commits their attempts, then sends
-            them. If the worker is killed in between, all of them may be sent twice.
+        intent_size: how many messages a worker sends to a queue together, at most. It first commits their attempts,
+            and then sends them. If the worker is killed while it sends, all of them may be sent twice.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
         held_copies_limit: default for new DLQs: max captured messages that stay in the DLQ, invisible, until they are
             finished. Above the limit, messages are deleted from the DLQ when they are captured.
@@ -154,7 +154,8 @@ def current() -> Conf:
     given = getattr(settings, "REDRIVE", {})
     last = _last_read
     if last is None or last[0] != given:
-        last = _last_read = (deepcopy(given), read_settings(given))
+        found = read_settings(given)
+        last = _last_read = (deepcopy(dict(given)), found)  # a copy, so that a change of `given` itself is noticed
     return last[1]
 
 

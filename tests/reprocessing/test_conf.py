@@ -13,11 +13,23 @@ from reprocessing.domain.errors import InvalidSettings
 from reprocessing.domain.safety.url_policy import Endpoint, read_url
 
 
+URL = "mailto://user:hunter2@example.com"
+
+
 def test_settings_are_read_when_they_are_asked_for_and_without_any_the_defaults_hold() -> None:
     with override_settings(REDRIVE={}):
         assert conf.current() == conf.Conf()
     with override_settings(REDRIVE={"LANES_PER_TASK": 1}):
         assert conf.current().lanes_per_task == 1
+
+
+def test_settings_are_read_again_only_if_they_changed_also_inside() -> None:
+    destinations = {"ops": URL}
+    with override_settings(REDRIVE={"DESTINATIONS": destinations}):
+        first = conf.current()
+        assert conf.current() is first
+        destinations["more"] = URL
+        assert sorted(conf.current().destinations) == ["more", "ops"]
 
 
 def test_durations_are_seconds_and_a_mark_can_be_named_or_switched_off() -> None:
@@ -36,9 +48,6 @@ def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> No
     seen = conf.read_settings({"OUTBOUND_HOSTS": ("status.example.com", "10.1.0.0/16")}).outbound_hosts
     asked = ["http://status.example.com/", "http://10.1.2.3/", "http://10.2.2.3/"]
     assert [isinstance(read_url(url, seen), Endpoint) for url in asked] == [True, True, False]
-
-
-URL = "mailto://user:hunter2@example.com"
 
 
 def test_secrets_and_destinations_are_known_by_name_and_never_shown() -> None:

@@ -25,7 +25,8 @@ from reprocessing.admin.site import labels
 from reprocessing.admin.site.active_filters import ActiveFilter
 from reprocessing.admin.site.keyset_list import REACH, KeysetList
 from reprocessing.domain.errors import InvalidFilter
-from reprocessing.domain.lifecycle import FINISHED_STATES
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
+from reprocessing.domain.search.search_text import read_search
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter
 from reprocessing.store.maintenance import counters
 from reprocessing.store.search import filter_conditions
@@ -98,11 +99,18 @@ def link(address: str, query: QueryDict) -> str:
 
     The query of a list that searches bodies is left out: the searched text may be secret, and the search is slow.
     """
-    if query.get("text"):
+    if query.get("text") or _quotes_text(query.get("q", "")):
         return address
     query = query.copy()
     query.pop("after", None)
     return f"{address}?{urlencode({LIST: query.urlencode()})}"
+
+
+def _quotes_text(search: str) -> bool:
+    try:
+        return read_search(search).text is not None
+    except InvalidFilter:
+        return True
 
 
 class MessageList(KeysetList):
@@ -115,6 +123,8 @@ class MessageList(KeysetList):
         There are counters for each DLQ, each state, and presumed deliveries.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
+        if any(len(set(values)) > 1 for values in self.filter_params.values()):
+            return None
         dlq, state, presumed = (asked.pop(name, None) for name in _COUNTED_FILTERS)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
             return None
@@ -165,8 +175,9 @@ class MessageList(KeysetList):
         if not sorts and (self.known is None or self.known > REACH):
             return rows.order_by("-pk" if newest_first else "pk")
         state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED_STATES:  # lets PostgreSQL use a partial index
-            rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
+        if state and state != LetterState.PARKED:  # lets PostgreSQL use a partial index
+            is_open = state not in FINISHED_STATES
+            rows = rows.filter(finished_at__isnull=is_open, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
     def _is_sparse(self, rows: QuerySet[Letter], after: list[Any] | None) -> bool:

@@ -34,6 +34,10 @@ _KNOWN: Final = frozenset(
 _PRESUMED: Final = {None: None, "1": True}
 
 
+class CannotBeSaved(InvalidFilter):
+    """The filters of a list cannot be expressed as a message filter. The text says why, and what to do instead."""
+
+
 def newest_ids(request: HttpRequest, text: str) -> list[int]:
     """Return the ids of the newest 1,000 messages (`REACH`) that match the search text and the list's filters.
 
@@ -44,6 +48,8 @@ def newest_ids(request: HttpRequest, text: str) -> list[int]:
             search_of(request, text, within=_within(request.GET)).criteria, limit=REACH + 1
         )
     except InvalidFilter as error:
+        if not _is_list(request):
+            raise
         messages.warning(request, str(error))
         return []
     if len(found) > REACH and _is_list(request):
@@ -57,8 +63,8 @@ def criteria_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
     """Return the message filter that finds exactly the messages that the list shows for this URL query.
 
     Raises:
-        InvalidFilter: no message filter finds exactly these messages, or the text of the search box is not a valid
-            search. The error says why.
+        CannotBeSaved: no message filter finds exactly these messages. The error says why.
+        InvalidFilter: the text of the search box is not a valid search.
     """
     query = active_filters.canonical(query, (*_ROWS, "state", "presumed"), Letter._meta)  # noqa: SLF001  Django's public name
     text = query.get("q", "").strip()
@@ -89,21 +95,25 @@ def address_of(criteria: MessageFilter) -> str:
 
 
 def _check_parameters(query: QueryDict) -> None:
-    """Raise InvalidFilter if the URL has a filter that is not valid, or that a message filter cannot express."""
+    """Raise CannotBeSaved if the URL has a filter that is not valid, or that a message filter cannot express."""
     if any(name.startswith("lane") for name in query):
-        raise InvalidFilter("A filter of this list by key queue cannot be saved. Search for its key.")
+        raise CannotBeSaved("A saved filter cannot have a key queue. Search for its ordering key instead.")
     states, presumed = set(query.getlist("state__exact")), set(query.getlist("presumed__exact"))
     unread = [words for name, words in _ROWS.items() if _is_given(query, name) and _id(query, name) is None]
     unread += ["state"] if len(states) > 1 or not states <= set(LetterState) else []
     if unread:
-        raise InvalidFilter(f"The filter by {unread[0]} in this list's address has no single valid value. Remove it.")
-    is_presumed = presumed == {"1"} and states == {LetterState.DELIVERED}
-    if not set(query) <= _KNOWN or len(query.getlist("q")) > 1 or (presumed and not is_presumed):
-        raise InvalidFilter("A saved filter cannot have all filters of this list. Remove some of them.")
+        raise CannotBeSaved(f"The filter by {unread[0]} in this list's address has no single valid value. Remove it.")
+    if presumed and (presumed != {"1"} or states != {LetterState.DELIVERED}):
+        raise CannotBeSaved(
+            "A saved filter cannot find delivered messages without presumed ones. Choose the state “presumed delivered”, "
+            "or search for state:delivered, which finds both."
+        )
+    if not set(query) <= _KNOWN or len(query.getlist("q")) > 1:
+        raise CannotBeSaved("A saved filter cannot have all filters of this list. Remove some of them.")
 
 
 def _check_conditions_differ(query: QueryDict, asked: SearchText) -> None:
-    """Raise InvalidFilter if the search text and the list's other filters both name a DLQ, a state or a failure group.
+    """Raise CannotBeSaved if the search text and the list's other filters both name a DLQ, a state or a failure group.
 
     The list then shows messages that match both. A message filter cannot do this, since it has only one value for each.
     """
@@ -113,7 +123,7 @@ def _check_conditions_differ(query: QueryDict, asked: SearchText) -> None:
     }  # fmt: skip
     for words, is_twice in both.items():
         if is_twice:
-            raise InvalidFilter(f"The search and the other filters of this list both name a {words}. Remove one.")
+            raise CannotBeSaved(f"The search and the other filters of this list both name a {words}. Remove one.")
 
 
 def _within(query: QueryDict) -> MessageFilter:

@@ -19,6 +19,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.admin.search import list_search
+from reprocessing.admin.search.list_search import CannotBeSaved
 from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.session_end import post_only
@@ -169,8 +170,9 @@ def list_section_values(request: HttpRequest) -> dict[str, Any]:
         query.pop(name, None)
     try:
         criteria = list_search.criteria_of(request, query)
-    except InvalidFilter as error:
-        return section_values(request, SavingPage.LIST, "", None) | {"why_not_saved": str(error)}
+    except InvalidFilter as error:  # the list itself warns of a search that is not valid
+        why = str(error) if isinstance(error, CannotBeSaved) else ""
+        return section_values(request, SavingPage.LIST, "", None) | {"why_not_saved": why}
     return section_values(request, SavingPage.LIST, query.urlencode(), criteria)
 
 

@@ -35,7 +35,7 @@ def post_only(view: _View) -> _View:
 
 
 def sign_in_again(request: HttpRequest) -> HttpResponse:
-    """Redirect to the sign-in page, which says that nothing was done. After the sign-in, the form is shown again."""
+    """Redirect to the sign-in page, which says that nothing was done. `_page_of_form` says which page follows."""
     messages.warning(request, ENDED)
     return redirect_to_login(_page_of_form(request), reverse("admin:login"))
 

@@ -10,8 +10,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(ParkingCommand):
     """Discard parked messages: they are not sent any more.
 
-    A message that is captured later with the idempotency key of a discarded message is parked, because it may ask for
-    the same work. To undo a discard, use restore_discarded, which returns the messages to the parking lot.
+    Another message with the idempotency key of a discarded message is not sent either: it is parked, because it may
+    ask for the same work. To undo a discard, use restore_discarded, which returns the messages to the parking lot.
 
     Examples:
         discard_parked orders --parked-for stale --older-than 7d --reason "obsolete"

@@ -13,8 +13,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(ParkingCommand):
     """Return discarded messages to the parking lot, each with the reason for which it was parked before.
 
-    This is possible until the service deletes the messages at the end of their retention. If a later message has the
-    idempotency key of a discarded message, the later message was parked, and stays parked.
+    This is possible until the service deletes the messages at the end of their retention. Messages with the
+    same idempotency keys that were parked because of the discard stay parked.
 
     Examples:
         restore_discarded orders --message-id 2f1c --reason "discarded by mistake"

@@ -39,9 +39,9 @@ class DecidedMeanwhile:
 
 
 def decided_since(criteria: MessageFilter, since: datetime) -> list[DecidedMeanwhile]:
-    """Return up to 3 people who changed letters that matched a filter, the most recent first.
+    """Return who changed letters that matched a filter, and how: up to 3 pairs of person and act, the latest first.
 
-    The result is empty for filters that read bodies. Only the newest 20,000 entries of the audit log are read.
+    The result is empty for filters that read bodies, and if the search takes too long. Only the newest 20,000 entries of the audit log are read.
     """
     if criteria.reads_bodies:
         return []

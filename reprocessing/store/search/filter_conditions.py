@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -27,10 +28,12 @@ from reprocessing.store.search import field_conditions
 _SEARCH_TIMEOUT_MS: Final = 5_000
 
 # Each search is planned for its values: a value may be that of one letter, or of a million letters.
-_BEGIN: Final = """
+_LIMIT: Final = """
 SELECT set_config('statement_timeout', %(most)b, true), set_config('plan_cache_mode', 'force_custom_plan', true)
 """
-_END: Final = ("SET LOCAL statement_timeout TO DEFAULT", "SET LOCAL plan_cache_mode TO DEFAULT")
+_NO_LIMIT: Final = ("SET LOCAL statement_timeout TO DEFAULT", "SET LOCAL plan_cache_mode TO DEFAULT")
+#: The timeout (ms) of the block `search_timeout` in which this code runs; 0: none.
+_present_timeout: ContextVar[int] = ContextVar("_present_timeout", default=0)
 
 _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
@@ -99,7 +102,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 """
 
 
-def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralString:
+def where_clause(criteria: MessageFilter, *, whole: bool = False, has_key_index: bool = False) -> LiteralString:
     """Return the SQL condition that is true of a letter `l` which the filter matches.
 
     `whole`: search all bodies, not only those of the newest 20,000 letters.
@@ -110,9 +113,8 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
     if criteria.presumed:
         parts.append("(l.state <> 'delivered' OR l.presumed)")
     parts += [said for name, said in _CONDITIONS.items() if getattr(criteria, name) not in {None, ()}]
-    if (
-        criteria.key is not None and not criteria.states and not whole
-    ):  # among letters of all states, an index is needed
+    # Among letters of all states, an index is needed.
+    if criteria.key is not None and not criteria.states and not whole and not has_key_index:
         parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
     if criteria.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
@@ -129,13 +131,14 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False) -> LiteralStri
     return _IN_THE_NEWEST.format(rest=rest, order=newest_first(criteria))
 
 
-def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, MessageFilter] | None:
-    """Return SQL that selects ids of letters by all conditions of the filter that have an index, and the other ones.
+def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, LiteralString] | None:
+    """Return SQL that selects ids of letters by an index, and the SQL condition that letters `l` must also fulfil.
 
-    These conditions are an id, an ordering key, and values of search fields. None: the filter has none of them. The
-    parameters of the SQL are those of the whole filter. An id may be selected twice.
+    The ids are those of the letters that fulfil all conditions of these kinds: an id, values of search fields, and,
+    among letters of all states, an ordering key. None: the filter has no such condition. The parameters of the SQL are
+    those of the whole filter. An id may be selected twice.
     """
-    found, rest = field_conditions.ids_by_condition(criteria), replace(criteria, named=None, fields=())
+    found = field_conditions.ids_by_condition(criteria)
     if criteria.named is not None:
         found.append(_NAMED)
     if criteria.key is not None and not criteria.states:
@@ -144,7 +147,8 @@ def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, MessageFilter] 
         return None
     *others, ids = found
     among = " AND ".join([f"x.id IN ({other})" for other in others] or ["true"])
-    return f"SELECT x.id FROM ({ids}) x(id) WHERE {among}", rest  # noqa: S608  # the parts are constants
+    where = where_clause(replace(criteria, named=None, fields=()), has_key_index=True)
+    return f"SELECT x.id FROM ({ids}) x(id) WHERE {among}", where  # noqa: S608  # the parts are constants
 
 
 def where_clause_at(criteria: MessageFilter, at: LiteralString) -> LiteralString:
@@ -226,17 +230,23 @@ def parameters_within_timeout(criteria: MessageFilter) -> dict[str, Any]:
 
 @contextmanager
 def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
-    """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
+    """Limit the time of each query in the block, and let PostgreSQL plan each query for its values.
 
-    `milliseconds`: the timeout; None: 5 seconds.
+    A query that takes longer raises InvalidFilter. `milliseconds`: the limit; None: 5 seconds. A block inside another
+    one has the limit of the outer block, if that is shorter.
     """
-    milliseconds = milliseconds or _SEARCH_TIMEOUT_MS
+    outer = _present_timeout.get()
+    milliseconds = min(milliseconds or _SEARCH_TIMEOUT_MS, outer or _SEARCH_TIMEOUT_MS)
+    present = _present_timeout.set(milliseconds)
     try:
         with transaction.atomic():
-            rows.execute(_BEGIN, {"most": str(milliseconds)})
+            rows.execute(_LIMIT, {"most": str(milliseconds)})
             yield
-            for reset in _END:
-                rows.execute(reset, {})
+            if outer:
+                rows.execute(_LIMIT, {"most": str(outer)})
+            else:
+                for reset in _NO_LIMIT:
+                    rows.execute(reset, {})
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
@@ -244,6 +254,8 @@ def search_timeout(milliseconds: int | None = None) -> Iterator[None]:
             f"The search took longer than {milliseconds / 1_000:g} seconds and was stopped. Narrow the filter by DLQ, "
             "group or dates."
         ) from error
+    finally:
+        _present_timeout.reset(present)
 
 
 def _uuid(text: str | None) -> UUID | None:

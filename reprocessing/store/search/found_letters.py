@@ -99,7 +99,7 @@ class _Source:
 
     `most`: up to how many letters are counted.
     `sorted`: the order by the id. For the index of all letters' ids it is a sum (`id + 0`), so that PostgreSQL first
-    finds the letters and then sorts them: it might read all letters until it finds the few that match.
+    finds the letters and then sorts them. Otherwise it might read all letters until it finds the few that match.
     """
 
     letters: LiteralString
@@ -165,8 +165,8 @@ def _source(criteria: MessageFilter) -> _Source:
     indexed = None if criteria.text is not None else filter_conditions.indexed_ids(criteria)
     if indexed is None:
         return _Source(_ALL, filter_conditions.where_clause(criteria), MAX_COUNT)
-    ids, rest = indexed
-    return _Source(_INDEXED.format(ids=ids), filter_conditions.where_clause(rest), MAX_INDEXED, "c.id", "c.id DESC")
+    ids, where = indexed
+    return _Source(_INDEXED.format(ids=ids), where, MAX_INDEXED, "c.id", "c.id DESC")
 
 
 def _page(source: _Source, asked: dict[str, Any], below: int | None, limit: int) -> FoundPage:

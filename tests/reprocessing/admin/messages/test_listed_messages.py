@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
+from django.http import QueryDict
 from django.test import Client
 
 from reprocessing.admin.messages import listed_messages
@@ -20,6 +21,7 @@ from tests.reprocessing.store.seeded_letters import automatic_run, nothing_is_va
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "/admin/reprocessing/{}/{}/change/"
+_BY_STATE = '"redrive_letter"."state" = '
 
 
 def neighbours(client: Client, address: str) -> tuple[int | None, int | None] | None:
@@ -149,8 +151,32 @@ def test_a_page_of_old_queued_messages_does_not_read_the_newer_messages(monkeypa
         ann, afters = person("ann", *LOOKS), ("", f"&after=[%22{old[100]}%22]")
         with explained() as statements:
             answers = [ann.get(f"/admin/reprocessing/letter/?state__exact=waiting{after}") for after in afters]
+        with explained() as dense:
+            ann.get("/admin/reprocessing/letter/?state__exact=delivered")
     found = [re.findall(r"/letter/(\d+)/change/[?]list", answer.content.decode()) for answer in answers]
     assert [list(dict.fromkeys(map(int, ids))) for ids in found] == [old[:-51:-1], old[99:49:-1]]
-    listed = [statement.buffers for statement in statements if '"redrive_letter"."state" = ' in statement.text]
-    assert len(listed) == 4  # for each page: the newest messages, and then those that are shown
+    listed, delivered = (
+        [one.buffers for one in explained if _BY_STATE in one.text] for explained in (statements, dense)
+    )
+    # For each page: the newest messages, and then those that are shown.
+    assert (len(listed), len(delivered)) == (4, 2)
     assert max(listed) < 1_500  # all letters have twice as many pages
+    assert max(delivered) < 400  # those of one page
+
+
+def test_a_list_of_two_states_has_the_messages_of_both_on_each_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_messages, "REACH", 1)
+    source = dlq()
+    letters = [parked(source) for _ in range(4)]
+    Letter.objects.filter(pk=letters[0].pk).update(state="waiting", finished_at=None, reason="")
+    page = person("ann", *LOOKS).get("/admin/reprocessing/letter/?state__exact=parked&state__exact=waiting")
+    found = dict.fromkeys(re.findall(r"/letter/(\d+)/change/[?]list", page.content.decode()))
+    assert [int(pk) for pk in found] == [letter.pk for letter in reversed(letters)]
+
+
+def test_messages_of_a_list_that_searches_a_text_link_to_no_list() -> None:
+    letter = parked(dlq())
+    query = QueryDict("q=%22secret text%22&state__exact=parked")
+    assert listed_messages.link("/x/", query) == "/x/"
+    assert listed_messages.link("/x/", QueryDict("q=key:a")) == "/x/?list=q%3Dkey%253Aa"
+    assert neighbours(person("ann", *LOOKS), f"{ADDRESS.format('letter', letter.pk)}?list=q%3Dunknown%3A") is None

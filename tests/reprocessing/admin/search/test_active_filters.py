@@ -34,6 +34,8 @@ def chips(page: str) -> dict[str, str]:
         ("rule/?enabled__exact=1&action__exact=hold", {
             "Enabled: yes": "?action__exact=hold", "Action: hold": "?enabled__exact=1"}),
         ("rule/?enabled=0", {"Enabled: no": "?"}),
+        ("rule/?dlq__isnull=True", {"Dead-letter queue: all DLQs": "?"}),
+        ("auditentry/?dlq__isnull=True", {"Dead-letter queue: none": "?"}),
         ("deadletterqueue/?mode=manual", {"Mode: manual: redrive when a person starts a run": "?"}),
         ("target/?kind__exact=http", {"Kind: HTTP endpoint": "?"}),
         ("auditentry/?act__exact=released", {"Action: released": "?"}),

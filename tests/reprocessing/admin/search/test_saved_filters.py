@@ -120,7 +120,7 @@ def test_no_filter_is_offered_that_is_none_or_cannot_be_saved(at: str, query: st
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("lane=3", "A filter of this list by key queue"),
+        ("lane=3", "A saved filter cannot have a key queue"),
         ("dlq__id__exact=5&q=dlq:shop-dlq", "both name a DLQ"), ("dlq=5&q=dlq:shop-dlq", "both name a DLQ"),
         ("state__exact=parked&q=state:queued", "both name a state"),
         ("group=4&state=parked&q=group:5", "both name a failure group"),
@@ -129,7 +129,9 @@ def test_no_filter_is_offered_that_is_none_or_cannot_be_saved(at: str, query: st
         ("state__exact=parked&rule=7&rule__id__exact=8", "The filter by rule"),
         ("dlq__id__exact=5&state__exact=unknown", "The filter by state"),
         ("state__exact=parked&state__exact=waiting", "The filter by state"),
-        ("state__exact=delivered&presumed__exact=0", "cannot have all filters"),
+        ("state__exact=delivered&presumed__exact=0", "Choose the state “presumed delivered”"),
+        ("state__exact=parked&presumed__exact=1", "Choose the state “presumed delivered”"),
+        ("o=1&_unknown=2", "cannot have all filters"),
     ],
 )  # fmt: skip
 def test_a_filter_wider_than_the_list_is_not_saved(query: str, why: str) -> None:
@@ -143,9 +145,10 @@ def test_a_filter_wider_than_the_list_is_not_saved(query: str, why: str) -> None
 
 def test_the_list_says_why_its_filter_cannot_be_saved() -> None:
     ann = _member("ann", _team("shop"))
-    why = "This filter cannot be saved. A filter of this list by key queue cannot be saved. Search for its key."
+    why = "This filter cannot be saved: A saved filter cannot have a key queue. Search for its ordering key instead."
     assert why in ann.get(f"{LIST}?lane=3").content.decode()
-    assert "cannot be saved" not in ann.get(f"{LIST}?state__exact=parked").content.decode()
+    for saved_or_invalid in ("state__exact=parked", "q=unknown:"):
+        assert "cannot be saved" not in ann.get(f"{LIST}?{saved_or_invalid}").content.decode()
 
 
 def test_a_search_for_a_word_that_was_done_in_bodies_is_saved_as_such() -> None:

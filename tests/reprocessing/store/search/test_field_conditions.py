@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
+from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.runs import feed_run
@@ -105,6 +106,38 @@ def test_a_page_of_many_old_messages_reads_only_the_messages_of_the_page(monkeyp
     assert shown == [*old[:-22:-1], *old[999:978:-1]]
     assert newest == old[:-22:-1]
     assert {statement.text: statement.buffers for statement in statements if statement.buffers > MOST} == {}
+
+
+def test_a_message_that_a_word_names_twice_is_found_once() -> None:
+    bench = _declared()
+    bench.bury('{"order_id": "acme", "tenant": "acme"}')
+    bench.capture()
+    page = found_letters.find_letters(MessageFilter(states=(), named="acme"), below=None, limit=51)
+    assert ([letter.id for letter in page.letters], page.n) == ([Letter.objects.get().pk], 1)
+
+
+def _limits() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('statement_timeout'), current_setting('plan_cache_mode')")
+        return list(cursor.fetchone())
+
+
+def test_a_search_inside_another_search_keeps_the_shorter_time_limit() -> None:
+    before = _limits()
+    with filter_conditions.search_timeout(100):
+        with filter_conditions.search_timeout():
+            inside = _limits()
+        after = _limits()
+        with suppress(InvalidFilter), filter_conditions.search_timeout(50):
+            shorter = _limits()
+            raise InvalidFilter("not a filter")
+        again = _limits()
+    assert inside == after == again == ["100ms", "force_custom_plan"]
+    assert shorter == ["50ms", "force_custom_plan"]
+    with transaction.atomic():
+        with filter_conditions.search_timeout():
+            assert _limits() == ["5s", "force_custom_plan"]
+        assert _limits() == before == ["0", "auto"]
 
 
 def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
