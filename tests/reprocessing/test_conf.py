@@ -12,7 +12,6 @@ from reprocessing.domain.aws.pricing import Prices
 from reprocessing.domain.errors import InvalidSettings
 from reprocessing.domain.safety.url_policy import Endpoint, read_url
 
-
 URL = "mailto://user:hunter2@example.com"
 
 

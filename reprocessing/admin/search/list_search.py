@@ -105,8 +105,8 @@ def _check_parameters(query: QueryDict) -> None:
         raise CannotBeSaved(f"The filter by {unread[0]} in this list's address has no single valid value. Remove it.")
     if presumed and (presumed != {"1"} or states != {LetterState.DELIVERED}):
         raise CannotBeSaved(
-            "A saved filter cannot find delivered messages without presumed ones. Choose the state “presumed delivered”, "
-            "or search for state:delivered, which finds both."
+            "A saved filter cannot find delivered messages without presumed ones. Choose the state “presumed "
+            "delivered”, or search for state:delivered, which finds both."
         )
     if not set(query) <= _KNOWN or len(query.getlist("q")) > 1:
         raise CannotBeSaved("A saved filter cannot have all filters of this list. Remove some of them.")

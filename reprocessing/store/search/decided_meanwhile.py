@@ -41,7 +41,8 @@ class DecidedMeanwhile:
 def decided_since(criteria: MessageFilter, since: datetime) -> list[DecidedMeanwhile]:
     """Return who changed letters that matched a filter, and how: up to 3 pairs of person and act, the latest first.
 
-    The result is empty for filters that read bodies, and if the search takes too long. Only the newest 20,000 entries of the audit log are read.
+    The result is empty for filters that read bodies, and if the search takes too long. Only the newest 20,000 entries
+    of the audit log are read.
     """
     if criteria.reads_bodies:
         return []
