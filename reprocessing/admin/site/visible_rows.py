@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Manager, QuerySet
 from django.db.models.fields.related import RelatedField
 from django.http import Http404, HttpRequest
+from django.utils.html import format_html
 
 from reprocessing.admin.site import labels
 from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
@@ -109,7 +110,7 @@ class VisibleRelatedFilter(RelatedFieldListFilter):
 
     def __init__(self, field: RelatedField[Any, Any], *rest: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(field, *rest, **options)
-        self.empty_value_display = labels.without(field)  # instead of Django's "-"
+        self.empty_value_display = format_html("{}", labels.without(field))  # instead of Django's "-"
 
     def field_choices(
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
