@@ -37,7 +37,7 @@ def refuse_python_without_django() -> None:
         typed = shlex.join([".venv/bin/python", "manage.py", *sys.argv[1:]])
         sys.exit(
             f"This Python, {sys.executable}, has no Django, which the service needs. Type: {typed}\n"
-            "If the folder .venv does not exist, type first: make setup"
+            "If the folder .venv does not exist, or its setup did not finish, type first: make setup"
         )
 
 

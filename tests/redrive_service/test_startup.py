@@ -61,7 +61,7 @@ def test_a_python_without_django_is_named_with_what_to_type() -> None:
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (
         1, "", [
             f"This Python, {sys.executable}, has no Django, which the service needs. Type: {typed}",
-            "If the folder .venv does not exist, type first: make setup",
+            "If the folder .venv does not exist, or its setup did not finish, type first: make setup",
         ],
     )  # fmt: skip
 

@@ -120,7 +120,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
     """Yield the lines to print: the DLQ with its depth, its source queues, the changed settings and the problems."""
     depth = found.observed.depth
     yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
-    yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"
+    yield f"  about {depth.visible:,} message{'' if depth.visible == 1 else 's'} visible, {depth.in_flight:,} in flight"
     for source in found.observed.sources.values():
         policy = source.facts.redrive
         visibility = f"visibility timeout {source.facts.visibility.total_seconds():g} s"

@@ -96,7 +96,7 @@ def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies:
     In a dry run, `peeked` is None: no messages were received.
     """
     others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
-    yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
+    yield f"{dlq.name}: about {found.visible:,} message{'' if found.visible == 1 else 's'} visible, {others}"
     if peeked is None:
         yield "With --confirm, some visible messages are received, shown and returned; this raises their receive count."
         return

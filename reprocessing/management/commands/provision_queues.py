@@ -7,6 +7,7 @@ import re
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -258,7 +259,8 @@ def parking(text: str) -> str:
     """Read the value of --parking: on, off or the name of a queue."""
     if text in {ON, OFF}:
         return text
-    if text.lower().removesuffix(FIFO) in _YES_OR_NO:
+    word = text.lower().removesuffix(FIFO)
+    if word in _YES_OR_NO or get_close_matches(word, (ON, OFF), cutoff=0.75):  # such as a mistyped "of"
         raise ArgumentTypeError(
             f"{text!r} is ambiguous; give on (NAME-parking), off (no parking queue), or the name of a queue"
         )

@@ -59,9 +59,8 @@ class Command(ParkingCommand):
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
-        for run in Run.objects.filter(letters__in=decided.done).distinct():
-            if run.kind == RunKind.AUTOMATIC:
-                yield "They belong to the automatic run: workers send them."
-            else:
-                go_on = f"manage.py rerun {run.name} --confirm"
-                yield f"They belong to the run {run.name}: workers send them. Without workers: {go_on}"
+        for run in Run.objects.filter(letters__in=decided.done).select_related("dlq").distinct():
+            is_automatic = run.kind == RunKind.AUTOMATIC
+            words = f"The automatic run of {run.dlq.name}" if is_automatic else f"The run {run.name}"
+            command = f"drain_dlq {run.dlq.name}" if is_automatic else f"rerun {run.name}"
+            yield f"{words} sends what was released, with workers. Without workers: manage.py {command} --confirm"

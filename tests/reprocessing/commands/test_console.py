@@ -149,7 +149,8 @@ def test_an_automatic_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None
     assert "This is the automatic run of orders" in refusal("rerun", run.name)
     letter = add_letter(add_source(row), LetterState.PARKED, run=run)
     assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [
-        "They belong to the automatic run: workers send them."
+        "The automatic run of orders sends what was released, with workers. Without workers: "
+        "manage.py drain_dlq orders --confirm"
     ]
 
 

@@ -120,6 +120,11 @@ def test_a_parking_queue_is_made_unless_it_is_off(
     assert shelf.names("on") == set()
 
 
+@pytest.mark.parametrize("said", ["of", "offf", "onn"])
+def test_a_mistyped_on_or_off_is_no_name_of_a_parking_queue(said: str) -> None:
+    assert f"{said!r} is ambiguous; give on" in refusal("provision_queues", "shop", "--parking", said)
+
+
 @pytest.mark.parametrize("said", ["On", "OFF", "yes", "no", "true", "none", "default", "off.fifo", "0"])
 def test_a_parking_queue_s_name_that_reads_as_a_yes_or_a_no_is_refused(said: str) -> None:
     assert f"{said!r} is ambiguous; give on" in refusal("provision_queues", "shop", "--parking", said)
