@@ -148,9 +148,9 @@ def test_an_automatic_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None
     assert "run       automatic is running: 0 messages unfinished" in ask("redrive_status", "orders")
     assert "This is the automatic run of orders" in refusal("rerun", run.name)
     letter = add_letter(add_source(row), LetterState.PARKED, run=run)
+    text = "The automatic run of orders sends what was released, with workers. Without workers: "
     assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [
-        "The automatic run of orders sends what was released, with workers. Without workers: "
-        "manage.py drain_dlq orders --confirm"
+        f"{text}manage.py drain_dlq orders --confirm"
     ]
 
 
