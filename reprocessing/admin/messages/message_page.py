@@ -33,7 +33,7 @@ from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.domain.targets.target_kind import TargetKind
-from reprocessing.models import Letter
+from reprocessing.models import AuditEntry, Letter
 from reprocessing.models.target import Report, Verdict
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
@@ -103,7 +103,7 @@ def page(
         "group_address": group,
         "copies": _newest(letter.copies.select_related("attempt").order_by("-visible_until")),
         "claims": _newest(letter.claims.select_related("target")),
-        "reviews": _newest(letter.reviews.order_by("-at")),
+        "reviews": [(entry, _values_in_words(entry)) for entry in _newest(letter.reviews.order_by("-at"))],
     }
 
 
@@ -171,6 +171,16 @@ def _a_person_decided(letter: Letter) -> bool:
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
     return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
+
+
+def _values_in_words(entry: AuditEntry) -> str:
+    """Return the values of an audit entry in words, if it has none or only the number of an edit; else empty."""
+    given = [side for side in (entry.before, entry.after) if side]
+    if not given:
+        return "-"
+    if len(given) > 1 or set(given[0]) != {"revision"}:
+        return ""
+    return f"edit {given[0]['revision']}" if given[0]["revision"] else "the captured message"
 
 
 def _why(at: Neighbours, letter: Letter, seen: VisibleDlqs) -> str:
