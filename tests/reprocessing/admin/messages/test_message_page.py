@@ -474,7 +474,7 @@ def test_key_queue_panel_shows_first_and_next_message() -> None:
 
 def test_long_key_queue_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_neighbours, "COUNTED_AT_MOST", 1)
-    monkeypatch.setattr("reprocessing.admin.messages.message_page.COUNTED_AT_MOST", 1)
+    monkeypatch.setattr("reprocessing.admin.messages.key_queue_panel.COUNTED_AT_MOST", 1)
     source = dlq()
     letters = [parked(source) for _ in range(4)]
     Letter.objects.filter(dlq=source.dlq).update(lane=letters[0].lane)
