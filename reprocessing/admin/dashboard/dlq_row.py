@@ -50,7 +50,7 @@ class RowState(StrEnum):
 
 
 _LABELS: Final = {
-    RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker not closed",
+    RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker open or half open",
     RowState.EXPIRING: "expires within 24 h",
     RowState.PROBLEM: "problem", RowState.UNCAPTURED: "not captured", RowState.PAUSED: "run paused",
     RowState.AWS: "redrive by AWS", RowState.REVIEW: "needs review", RowState.PROGRESS: "in progress",

@@ -123,7 +123,7 @@ def _row(row: DlqRow, addresses: Addresses, user: AbstractBaseUser | AnonymousUs
         review=_number(row.review, is_lower_bound=row.is_review_lower_bound), review_address=review,
         progress=_number(row.progress, is_lower_bound=row.is_progress_lower_bound),
         oldest=_lasting(row.age), expires=_lasting(row.left),
-        is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
+        is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row),
         allowed=_allowed(row), breaker=_breaker(row), breaker_not_closed=bool(row.not_closed),
         action=action.label, action_address=action.address,
     )  # fmt: skip
@@ -144,7 +144,10 @@ def _lasting(seconds: float | None) -> str:
     return "" if seconds is None else duration(timedelta(seconds=max(seconds, 0)))
 
 
-def _rate(rate: float) -> str:
+def _rate(row: DlqRow) -> str:
+    rate = row.rate
+    if not rate and row.breakers and row.allowed == 0:
+        return ""  # the word "stopped" says it
     return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.1f}"  # noqa: PLR2004  one digit is enough
 
 
@@ -153,7 +156,7 @@ def _allowed(row: DlqRow) -> str:
         return "no target"
     if row.allowed is None:
         return "no limit"
-    return "of 0/s" if not row.allowed else f"of {row.allowed:,g}/s"
+    return "stopped" if not row.allowed else f"of {row.allowed:,g}/s"
 
 
 def _breaker(row: DlqRow) -> str:

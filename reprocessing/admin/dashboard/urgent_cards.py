@@ -17,7 +17,7 @@ from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.runs.forecast import duration_in_words
-from reprocessing.models import Incident
+from reprocessing.models import BreakerState, Incident
 
 _NAMED: Final = 3  # max DLQs or findings that a card names
 _CUT: Final = 160  # max characters of a text on a card
@@ -67,7 +67,7 @@ def urgent_cards(found: Sequence[DlqRow], request: HttpRequest) -> list[UrgentCa
 def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
     kinds: tuple[tuple[RowState, str, str, Callable[[DlqRow], str]], ...] = (
         (RowState.STOPPED, "Stopped", "bad", _stop),
-        (RowState.BREAKER, "Circuit breaker not closed", "bad", _breaker),
+        (RowState.BREAKER, f"Circuit breaker {_breaker_states(found)}", "bad", _breaker),
         (RowState.EXPIRING, "Expires within 24 h", "bad", _expiry),
         (RowState.PROBLEM, "Problem", "bad", lambda row: row.status.last_error),
         (RowState.AWS, "Redrive by AWS", "warm", lambda row: row.status.native),
@@ -98,6 +98,14 @@ def _breaker(row: DlqRow) -> str:
     others = f", and {more} more" if more else ""
     why = f": {first.why}" if first.why else ""
     return f"circuit breaker of target {first.name} is {first.state.replace('_', ' ')}{others}{why}"
+
+
+def _breaker_states(found: Sequence[DlqRow]) -> str:
+    """Return which states the circuit breakers have that are not closed: "open", "half open", or both."""
+    states = {breaker.state for row in found for breaker in row.not_closed}
+    return " or ".join(
+        state.replace("_", " ") for state in (BreakerState.OPEN, BreakerState.HALF_OPEN) if state in states
+    )
 
 
 def _expiry(row: DlqRow) -> str:

@@ -208,7 +208,8 @@ def _scan_page(request: HttpRequest) -> HttpResponse:
         if not conf.current().discover_every:
             idle = "Workers do not scan, because REDRIVE_DISCOVER_EVERY is 0. Run: manage.py discover_dlqs"
         says = ("A worker reads the queues of these accounts and regions. It receives and sends no messages.", *words)
-        return _question("Scan again", "Scan again", says, words, idle)
+        title = "Scan again" if words else "Scan"
+        return _question(title, title, says, words, idle)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
         discovery_scopes.request_scans(by=by, reason=str(given["reason"]))

@@ -13,7 +13,7 @@ from reprocessing.store.ordering.key_messages import KeyMessage
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A message with the same ordering key. `attempts`: a text about its attempts, such as "3 of 3, 1 not counted"."""
+    """A message with the same ordering key. `attempts`: a text about its attempts, such as "3 of 3 (4 in all)"."""
 
     message: KeyMessage
     attempts: str

@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
-from reprocessing import conf
-from reprocessing.admin.messages import body_view, key_table, timeline, uncounted_attempts
+from reprocessing.admin.messages import body_view, key_queue_panel, key_table, timeline, uncounted_attempts
 from reprocessing.admin.messages.readable_bytes import Readable, readable, short_key, visible
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
-from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.message import body_format, s3_pointer
 from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.envelope import Attributes
@@ -33,14 +32,10 @@ from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.domain.targets.target_kind import TargetKind
-from reprocessing.models import Letter
+from reprocessing.models import AuditEntry, Letter
 from reprocessing.models.target import Report, Verdict
-from reprocessing.store.ordering import lane_neighbours
-from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
-from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.payloads import answer_texts, message_types, viewed_content
 from reprocessing.store.payloads.viewed_content import ViewedContent
-from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
@@ -99,11 +94,11 @@ def page(
         "tried": bool(tries),
         "edits": edits,
         "around": key_table.key_table(letter),
-        "lane_panel": lane_panel(letter, visible_rows.of_user(user)),
+        "lane_panel": key_queue_panel.lane_panel(letter, visible_rows.of_user(user)),
         "group_address": group,
         "copies": _newest(letter.copies.select_related("attempt").order_by("-visible_until")),
         "claims": _newest(letter.claims.select_related("target")),
-        "reviews": _newest(letter.reviews.order_by("-at")),
+        "reviews": [(entry, _values_in_words(entry)) for entry in _newest(letter.reviews.order_by("-at"))],
     }
 
 
@@ -144,17 +139,6 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
     return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
-def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
-    """Return the key queue of a message for display: numbers of its messages, and why the key queue waits.
-
-    None: the message is in no key queue yet.
-    """
-    at = lane_neighbours.neighbours_of(letter.pk)
-    if at is None:
-        return None
-    return {"at": at, "why": _why(at, letter, seen), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
-
-
 def group_address(letter: Letter) -> str:
     """Return the URL of the message's failure group; empty: the message is in no group."""
     try:
@@ -173,53 +157,14 @@ def _a_person_decided(letter: Letter) -> bool:
     return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
 
 
-def _why(at: Neighbours, letter: Letter, seen: VisibleDlqs) -> str:
-    if at.stopped_at:
-        return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
-    head = "this message" if at.head_id == letter.pk else "its first message"
-    phase = LanePhase(at.phase)
-    match phase:
-        case LanePhase.READY:
-            return visible(_waits(at, head))
-        case LanePhase.HELD:
-            return visible(_holds(at, head))
-        case LanePhase.AWAITING:
-            return f"{head} was sent; the next message is sent when this outcome is known{_evidence(letter, seen)}"
-        case LanePhase.LEASED:
-            return f"a worker is sending {head}"
-        case LanePhase.IDLE:
-            return "nothing is queued"
-        case _:
-            assert_never(phase)
-
-
-def _waits(at: Neighbours, head: str) -> str:
-    until = f"{at.due_at:%Y-%m-%d %H:%M:%S} UTC"
-    if at.obstacle:
-        delay = "" if at.is_due else f"; not before {until}"
-        return f"{head} waits: {at.obstacle}{delay}"
-    if at.why:
-        return f"{head} waits: {at.why}; checked again {'as soon as a worker is free' if at.is_due else f'at {until}'}"
-    return f"{head} is sent as soon as a worker is free" if at.is_due else f"{head} waits until {until}"
-
-
-def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
-    """Return what the outcomes of the message's target wait for, as a text to append; empty: all outcomes are known."""
-    lag = conf.current().count_lag.total_seconds()
-    waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
-    found = (wait for wait in waits if wait.target_id == letter.target_id)
-    awaited = next(map(pending_outcomes.describe, found), "")
-    return f". Waiting for outcomes of this target: {visible(awaited)}" if awaited else ""
-
-
-def _holds(at: Neighbours, head: str) -> str:
-    if at.head_route in {"hold", "erred"}:
-        return f"the rule {at.head_rule or '(removed)'} holds {head}"
-    return "a parked message holds this key" if at.holds else f"held{f' ({at.why})' if at.why else ''}"
-
-
-def _bounded(number: int) -> str:
-    return f"{number:,}" if number <= COUNTED_AT_MOST else f"more than {COUNTED_AT_MOST:,}"
+def _values_in_words(entry: AuditEntry) -> str:
+    """Return the values of an audit entry in words, if it has none or only the number of an edit; else empty."""
+    given = [side for side in (entry.before, entry.after) if side]
+    if not given:
+        return "-"
+    if len(given) > 1 or set(given[0]) != {"revision"}:
+        return ""
+    return f"edit {given[0]['revision']}" if given[0]["revision"] else "the captured message"
 
 
 def _field(found: object) -> str:

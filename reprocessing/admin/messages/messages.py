@@ -29,7 +29,7 @@ from reprocessing.admin.messages import (
 from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, readable, short_key, visible
-from reprocessing.admin.messages.uncounted_attempts import attempts_of
+from reprocessing.admin.messages.uncounted_attempts import attempts_of, attempts_on_page
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.search import list_search, saved_filter_pages
 from reprocessing.admin.search.state_filter import StateFilter
@@ -171,7 +171,7 @@ class MessagesAdmin(ReadOnlyAdmin):
                 request, str(self.opts.model_name), partial(self.neighbours, request, letter)
             ),
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
-            "tries": attempts_of(letter),
+            "tries": attempts_on_page(letter), "listed_tries": attempts_of(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
         found = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
@@ -253,7 +253,10 @@ class MessagesAdmin(ReadOnlyAdmin):
         try:
             return compare_page.page(request, found, self.opts, self._reveal_form(request))
         except (NothingToCompare, PayloadUnreadable) as error:
-            return self._back(request, found, str(error))
+            if not (typed := request.POST.get("with", "")):
+                return self._back(request, found, str(error))
+            messages.warning(request, str(error))
+            return self._shown(request, str(letter), {"typed": typed})  # so that the person can correct it
 
     def _reveal_form(self, request: HttpRequest) -> show_payload.RevealForm | None:
         return show_payload.RevealForm() if show_payload.may_reveal(request) else None

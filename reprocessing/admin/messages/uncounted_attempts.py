@@ -15,26 +15,35 @@ _OPEN: Final = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 
 
 def attempts_in_lists(attempts: int, *, earlier: int, spared: int, allowed: int) -> str:
-    """Return the attempts of a message for a list, such as "3 of 3, 1 not counted".
+    """Return the attempts of a message for a list, such as "3 of 3", or "3 of 3 (11 in all)" if some do not count.
 
     `attempts`: all attempts. `earlier`: those before the last release. `spared`: those that do not count, because the
     circuit breaker opened. `allowed`: the DLQ's max attempts. It is left out if more attempts count, because the
     setting was lowered.
     """
     counted = attempts - earlier - spared
-    parts = [f"{counted} of {allowed}" if attempts and counted <= allowed else str(counted)]
-    if spared:
-        parts.append(f"{spared} not counted")
-    if earlier:
-        parts.append(f"{earlier} before release")
-    return ", ".join(parts)
+    shown = f"{counted} of {allowed}" if attempts and counted <= allowed else str(counted)
+    return f"{shown} ({attempts} in all)" if counted != attempts else shown
 
 
 def attempts_of(letter: Letter) -> str:
-    """Return the text about a message's attempts for a list, such as "3 of 3, 1 not counted"."""
+    """Return the text about a message's attempts for a list, such as "3 of 3 (4 in all)"."""
     return attempts_in_lists(
         letter.attempts, earlier=letter.attempts_before_release, spared=letter.spared, allowed=letter.dlq.max_attempts
     )
+
+
+def attempts_on_page(letter: Letter) -> str:
+    """Return the text about a message's attempts for its page, which also says why some of them do not count.
+
+    For instance: "11 attempts: 3 before the last release; since then 8, of which 5 do not count (limit 3)".
+    """
+    earlier, spared = letter.attempts_before_release, letter.spared
+    if not (earlier or spared):
+        return attempts_of(letter)
+    since = f": {earlier} before the last release; since then {letter.attempts - earlier}" if earlier else ""
+    which = f", of which {spared} {_do(spared)} not count" if spared else ""
+    return f"{_attempts(letter.attempts)}{since}{which} (limit {letter.dlq.max_attempts})"
 
 
 def failed_attempts(letter: Letter) -> str:

@@ -9,6 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 
+from reprocessing.admin.messages import key_queue_panel
+from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.safety import breaker_actions, stop_pages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
@@ -38,14 +40,19 @@ class Lanes(RecordsAdmin):
     list_filter = ("dlq", "phase")
     list_select_related = ("dlq", "source")
     search_fields = ("key__exact",)
-    readonly_fields = ("highest_sent",)
+    readonly_fields = ("waits", "highest_sent")
     fieldsets = (
         (None, {"fields": (
-            "dlq", "source", "key", "phase", "due_at", "why", "run", "breaker", "stopped_at", "stopped_by",
+            "dlq", "source", "key", "phase", "waits", "due_at", "run", "breaker", "stopped_at", "stopped_by",
             "stop_reason",
         )}),
-        _internals("highest_sent", "single", "fence", "owner", "hinted_until"),
+        _internals("why", "highest_sent", "single", "fence", "owner", "hinted_until"),
     )  # fmt: skip
+
+    @admin.display(description="What it waits for", empty_value="-")
+    def waits(self, row: Lane) -> str | None:
+        """Return what the key queue waits for now. Its field `why` has what a worker last found, which may be old."""
+        return visible(key_queue_panel.why_lane_waits(row)) or None
 
     @admin.display(description="Highest sent sequence", empty_value="-")
     def highest_sent(self, row: Lane) -> str | None:

@@ -171,9 +171,14 @@ def list_section_values(request: HttpRequest) -> dict[str, Any]:
     try:
         criteria = list_search.criteria_of(request, query)
     except InvalidFilter as error:  # the list itself warns of a search that is not valid
-        why = str(error) if isinstance(error, CannotBeSaved) else ""
+        why = str(error) if isinstance(error, CannotBeSaved) and not _is_one_key_queue(query) else ""
         return section_values(request, SavingPage.LIST, "", None) | {"why_not_saved": why}
     return section_values(request, SavingPage.LIST, query.urlencode(), criteria)
+
+
+def _is_one_key_queue(query: QueryDict) -> bool:
+    """Return whether the list has no other filter than a key queue: then somebody followed a link of a message."""
+    return bool(query) and all(name.startswith("lane") for name in query)
 
 
 def _parsed(query: str) -> QueryDict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from reprocessing.domain.safety.failure_cause import WAITS_FOR_CAUSE
 
 #: A run counts as sending at the allowed rate if it reaches this share of that rate.
 _FULL_RATE: Final = 0.8
+_EVERYTHING: Final = re.compile("^Everything(?= is stopped by )")  # inside a sentence, it begins with a small letter
 _BREAKER: Final = "the circuit breaker is "
 _HEALTH: Final = "the target is not known to be healthy"
 _WAVE: Final = "the run's wave"
@@ -192,7 +194,7 @@ def _approval(run: RunFacts) -> Iterator[Waiting]:
 def _of_running(facts: RunFacts, now: datetime) -> Iterator[Waiting]:
     run = replace(facts, lanes=tuple(lanes for lanes in facts.lanes if not lanes.ahead))
     if run.stop:
-        yield Waiting(WaitsFor.STOP, run.stop)
+        yield Waiting(WaitsFor.STOP, f"Waits: {_EVERYTHING.sub('everything', run.stop)}")
     if run.aws:
         yield Waiting(WaitsFor.AWS, run.aws)
     if not run.open:
@@ -244,11 +246,12 @@ def _barred(run: RunFacts, now: datetime) -> Iterator[Waiting]:
 
 
 def _of_breaker(breaker: NotClosedBreaker, now: datetime) -> str:
+    waits = f"Waits: the circuit breaker of {breaker.name} is"
     if breaker.is_open and breaker.until and breaker.until > now:
-        return f"Waits for the circuit breaker of {breaker.name}: it is open until {breaker.until:%H:%M:%S} UTC."
+        return f"{waits} open until {breaker.until:%H:%M:%S} UTC."
     if breaker.is_open:
-        return f"Waits for the circuit breaker of {breaker.name}: one message is sent next, as a test."
-    return f"Waits for the circuit breaker of {breaker.name}: the outcome of its canary is not known yet."
+        return f"{waits} open. One message is sent next, as a test."
+    return f"{waits} half open. The outcome of its canary is not known yet."
 
 
 def _later(run: RunFacts) -> Iterator[Waiting]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
+from reprocessing.store.ordering.lane_head import first_letters
 from reprocessing.store.ordering.why_lanes_wait import LAST_REASON, OBSTACLE, OBSTACLE_JOINS
 
 #: Later letters, and parked letters, of a lane are counted up to 1,001, which means "more than 1,000".
@@ -17,7 +18,8 @@ _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sen
 
 _AMONG = f"""
 SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, {LAST_REASON} AS why, n.single,
-       n.stopped_at, n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.when_parked = 'hold' AS holds,
+       n.stopped_at, n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle,
+       CASE WHEN b.state <> 'closed' THEN b.id END AS breaker_id, d.when_parked = 'hold' AS holds,
        h.id AS head_id, h.message_id AS head, h.state AS head_state, h.route AS head_route, u.name AS head_rule,
        p.id AS before_id, p.message_id AS before, f.id AS after_id, f.message_id AS after,
        (SELECT count(*) FROM (
@@ -43,6 +45,9 @@ SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, 
 """  # noqa: S608  # the inserted texts are constants
 
 
+_HEAD = f"SELECT l.id FROM {first_letters('l', '%(lane)b::bigint')}"  # noqa: S608  # the inserted text is a constant
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """The lane of a letter, and the letters before and after it in the lane."""
@@ -57,6 +62,7 @@ class Neighbours:
     stopped_by: str
     stop_reason: str
     obstacle: str  #: why no worker may lease the lane even if it is due; empty: nothing prevents that
+    breaker_id: int | None  #: the circuit breaker of the lane's first letter; None: it is closed, or not known
     holds: bool  #: a parked letter keeps the next letters of the lane from being sent
     head_id: int | None  #: the lane's first unfinished letter; None: all are finished
     head: str | None
@@ -74,3 +80,8 @@ class Neighbours:
 def neighbours_of(letter: int) -> Neighbours | None:
     """Return the lane of this letter, with the letters around it; None if the letter has no lane yet."""
     return rows.first(Neighbours, _AMONG, {"letter": letter, "most": COUNTED_AT_MOST})
+
+
+def head_of(lane: int) -> int | None:
+    """Return the id of the first unfinished letter of this lane; None: all its letters are finished."""
+    return next(iter(rows.column(int, _HEAD, {"lane": lane})), None)

@@ -132,6 +132,17 @@ def test_a_ticked_dlq_is_ignored_and_reported_again_with_an_audit_entry_each(dlq
     assert AuditEntry.objects.count() == 2
 
 
+def test_before_the_first_scan_the_page_does_not_say_that_dlqs_were_looked_for(ann: Client) -> None:
+    page = ann.get(LIST).content.decode()
+    assert ("Nothing was scanned yet." in page, "No DLQs found." in page) == (True, False)
+    assert (">Scan…</a>" in page, "Scan again" in page) == (True, False)
+    scan = ann.get(reverse("admin:reprocessing_discoveredqueue_scan")).content.decode()
+    assert ("<h1>Scan</h1>" in scan, "Scan again" in scan) == (True, False)
+    discovery_scopes.add_scope(Scope("us-east-1", prefix="a"))
+    page = ann.get(LIST).content.decode()
+    assert ("No DLQs found." in page, ">Scan again…</a>" in page) == (True, True)
+
+
 def test_scanning_again_makes_every_scope_due(dlq: Queue, ann: Client) -> None:
     assert discovery_scopes.due_scopes() == []
     assert "A worker scans the accounts and regions below." in confirm(

@@ -86,6 +86,8 @@ def test_an_id_that_is_none_is_refused_in_words(text: str) -> None:
     mine = parked(dlq())
     page = compared(person("ann", *SEES), mine, **{"with": text})
     assert ("message" in page, text in page and "<script>alert" not in text) != (False, True)
+    if text == "nothing":
+        assert 'name="with" maxlength="200" value="nothing"' in page
     assert AuditEntry.objects.count() == 0
 
 

@@ -76,3 +76,8 @@ def test_reports_of_other_consumers_are_not_shown() -> None:
     assert letter.target
     stranger.targets.add(letter.target)
     assert "Stranger-canary" in revealed(client, letter)
+
+
+def test_a_shown_payload_without_consumer_reports_says_so() -> None:
+    letter, ann = parked(dlq()), person("ann", *LOOKS, "view_payload")
+    assert ["No consumer reports." in text for text in (page(ann, letter), revealed(ann, letter))] == [False, True]

@@ -275,8 +275,10 @@ def test_messages_of_the_key_are_listed_with_their_states() -> None:
     assert re.findall(r"/letter/(\d+)/change/", part) == [str(letters[0].pk), str(letters[2].pk)]
     assert re.findall(r'<span class="chip[^"]*">(\w+)</span>', part) == ["delivered", "parked", "parked"]
     assert re.findall(r'data-label="Attempts">([^<]*)<', part) == [
-        "1 of 3", "1 of 3, 1 not counted, 4 before release", "2 of 3, 3 before release",
+        "1 of 3", "1 of 3 (6 in all)", "2 of 3 (5 in all)",
     ]  # fmt: skip
+    told = "6 attempts: 4 before the last release; since then 2, of which 1 does not count (limit 3)"
+    assert f"<dt>Attempts</dt><dd>{told}</dd>" in page
     (every,) = re.findall(r'href="([^"]*)">All messages of this key', part)
     assert all(letter.message_id in opens(ann, every) for letter in letters)
     Letter.objects.update(single=True)
@@ -472,7 +474,7 @@ def test_key_queue_panel_shows_first_and_next_message() -> None:
 
 def test_long_key_queue_is_counted_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_neighbours, "COUNTED_AT_MOST", 1)
-    monkeypatch.setattr("reprocessing.admin.messages.message_page.COUNTED_AT_MOST", 1)
+    monkeypatch.setattr("reprocessing.admin.messages.key_queue_panel.COUNTED_AT_MOST", 1)
     source = dlq()
     letters = [parked(source) for _ in range(4)]
     Letter.objects.filter(dlq=source.dlq).update(lane=letters[0].lane)
@@ -501,6 +503,19 @@ def test_routing_shows_who_released_after_a_quarantine() -> None:
     after = decided(letter)
     assert before == "the rule bad: quarantine"
     assert after == "ben, who released it; before that, the rule bad quarantined it"
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [({"after": {"revision": 1}}, "edit 1"), ({"after": {"revision": 0}}, "the captured message"), ({}, "-")],
+)
+def test_audit_log_says_in_words_which_edit_was_seen(values: dict[str, dict[str, int]], shown: str) -> None:
+    letter = parked(dlq())
+    AuditEntry.objects.create(act=AuditAct.REVEALED, letter=letter, by="zoe", reason="x", **values)
+    page = pages(person("ann", *LOOKS), letter.pk)[0]
+    assert (f'<td data-label="Values">{shown}</td>' in page, "before, after" in page) == (True, False)
+    AuditEntry.objects.create(act=AuditAct.EDITED, letter=letter, by="zoe", reason="x", before={"a": 1}, **values)
+    assert "<summary>before, after</summary>" in pages(person("ben", *LOOKS), letter.pk)[0]
 
 
 def test_sequence_is_readable() -> None:

@@ -129,6 +129,7 @@ def test_skipped_messages_are_explained() -> None:
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
     assert (_facts(page)["Skipped"], _facts(page)["Target"]) == ("3", "x.fifo")
+    assert ">Still parked</a>" in page
     assert f"for example {letters[0].message_id}" in page
 
 

@@ -74,13 +74,13 @@ def test_deleted_copy_has_no_time_left() -> None:
 def test_lists_and_pages_say_how_many_attempts_do_not_count() -> None:
     letter = parked(dlq())
     Letter.objects.update(attempts=4, spared=1)
-    ann, told = person("ann", *LOOKS), "3 of 3, 1 not counted"
+    ann, told = person("ann", *LOOKS), "3 of 3 (4 in all)"
     assert f'<td data-label="Attempts">{told}</td>' in ann.get(LOT).content.decode()
     assert f'<td class="field-tries">{told}</td>' in ann.get("/admin/reprocessing/letter/").content.decode()
     page = ann.get(f"{LOT}{letter.pk}/change/").content.decode()
-    assert f"<dt>Attempts</dt><dd>{told}</dd>" in page
+    assert "<dt>Attempts</dt><dd>4 attempts, of which 1 does not count (limit 3)</dd>" in page
     Letter.objects.update(attempts=9, attempts_before_release=4, spared=0)
-    assert '<td data-label="Attempts">5, 4 before release</td>' in ann.get(LOT).content.decode()
+    assert '<td data-label="Attempts">5 (9 in all)</td>' in ann.get(LOT).content.decode()
 
 
 def test_only_parked_letters_are_in_it() -> None:

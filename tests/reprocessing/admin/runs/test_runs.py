@@ -385,7 +385,7 @@ def test_page_shows_live_progress(source: Source, ann: Client) -> None:
     page = ann.get(_address(run)).content.decode()
     assert "<strong>25 %</strong> of 4 messages finished" in page
     assert "<b>3</b> queued" in page
-    assert "<strong>Running.</strong> No worker was seen in this database yet: nothing is sent.</p>" in page
+    assert ' id="waits">No worker was seen in this database yet: nothing is sent.</p>' in page
     fragment = ann.get(_address(run, "progress")).content.decode()
     assert fragment.lstrip().startswith('<section id="run"')
     assert f'hx-get="{_address(run, "progress")}"' in fragment

@@ -68,9 +68,13 @@ def test_pages_name_the_action_and_the_way_back(breaker: Breaker) -> None:
     assert titles == [f"Close {name}", f"Open {name}"]
 
 
-def test_dashboard_calls_a_half_open_breaker_not_closed(breaker: Breaker) -> None:
+def test_dashboard_calls_a_half_open_breaker_half_open(breaker: Breaker) -> None:
     Breaker.objects.update(state="half_open")
     page = person("ann", "view_deadletterqueue").get("/admin/").content.decode()
-    assert "Circuit breaker not closed" in page
+    assert "Circuit breaker half open" in page
     assert "circuit breaker of target shop-dlq-source is half open" in page
-    assert "ircuit breaker open" not in page
+    assert "Circuit breaker open" not in page
+    assert re.findall(r'<td class="n">(\S*) <span class="quiet">(.*?)</span>', page) == [("", "stopped")]
+    Breaker.objects.update(state="open", retry_at=database_now())
+    page = person("ben", "view_deadletterqueue").get("/admin/").content.decode()
+    assert ("Circuit breaker open" in page, "Circuit breaker half open" in page) == (True, False)

@@ -72,7 +72,7 @@ def test_key_queue_page_folds_internals_and_shows_a_readable_sequence(ann: Clien
     assert lane
     Lane.objects.update(highest_sent_sequence=sort_key("14"))
     page = _page(ann, lane)
-    assert _internals(page) == ["highest_sent", "single", "fence", "owner", "hinted_until"]
+    assert _internals(page) == ["why", "highest_sent", "single", "fence", "owner", "hinted_until"]
     assert (">14</div>" in page, str(sort_key("14")) in page) == (True, False)
     shown = set(re.findall(r'class="form-row field-(\w+)"', page))
     fields = {field.name for field in Lane._meta.get_fields() if field.concrete and field.editable}

@@ -146,9 +146,11 @@ def test_a_filter_wider_than_the_list_is_not_saved(query: str, why: str) -> None
 def test_the_list_says_why_its_filter_cannot_be_saved() -> None:
     ann = _member("ann", _team("shop"))
     why = "This filter cannot be saved: A saved filter cannot have a key queue. Search for its ordering key instead."
-    assert why in ann.get(f"{LIST}?lane=3").content.decode()
-    for saved_or_invalid in ("state__exact=parked", "q=unknown:"):
-        assert "cannot be saved" not in ann.get(f"{LIST}?{saved_or_invalid}").content.decode()
+    assert why in ann.get(f"{LIST}?lane=3&state__exact=parked").content.decode()
+    twice = ann.get(f"{LIST}?dlq__id__exact=5&q=dlq:shop-dlq").content.decode()
+    assert "This filter cannot be saved: The search and the other filters of this list both name a DLQ." in twice
+    for saved_invalid_or_unasked in ("state__exact=parked", "q=unknown:", "lane=3"):
+        assert "cannot be saved" not in ann.get(f"{LIST}?{saved_invalid_or_unasked}").content.decode()
 
 
 def test_a_search_for_a_word_that_was_done_in_bodies_is_saved_as_such() -> None:

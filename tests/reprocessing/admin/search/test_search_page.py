@@ -353,6 +353,6 @@ def test_lists_show_the_type_and_when_a_message_finished(ann: Client) -> None:
         cells.setdefault(label, []).append(text)
     assert cells["Type"] == ["-", "-", "shop.pay", "order.paid"]
     times = [f"{letter.finished_at:%Y-%m-%d %H:%M:%S}" for letter in reversed(letters[1:])]
-    assert cells["Finished (UTC)"] == [*times, "-"]
+    assert cells["Parked or finished (UTC)"] == [*times, "-"]
     listed = _page(ann, "", "/admin/reprocessing/letter/")
     assert re.findall(r'<td class="field-type">(.*?)</td>', listed) == ["-", "-", "shop.pay", "order.paid"]

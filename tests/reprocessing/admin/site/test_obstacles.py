@@ -59,14 +59,29 @@ OBSTACLES: list[tuple[Callable[[Run], object], str]] = [
 def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], object], why: str) -> None:
     run = _running(waves=put is _its_wave)
     put(run)
-    ann = person("ann", *LOOKS, "view_run")
+    ann = person("ann", *LOOKS, "view_run", "view_lane")
     letter = Letter.objects.earliest("pk")
     of_letter = html.unescape(ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
     assert [(one.n, lane_counts.describe_lanes(one)) for one in lane_counts.lane_counts(run.dlq_id)] == [(2, why)]
     assert (f"this message waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
+    of_lane = html.unescape(ann.get(f"/admin/reprocessing/lane/{letter.lane_id}/change/").content.decode())
+    assert f"its first message waits: {why}<" in of_lane
     assert (f"<b>2</b> key queues: {why}<" in of_run, f"end unknown: {why}" in of_run) == (True, True)
     assert "by rate limits, ramp-up and the order of each key, if nothing fails" not in of_run
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_message_that_waits_for_the_circuit_breaker_links_to_it(*, is_open: bool) -> None:
+    run = _running()
+    if is_open:
+        Breaker.objects.update(state="open", retry_at=database_now() + HOUR)
+    else:
+        stops.stop(run.dlq_id, **BURNS)
+    link = f'<a href="/admin/reprocessing/breaker/{Breaker.objects.get().pk}/change/">Circuit breaker</a>'
+    address = f"/admin/reprocessing/letter/{Letter.objects.earliest('pk').pk}/change/"
+    pages = [person(name, *LOOKS, *more).get(address) for name, more in (("ann", ["view_breaker"]), ("ben", []))]
+    assert [page.content.decode().count(link) for page in pages] == ([2, 0] if is_open else [0, 0])
 
 
 def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
@@ -141,8 +156,11 @@ def test_message_without_attempts_left_waits_for_others_everywhere(
     ann = person("ann", *LOOKS, "view_run")
     of_letter = html.unescape(ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
-    again = "as soon as a worker is free" if seconds < 0 else f"at {due:%Y-%m-%d %H:%M:%S} UTC"
-    assert f"this message waits: {WAITS_FOR_CAUSE}; checked again {again}<" in of_letter
+    told = (
+        "this message has used up its attempts. It is parked, or the circuit breaker opens, within 60 s after its last "
+        "failure: the service first waits for the outcomes of other messages"
+    )
+    assert (f"Queued: {told}.</strong>" in of_letter, WAITS_FOR_CAUSE in of_letter) == (True, False)
     assert "is sent as soon as" not in of_letter
     assert f"</strong> Waits: {WAITS_FOR_CAUSE}.</p>" in of_run
     assert "end unknown: the first message has used up its attempts</p>" in of_run
