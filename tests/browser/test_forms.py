@@ -78,14 +78,14 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
         ann.press("acme (2 messages)")
     ann.choose("Action", "quarantine: park for review")
     ann.press("Preview")
-    ann.sees("The rule is saved, not enabled")
+    ann.sees("The rule will be added, but not enabled")
     ann.sees("It would act on 2 messages now waiting (2 captured).")
     place = "document.getElementById('preview').getBoundingClientRect()"
     assert ann.ask(f"[location.hash, {place}.top >= 0 && {place}.bottom <= innerHeight]") == ["#preview", True]
     if scripts:
         assert barriers(ann) == []
     ann.write("Reason", "acme sends rubbish")
-    ann.sees("The rule is saved, not enabled: it decides nothing until you enable it.")
+    ann.sees("The rule will be added, but not enabled: it decides nothing until you enable it.")
     ann.press("Add, not enabled")
     ann.sees("acme-only is added, not enabled: it decides nothing until you enable it.")
     rule = Rule.objects.get()
