@@ -155,6 +155,8 @@ class _RulePage:
         return self.source.letter.dlq if self.source else None
 
     def _effect(self, given: dict[str, Any]) -> dict[str, Any]:
+        if self.builder.lacks_value:
+            return {"problem": "Enter a value."}
         try:
             conditions = conditions_field.parsed(self.builder.text)
         except ValidationError as error:
