@@ -92,3 +92,18 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
     assert (rule.conditions, rule.action, rule.dlq_id) == (
         ["body:customer equals acme"], "quarantine", source.dlq_id,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_value_is_typed_at_once_after_a_field_was_chosen(scripts: bool, window: Opening) -> None:
+    source = dlq("shop")
+    add_letter(source, LetterState.CAPTURED, body=b'{"customer": "acme"}', planned=True)
+    ann = window("ann", ADMINISTRATOR, javascript=scripts)
+    ann.open("/admin/reprocessing/rule/add/")
+    ann.choose("Dead-letter queue", "shop")
+    if not scripts:
+        ann.press("Update")
+    ann.press("Show fields and values")
+    ann.press("Enter a value")
+    ann.sees("Enter a value.", where=".live-effect")
+    assert ann.ask("[document.activeElement.name, document.activeElement.value]") == ["row_0_value", ""]
