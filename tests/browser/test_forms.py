@@ -78,17 +78,32 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
         ann.press("acme (2 messages)")
     ann.choose("Action", "quarantine: park for review")
     ann.press("Preview")
-    ann.sees("The rule is saved, not enabled")
+    ann.sees("The rule will be added, but not enabled")
     ann.sees("It would act on 2 messages now waiting (2 captured).")
     place = "document.getElementById('preview').getBoundingClientRect()"
     assert ann.ask(f"[location.hash, {place}.top >= 0 && {place}.bottom <= innerHeight]") == ["#preview", True]
     if scripts:
         assert barriers(ann) == []
     ann.write("Reason", "acme sends rubbish")
-    ann.sees("The rule is saved, not enabled: it decides nothing until you enable it.")
+    ann.sees("The rule will be added, but not enabled: it decides nothing until you enable it.")
     ann.press("Add, not enabled")
     ann.sees("acme-only is added, not enabled: it decides nothing until you enable it.")
     rule = Rule.objects.get()
     assert (rule.conditions, rule.action, rule.dlq_id) == (
         ["body:customer equals acme"], "quarantine", source.dlq_id,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_value_is_typed_at_once_after_a_field_was_chosen(scripts: bool, window: Opening) -> None:
+    source = dlq("shop")
+    add_letter(source, LetterState.CAPTURED, body=b'{"customer": "acme"}', planned=True)
+    ann = window("ann", ADMINISTRATOR, javascript=scripts)
+    ann.open("/admin/reprocessing/rule/add/")
+    ann.choose("Dead-letter queue", "shop")
+    if not scripts:
+        ann.press("Update")
+    ann.press("Show fields and values")
+    ann.press("Enter a value")
+    ann.sees("Enter a value.", where=".live-effect")
+    assert ann.ask("[document.activeElement.name, document.activeElement.value]") == ["row_0_value", ""]

@@ -51,7 +51,7 @@ def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None,
     ann.sees(f"5 of {LETTERS}", where="#progress .chip")
     worked(2)
     ann.pass_time(EVERY)
-    ann.sees("Done", where="#progress h2")
+    ann.sees("Released", where="#progress h2")
     assert ann.ask("window.same") is True
     ann.open("/admin/reprocessing/parkedletter/")
     ann.sees("The parking lot is empty.")

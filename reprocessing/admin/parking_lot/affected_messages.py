@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
@@ -18,26 +19,34 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FAILS_AGAIN, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import Letter
+from reprocessing.models import Letter, Rule
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.parking_lot import filtered_letters
+from reprocessing.store.parking_lot.filtered_letters import CountByReason
 
 _SAMPLE: Final = 20  #: max messages that the page shows as examples
+_RULES: Final = 5  #: max rules that the page names
 
 
 def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return template values about the selected messages that have the required state: number, reasons and examples.
 
     `without_lane`: how many messages have no ordering key, because the key is missing or cannot be read. `unchanged`:
-    how many messages were parked after failures of their consumer, and were not edited since then.
+    how many messages were parked after failures of their consumer, and were not edited since then. `quarantined`: a
+    sentence about messages that a rule quarantined. `others`: hidden fields that select only the other messages.
     """
-    seen = seen_or_404(request, str(form["letters"].value() or ""))
+    text = str(form["letters"].value() or "")
+    seen = seen_or_404(request, text)
     found = Letter.objects.filter(pk__in=seen, state=decision.state.value).select_related("dlq")
     letters = list(found.order_by("pk"))
     kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in letters)
+    held = {letter.pk: letter.rule_id for letter in letters if letter.reason == ParkedReason.QUARANTINED}
+    others = ",".join(part for part in text.split(",") if int(part.partition("@")[0]) not in held) if held else ""
     return {
+        "quarantined": _quarantined(request, len(held), len(letters), f"{len(letters):,}", held.values()),
+        "others": {"letters": others, "query": str(form["query"].value() or "")} if others else {},
         "counted": f"{len(letters):,}",
         "count": len(letters),
         "about": Counter(letter.dlq_id for letter in letters),
@@ -84,7 +93,11 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)
+    held = [kind for kind in kinds if kind.reason == ParkedReason.QUARANTINED]
+    rules = {rule for kind in held for rule in kind.rules}
     return {
+        "quarantined": _quarantined(request, sum(kind.n for kind in held), n, filtered_letters.counted(n), rules),
+        "others": _others(form, kinds) if held and n <= filtered_letters.MAX_COUNT else {},
         "count": n,
         "counted": filtered_letters.counted(n),
         "about": frozen.count_by_dlq(criteria) if decision.needs_approval and limits.is_any_limited() else {},
@@ -113,3 +126,30 @@ def decidable(request: HttpRequest, decision: DecisionKind, asked: MessageFilter
 
 def _why(state: str, reason: str) -> str:
     return ParkedReason(reason).label if reason else state
+
+
+def _others(form: DecisionForm, kinds: Iterable[CountByReason]) -> dict[str, str]:
+    """Return hidden fields that select the messages of the form's filter that no rule quarantined; empty: all were."""
+    reasons = tuple(sorted({kind.reason for kind in kinds} - {ParkedReason.QUARANTINED.value}))
+    asked = filter_of_query(str(form["query"].value() or ""))
+    return {"scope": "all", "query": message_list.query_of(replace(asked, reasons=reasons))} if reasons else {}
+
+
+def _quarantined(request: HttpRequest, n: int, of: int, counted: str, rules: Iterable[int | None]) -> str:
+    """Return a sentence that says how many of the messages a rule quarantined, and that a release sends them, too.
+
+    `of`, `counted`: the number of all messages, and its text. `rules`: ids of the rules. The sentence names only those
+    that this person sees. Empty: no rule quarantined a message.
+    """
+    if not n:
+        return ""
+    ids = {rule for rule in rules if rule is not None}
+    seen = visible_rows.rows(request, Rule.objects.filter(pk__in=ids)).order_by("name").values_list("name", flat=True)
+    named = [visible(name) for name in seen[:_RULES]]
+    by = f"the rule{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else "a rule"
+    by += " and other rules" if named and len(ids) > len(named) else ""
+    which = (
+        "This message" if of == 1 else f"All {counted} messages" if n == of else f"{n:,} of these {counted} messages"
+    )
+    was, are = ("was", "It is") if n == 1 else ("were", "They are")
+    return f"{which} {was} quarantined by {by}. {are} sent, too: a rule does not quarantine a released message again."

@@ -202,7 +202,7 @@ def afterwards(action: BulkAction) -> dict[str, Any]:
     """Return, as template context, the present states of the messages that a bulk action released.
 
     The result is empty if the bulk action releases no messages. `breakers`: the circuit breakers that keep the messages
-    from being sent, with the time of their next canary.
+    from being sent, with the time of their next canary. `failed`: how many messages failed again since the release.
     """
     if not _releases(action) or not action.done:
         return {}
@@ -211,6 +211,7 @@ def afterwards(action: BulkAction) -> dict[str, Any]:
     now = lanes.database_now()
     return {
         "states": [(label, found[state].letters) for state, label in _AFTERWARDS.items() if state in found],
+        "failed": sum(row.failed for row in found.values()),
         "is_open": not found.keys().isdisjoint(OPEN_STATES),
         "breakers": [
             (visible(breaker.name), breaker.state.replace("_", "-"), visible(breaker.why), breaker.next_canary(now))

@@ -30,8 +30,8 @@ def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
         "read_from": cause_words(group.cause), "is_unknown": is_unknown(group.cause),
         "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
-        "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
-        "released": _moment(group.released_at, now) if group.released_at else None,
+        "first": moment(group.first_at, now), "last": moment(group.last_at, now),
+        "released": moment(group.released_at, now) if group.released_at else None,
         "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
         "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
         "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
@@ -67,5 +67,6 @@ def _letters(group: int, **asked: str) -> str:
     return f"{reverse('admin:reprocessing_letter_changelist')}?{urlencode({'group': group, **asked})}"
 
 
-def _moment(at: datetime, now: datetime) -> dict[str, Any]:
+def moment(at: datetime, now: datetime) -> dict[str, Any]:
+    """Return a time and, in words, how long ago it was, such as "5 min ago"."""
     return {"at": at, "ago": f"{duration(now - at)} ago" if at < now else "now"}

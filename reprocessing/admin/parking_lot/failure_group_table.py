@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from reprocessing.admin.messages.readable_bytes import duration, visible
-from reprocessing.admin.parking_lot.failure_group_cards import cause_words, id_parameter
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.parking_lot.failure_group_cards import cause_words, id_parameter, moment
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
 from reprocessing.store.parking_lot.failure_group_pages import MAX_KEYS, ORDERS, GroupRow
@@ -101,7 +101,7 @@ def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_le
         found.append({
             "group": group, "title": visible(group.title), "read_from": cause_words(group.cause),
             "chip": _CHIPS.get(FailureGroupStatus(group.status), ""),
-            "first": _ago(group.first_at, now), "last": _ago(group.last_at, now),
+            "first": moment(group.first_at, now), "last": moment(group.last_at, now),
             "spark": sparkline(hours[group.id], "days" if days else "hours"),
             "keys": "-" if last is None else f"{last.keys:,}{'+' if last.letters >= MAX_KEYS else ''}",
             "sample": reverse("admin:reprocessing_letter_change", args=[last.letter]) if last and sees_letters else "",
@@ -125,7 +125,3 @@ def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
     total, one = f"{sum(counts):,} messages first sent", f"at most {most:,} in one {unit[:-1]}"
     sentence = f"{total} in the last {len(counts)} {unit}, {one}"
     return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": sentence}
-
-
-def _ago(at: datetime, now: datetime) -> dict[str, Any]:
-    return {"at": at, "ago": duration(now - at) if at < now else "now"}

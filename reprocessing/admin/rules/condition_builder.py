@@ -36,12 +36,14 @@ class BuilderRow:
         text: the text of the condition before the person changed the row; empty: a new row.
         why: why the condition cannot be split; empty: it can be split.
         error: what is wrong with the row; empty: the row has no error, or was not checked.
+        gets_focus: whether the person has just added the row for a field, and enters its value next.
     """
 
     parts: ConditionRow | None
     text: str = ""
     why: str = ""
     error: str = ""
+    gets_focus: bool = False
 
     def read(self) -> str:
         """Return the condition of the row as text, and set `error`.
@@ -77,6 +79,11 @@ class ConditionBuilder:
     def has_errors(self) -> bool:
         """Return whether a row has an error. False if the conditions are shown as text: `ConditionsField` checks it."""
         return self.shown_as == ROWS and any(row.error for row in self.rows)
+
+    @property
+    def lacks_value(self) -> bool:
+        """Return whether a row has a field, but not the value that its operator takes."""
+        return any(row.parts is not None and row.parts.lacks_value for row in self.rows)
 
     @property
     def offers_row(self) -> bool:
@@ -142,9 +149,11 @@ def _with(now: ConditionBuilder, offered: str) -> ConditionBuilder:
     found = row_of(offered)
     if now.shown_as == TEXT:
         return _with_text(now, f"{offered} {Operator.EXISTS}" if isinstance(found, OnlyText) else offered)
-    new = BuilderRow(ConditionRow(offered, Operator.EQUALS.value)) if isinstance(found, OnlyText) else BuilderRow(found)
+    is_field = isinstance(found, OnlyText)
+    parts = ConditionRow(offered, Operator.EQUALS.value) if isinstance(found, OnlyText) else found
+    new = BuilderRow(parts, gets_focus=is_field)
     texts = [row.read() for row in now.rows]
-    known = not isinstance(found, OnlyText) and any(same_condition(text, offered) for text in texts)
+    known = not is_field and any(same_condition(text, offered) for text in texts)
     if not known:
         now.rows.append(new)
         now.text = rule_draft.to_json([row.read() for row in now.rows])

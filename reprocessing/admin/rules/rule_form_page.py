@@ -30,9 +30,9 @@ from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
-_NOT_ENABLED: Final = (
-    "The rule is saved, not enabled: it decides nothing until you enable it.",
-    'To enable it now, select "Enabled" below and preview again. To enable it later, press "Enable…" on its page.',
+_NOT_ENABLED: Final = "The rule will be {}, but not enabled: it decides nothing until you enable it."
+_TO_ENABLE: Final = (
+    "To enable it now, tick Enabled below and preview again. To enable it later, press “Enable…” on its page."
 )
 _LIVE: Final = "live"  # the value of `do` that requests only the part of the page that shows what the conditions match
 
@@ -155,6 +155,8 @@ class _RulePage:
         return self.source.letter.dlq if self.source else None
 
     def _effect(self, given: dict[str, Any]) -> dict[str, Any]:
+        if self.builder.lacks_value:
+            return {"problem": "Enter a value."}
         try:
             conditions = conditions_field.parsed(self.builder.text)
         except ValidationError as error:
@@ -190,7 +192,8 @@ def _make_preview(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Prev
         raise InvalidRule(f'A rule named "{name}" exists already. Use another name, or change that rule.')
     found = rule_changes.differences(name, fields)
     changes = [change for change in found if not new or (change.after is not None and change.after != [])]
-    findings = [] if row.enabled or not changes else [Finding(Severity.WARN, *_NOT_ENABLED)]
+    warning = Finding(Severity.WARN, _NOT_ENABLED.format("added" if new else "saved"), _TO_ENABLE)
+    findings = [] if row.enabled or not changes else [warning]
     version = form.cleaned_data["opened"]
     shown = rule_effect.effect(row, sees=sees(row.dlq_id))
     about = rule_changes.counted_messages(row, rule_changes.find_rule(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.domain.search.search_text import read_search, write_search
+from reprocessing.domain.search.search_text import SearchText, read_search, write_search
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import lanes
 from reprocessing.store.search import filter_conditions, found_letters
@@ -39,6 +40,9 @@ _PARKED: Final = "reprocessing.view_parkedletter"
 #: States whose messages the parking lot lists. There, people act on all messages that match, or export them.
 _PARKING_LOT_STATES: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
 _MOST_ID: Final = 18  # max digits of a message's id
+#: A word that can be the name of a state, and a word that can be the beginning of a message id, but not a whole one.
+_STATE: Final = re.compile("[A-Za-z]+(?:[ _-][A-Za-z]+)?")
+_BEGINNING_OF_ID: Final = re.compile("[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,27}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> 
         "lines": [_line(request, letter, now) for letter in found.letters[:SHOWN]],
         "next": _next(text, found),
         "first": f"?{urlencode({'q': text})}" if "below" in request.GET else "",
-        **(_nothing(request, search) if not found.n else {}),
+        **(_nothing(request, text, search) if not found.n else {}),
     }  # fmt: skip
 
 
@@ -199,12 +203,28 @@ def _address(request: HttpRequest, letter: FoundLetter) -> str:
     return reverse(f"admin:reprocessing_{'parkedletter' if is_parked else 'letter'}_change", args=[letter.id])
 
 
-def _nothing(request: HttpRequest, search: Search) -> dict[str, Any]:
-    """Return template values for a search that found nothing: the names of DLQs without search fields."""
+def _nothing(request: HttpRequest, text: str, search: Search) -> dict[str, Any]:
+    """Return template values for a search that found nothing.
+
+    `without`: names of DLQs without search fields. `meant`: a search by state, if a word of the search is the name of a
+    state. `is_part_of_id`: whether the searched word can be the beginning of a message id.
+    """
     seen = visible_rows.rows(request, DeadLetterQueue.objects.order_by("name"))
     of = seen.filter(pk=search.criteria.dlq) if search.criteria.dlq else seen
     without = list(of.filter(search_fields=[]).values_list("name", flat=True)[:500])
-    return {"without": names(without)}
+    is_part_of_id = _BEGINNING_OF_ID.fullmatch(search.criteria.named or "") is not None
+    return {"without": names(without), "meant": _meant(read_search(text)), "is_part_of_id": is_part_of_id}
+
+
+def _meant(asked: SearchText) -> str:
+    """Return the search by the state that the searched word names, such as "state:parked"; empty: it names no state."""
+    if asked.states or not _STATE.fullmatch(asked.named or ""):
+        return ""
+    try:
+        state = read_search(f'state:"{asked.named}"')
+    except InvalidFilter:
+        return ""
+    return write_search(replace(asked, named=None, states=state.states, presumed=state.presumed))
 
 
 def _next(text: str, found: FoundPage) -> str:

@@ -28,6 +28,11 @@ class ConditionRow:
         """Return whether neither a field nor a value is entered."""
         return not self.field.strip(" ") and not self.value
 
+    @property
+    def lacks_value(self) -> bool:
+        """Return whether a field is entered, but not the value that the operator takes."""
+        return bool(self.field.strip(" ")) and not self.value and self.operator != Operator.EXISTS
+
 
 @dataclass(frozen=True, slots=True)
 class OnlyText:

@@ -44,7 +44,9 @@ WITH released AS (
         SELECT letter_id FROM redrive_audit_entry WHERE operation_id = %(operation)b AND letter_id IS NOT NULL
          ORDER BY id DESC LIMIT %(most)b) newest
 )
-SELECT l.state, count(*) AS letters,
+SELECT l.state, count(*) AS letters, count(*) FILTER (
+           WHERE l.attempts - l.attempts_before_release > (l.state IN ('sending', 'awaiting'))::int
+             AND l.state IN ('waiting', 'sending', 'awaiting', 'parked')) AS failed,
        array_remove(array_agg(DISTINCT l.target_id) FILTER (WHERE l.finished_at IS NULL), NULL) AS targets
   FROM released r JOIN redrive_letter l ON l.id = r.letter_id GROUP BY l.state
 """
@@ -78,11 +80,13 @@ class RunReleasedInto:
 class ReleasedLetters:
     """How many of the letters that a bulk action released are in one state now.
 
-    `targets`: ids of the targets of these letters, if the letters are not finished; else None.
+    `failed`: how many of these failed after the release, and were not delivered since. `targets`: ids of the targets
+    of these letters, if the letters are not finished; else None.
     """
 
     state: str
     letters: int
+    failed: int
     targets: list[int] | None
 
 

@@ -83,6 +83,48 @@ def test_released_messages_are_followed_to_their_ends() -> None:
     assert (facts["Delivered"], facts["Parked again"], "Queued" in facts, "hx-get" in part) == ("2", "1", False, False)
 
 
+def _head(page: str) -> str:
+    """The title of the page's first card, and the figure beside it."""
+    found = re.search(r"<h2>([^<]*)</h2>\s*<span class=\"chip[^>]*>([^<]*)<", page)
+    return " ".join(found.groups()) if found else ""
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "fails"),
+    [
+        ("waiting", 0, False), ("waiting", 1, True), ("awaiting", 1, False), ("awaiting", 2, True),
+        ("parked", 1, True), ("parked", 0, False), ("delivered", 2, False),
+    ],
+)  # fmt: skip
+def test_a_release_is_not_said_to_be_done_while_its_messages_fail_again(
+    state: str, attempts: int, *, fails: bool
+) -> None:
+    operation, (first, second) = _released(2)
+    first.refresh_from_db()
+    is_open = state in {"waiting", "awaiting"}
+    ended = {} if is_open else {"finished_at": database_now(), "lane": None}
+    reason = "attempts_spent" if state == "parked" else ""
+    tried = first.attempts_before_release + attempts
+    Letter.objects.filter(pk=first.pk).update(state=state, attempts=tried, reason=reason, **ended)
+    Letter.objects.filter(pk=second.pk).update(state="delivered", finished_at=database_now(), lane=None)
+    page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert _head(page) == "Released 2 of 2"
+    assert ("<strong>1</strong> of these messages failed again after the release." in page) is fails
+    assert ("Released does not mean delivered: see the current states." in page) is (is_open and not fails)
+    assert ('id="progress" class="card card-wary"' in page) is fails
+
+
+def test_the_first_figure_of_a_done_bulk_action_leaves_out_skipped_messages() -> None:
+    parked(dlq())
+    operation = _asked()
+    client = person("ben", *MAY)
+    assert _head(client.get(f"{DESK}{operation.pk}/change/").content.decode()) == "Running 0 of 1"
+    BulkAction.objects.filter(pk=operation.pk).update(
+        state="done", finished_at=database_now(), asked=3, done=2, letters_skipped=1
+    )
+    assert _head(client.get(f"{DESK}{operation.pk}/change/").content.decode()) == "Discarded 2 of 3"
+
+
 def test_messages_parked_again_are_not_said_to_be_late() -> None:
     operation, (first, second) = _released(2)
     said, client = "matched the filter only after the start", person("ben", *MAY)

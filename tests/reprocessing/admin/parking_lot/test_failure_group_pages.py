@@ -362,6 +362,9 @@ def test_where_the_reason_is_not_known_the_pages_say_how_to_make_it_known(cause:
     found, ann = group(dlq(), "order.paid", cause=cause), person("ann", *SEES)
     pages = [ann.get(one).content.decode() for one in (LIST, f"{LIST}{found.pk}/change/")]
     assert ["use the package reprocessing.reasons" in page for page in pages] == [hints, hints]
+    assert ["For developers: to see the reasons" in page for page in pages] == [hints, hints]
+    support, developers = (pages[0].find(words) for words in ("open a group and use “Compare a", "For developers:"))
+    assert (support < developers) is hints
     assert ["docs/" in page for page in pages] == [False, False]
     assert ">Failure or type<" in pages[0]
 
@@ -373,6 +376,12 @@ def test_times_are_named_as_the_times_at_which_messages_were_sent(ann: Client, s
         ["First sent", "Last sent"], ["Last message sent", "First message sent", "Last released"],
     ]  # fmt: skip
     assert [page.count(" failure</") for page in pages] == [0, 0]
+
+
+def test_a_row_says_how_long_ago_messages_were_sent(ann: Client, shop: Source) -> None:
+    now = database_now()
+    group(shop, first_at=now - timedelta(hours=2, minutes=30), last_at=now + timedelta(hours=1))
+    assert re.findall(r'data-what="(?:First|Last) sent"><time [^>]*>([^<]*)<', read(ann)) == ["2 h 30 min ago", "now"]
 
 
 def test_a_parked_message_is_compared_with_a_delivered_one_in_one_click(shop: Source) -> None:

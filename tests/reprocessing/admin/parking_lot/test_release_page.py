@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 
 import pytest
 
 from reprocessing.admin.parking_lot.decision import pack_messages
-from reprocessing.models import DeadLetterQueue, Letter, Revision
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.models import DeadLetterQueue, Letter, Revision, Rule, Source
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +55,61 @@ def test_release_does_not_warn_of_edited_messages_and_other_reasons() -> None:
     _edited(parked(source), after=timedelta(0))
     page = post(person("ann", *DECIDES), f"{LOT}release", scope="all", query="")
     assert ("2 messages" in page, _warning(page)) == (True, "")
+
+
+def _quarantined(source: Source, *rules: str) -> list[Letter]:
+    """Messages that these rules quarantined; an empty name: the rule was deleted."""
+    letters = [parked(source, reason="quarantined") for _ in rules]
+    for letter, name in zip(letters, rules, strict=True):
+        rule = Rule.objects.get_or_create(name=name, action="park", created_by="ann")[0] if name else None
+        Letter.objects.filter(pk=letter.pk).update(rule=rule, route="park")
+    return letters
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    ("rules", "others", "said"),
+    [
+        (["acme", "acme"], 1, "2 of these 3 messages were quarantined by the rule acme. They are sent, too:"),
+        (["acme"], 2, "1 of these 3 messages was quarantined by the rule acme. It is sent, too:"),
+        (["b", "a"], 0, "All 2 messages were quarantined by the rules a, b. They are sent, too:"),
+        (["acme", ""], 1, "2 of these 3 messages were quarantined by the rule acme. They are sent, too:"),
+        ([""], 0, "This message was quarantined by a rule. It is sent, too:"),
+        ([], 2, ""),
+    ],
+)
+def test_release_warns_first_of_quarantined_messages(*, rules: list[str], others: int, said: str, whole: bool) -> None:
+    source, ann = dlq(), person("ann", *DECIDES)
+    _quarantined(source, *rules)
+    for _ in range(others):
+        parked(source)
+    asked = {"scope": "all", "query": ""} if whole else {"letters": pack_messages(Letter.objects.all())}
+    page = post(ann, f"{LOT}release", **asked)
+    card = page.partition('<div class="card card-wary" role="alert">')[2].partition("</div>")[0]
+    rest = " a rule does not quarantine a released message again."
+    assert re.findall("<p><strong>(.*?)</strong></p>", card) == ([f"{said}{rest}"] if said else [])
+    assert ("Release only the others…" in card) is bool(rules and others)
+    assert not said or page.index(card) < page.index("<article")
+    assert "quarantined by" not in post(ann, f"{LOT}discard", **asked)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_release_offers_the_same_release_without_quarantined_messages(*, whole: bool) -> None:
+    source, ann = dlq(), person("ann", *DECIDES)
+    _quarantined(source, "acme", "acme")
+    parked(source, reason="stale")
+    parked(source)
+    asked = {"scope": "all", "query": ""} if whole else {"letters": pack_messages(Letter.objects.all())}
+    page = post(ann, f"{LOT}release", how="at", **asked)
+    card = page.partition('<div class="card card-wary" role="alert">')[2].partition("</form>")[0]
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', card))
+    fields = {name: html.unescape(value) for name, value in fields.items() if name != "csrfmiddlewaretoken"}
+    assert (fields["how"], "scope" in fields) == ("at", whole)
+    page = post(ann, f"{LOT}release", **fields)
+    counts = re.findall(r"<li><b>(\d+)</b> <span>shop-dlq: (.*?)</span></li>", page)
+    assert (sorted(counts), "quarantined by" in page) == (
+        [("1", ParkedReason.ATTEMPTS_SPENT.label), ("1", ParkedReason.STALE.label)], False,
+    )  # fmt: skip
 
 
 def test_release_folds_the_sentences_about_mode_automatic() -> None:

@@ -213,7 +213,7 @@ def test_live_part_shows_the_effect_of_rows_that_are_complete(ann: Client) -> No
     part = ann.post(ADD, {**sent, **row}).content.decode()
     assert "It would act on <strong>2</strong> messages now waiting" in part
     assert "<html" not in part
-    part = ann.post(ADD, {**sent, **row, "row_0_value": ""}).content.decode()
+    part = ann.post(ADD, {**sent, **row, "row_0_operator": "regex", "row_0_value": "("}).content.decode()
     assert "Condition 1:" in part
     assert "Add a condition to see what it matches." in ann.post(ADD, sent).content.decode()
     assert not Rule.objects.exists()
@@ -257,6 +257,32 @@ def test_a_removed_rule_is_not_edited_any_more(ann: Client) -> None:
     rule_changes.remove(rule.pk, by="bob", reason="over")
     rule_changes.erase(rule.pk)
     assert pressed(ann, address, page, add_row="1").status_code == 404
+
+
+def test_the_focus_is_in_the_value_of_a_condition_that_was_added_for_a_field(ann: Client) -> None:
+    page = ann.post(ADD, {"dlq": customers().pk, "update": "1"})
+    [button] = re.findall(r'<button[^>]* value="body:customer" formaction="([^"]*)"', page.content.decode())
+    page = pressed(ann, ADD, page, use="body:customer").content.decode()
+    focused = r'<input type="text" id="([^"]*)" name="(row_[0-9]_value)"'
+    assert (button, re.findall(focused, page)) == ("#new-value", [("new-value", "row_0_value")])
+    assert ('<p class="quiet">Enter a value.</p>' in page, "is not a condition" in page) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "said"),
+    [
+        ("equals", "", "Enter a value."), ("in", "", "Enter a value."), ("equals", "acme", ""), ("exists", "", ""),
+        ("regex", "(", "is not a condition"),
+    ],
+)  # fmt: skip
+def test_the_live_effect_of_a_row_without_a_value_asks_for_the_value(
+    operator: str, value: str, said: str, ann: Client
+) -> None:
+    row = {"row_0_field": "body:customer", "row_0_operator": operator, "row_0_value": value}
+    answer = ann.post(ADD, {"dlq": customers().pk, "shown_as": "rows", "do": "live", **row})
+    problem = answer.context["effect"].get("problem", "")
+    assert (said in problem, bool(problem)) == (True, bool(said))
+    assert (problem == "Enter a value.") is (said == "Enter a value.")
 
 
 def offered(page: Any) -> dict[str, list[str]]:  # noqa: ANN401  Django's answer

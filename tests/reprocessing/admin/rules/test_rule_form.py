@@ -131,7 +131,7 @@ def test_a_rule_that_is_not_enabled_says_so_before_and_after_it_is_saved() -> No
     ann, loud = person("ann", *MAKES), "decides nothing until you enable it."
     given = {"name": "bad", "conditions": BAD, "action": "hold", "position": 0}
     page = post(ann, ADD, **sheet(ann, ADD) | given, do="look")
-    assert f"<b>warning</b>The rule is saved, not enabled: it {loud}" in page
+    assert f"<b>warning</b>The rule will be added, but not enabled: it {loud}" in page
     assert "<td>Enabled</td><td><ins>no</ins></td>" in page
     assert "<td>Position</td><td><ins>0</ins></td>" in page
     assert 'value="write">Add, not enabled</button>' in page
@@ -139,6 +139,9 @@ def test_a_rule_that_is_not_enabled_says_so_before_and_after_it_is_saved() -> No
     banner = page.partition("<strong>Not enabled.</strong>")[2].partition("</div>")[0]
     there = f'href="/admin/reprocessing/rule/{Rule.objects.get().pk}/enable"'
     assert (f"bad is added, not enabled: it {loud}" in page, there in banner, page.count(there)) == (True, True, 1)
+    change = f"/admin/reprocessing/rule/{Rule.objects.get().pk}/edit"
+    page = post(ann, change, **sheet(ann, change) | given | {"action": "quarantine"}, do="look")
+    assert f"<b>warning</b>The rule will be saved, but not enabled: it {loud}" in page
     page = post(ann, ADD, **sheet(ann, ADD) | given | {"name": "other", "enabled": "on"}, do="look")
     assert ("not enabled:" in page, 'value="write">Add</button>' in page) == (False, True)
 

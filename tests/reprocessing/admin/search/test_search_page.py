@@ -6,6 +6,8 @@ import json
 import re
 from html import unescape
 from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -196,6 +198,36 @@ def test_nothing_found_says_what_would_have_to_be_declared(ann: Client) -> None:
     assert "No message found" in page
     assert "were not searched: billing." in page
     assert "manage.py add_dlq NAME --search-field order_id=body:order.id" in page
+
+
+@pytest.mark.parametrize(
+    ("q", "meant"),
+    [
+        ("Parked", "state:parked"), ("queued", "state:queued"), ("awaiting outcome", "state:awaiting-outcome"),
+        ("presumed", "state:presumed-delivered"), ("dlq:orders delivered", "dlq:orders state:delivered"),
+        ("declined", ""), ("state:discarded parked", ""), ("x5:parked", ""),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_state_that_finds_nothing_suggests_a_search_by_state(q: str, meant: str, ann: Client) -> None:
+    _order(_shop("orders", "x5=body:x5"), 4711)
+    page = _page(ann, q)
+    assert "No message found" in page
+    assert re.findall(r'Did you mean <a href="\?q=([^"]*)">([^<]*)</a>\?', page) == (
+        [(quote(meant, safe=""), meant)] if meant else []
+    )
+
+
+@pytest.mark.parametrize("how", ["beginning", "seven characters", "other id", "word"])
+def test_the_beginning_of_an_id_that_finds_nothing_says_that_ids_are_found_whole(how: str, ann: Client) -> None:
+    public_id = str(_order(_shop(), 4711).public_id)
+    given = {
+        "beginning": public_id[:11],
+        "seven characters": public_id[:7],
+        "other id": str(uuid4()),
+        "word": "declined",
+    }
+    page = _page(ann, given[how])
+    assert ("No message found" in page, "Ids are found only whole." in page) == (True, how == "beginning")
 
 
 def test_people_who_may_not_see_payloads_search_no_bodies_but_fields() -> None:
