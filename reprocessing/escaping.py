@@ -1,7 +1,8 @@
 """Make characters of a text visible that are hidden, or that change its direction: a template filter, a form renderer.
 
 The module also registers other functions as template filters: those of `admin/site/labels.py`, which return labels of
-fields, models and states; and `active_filters`, which returns the active filters of a list.
+fields, models and states; `active_filters`, which returns the active filters of a list; and `readonly_value`, which
+returns the value of a field that nobody can change on the page.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from django.forms.utils import ErrorList
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from reprocessing.admin.site import active_filters, labels
+from reprocessing.admin.site import active_filters, labels, readonly_values
 from reprocessing.domain.message import safe_text
 
 register = template.Library()
@@ -22,6 +23,7 @@ _ERRORS: Final = "django/forms/errors/"
 for _name in ("column", "plural", "singular", "state"):
     register.filter(_name, getattr(labels, _name))
 register.filter("active_filters", active_filters.filters_of_list)
+register.filter("readonly_value", readonly_values.readonly_value)
 
 
 @register.filter

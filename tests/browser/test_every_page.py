@@ -12,7 +12,7 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from django.contrib.auth.models import User
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import Letter
+from reprocessing.models import Breaker, Letter
 from reprocessing.store.search import saved_filters
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import ADMINISTRATOR, Opening
@@ -89,6 +89,27 @@ def test_on_a_phone_a_list_s_rows_say_what_each_of_their_columns_is(window: Open
     assert ann.ask("document.querySelector('.results').scrollWidth <= document.querySelector('.results').clientWidth")
     shown = "document.querySelector('.ways-bar [aria-current]').getBoundingClientRect().right"
     assert 0 < ann.ask(shown) < PHONE[0] + 1
+
+
+def test_on_a_phone_the_filters_of_a_list_are_folded_above_it(window: Opening) -> None:
+    furnished()
+    ann = window("ann", ADMINISTRATOR, size=PHONE)
+    ann.open(f"{HOME}/letter/")
+    ends = "document.querySelector('#changelist-filter').getBoundingClientRect().bottom"
+    assert ann.ask(f"{ends} <= document.querySelector('#result_list').getBoundingClientRect().top")
+    assert ann.ask("document.querySelectorAll('#changelist-filter details').length") > 0
+    assert ann.ask("document.querySelectorAll('#changelist-filter details[open]').length") == 0
+
+
+def test_on_a_phone_no_value_or_help_text_of_a_row_is_cut(window: Opening) -> None:
+    dlq("shop")
+    Breaker.objects.update(why="the canary failed after a cooldown of 80 s")
+    ann = window("ann", ADMINISTRATOR, size=PHONE)
+    ann.open(f"{HOME}/breaker/{Breaker.objects.get().pk}/change/")
+    cut = """[...document.querySelectorAll("#content .form-row .readonly, #content .form-row .help")].filter(
+      (one) => one.getBoundingClientRect().right > one.closest("fieldset").getBoundingClientRect().right
+    ).map((one) => one.innerText)"""
+    assert ann.ask(cut) == []
 
 
 def filled() -> int:

@@ -81,6 +81,8 @@ def test_what_failed_is_released_from_the_page_of_its_run(window: Opening, javas
     ann.press("monday")
     ann.sees("KeyError", where=".failed-groups")
     ann.sees("messages per minute")
+    newest = "[...document.querySelectorAll('.run-rate rect')].at(-1).getBoundingClientRect()"
+    assert 0 < ann.ask(f"{newest}.left") < ann.ask(f"{newest}.right") < PHONE[0]
     ann.press("Release failed messages…")
     ann.sees("parked messages of the run monday")
     ann.write("Reason", "the shop is mended")

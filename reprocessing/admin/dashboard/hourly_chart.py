@@ -31,7 +31,7 @@ KINDS: Final = {
     LetterState.PARKED.value: "parked",
     LetterState.DISCARDED.value: "discarded",
 }
-_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the bars, and height of the highest bar
+_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 40, 160, 26  # pixels: margins around the bars, and height of the highest bar
 _FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
 _WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels for each hour, by the max number of hours in the chart
 _GRID_LINES: Final = 4  # max lines of the y axis above 0

@@ -117,7 +117,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         """Return how long ago the message was first sent to its source queue."""
         return duration(_annotated(letter, "_age"))
 
-    @admin.display(description="time left in SQS", ordering="expires_at")
+    @admin.display(description="left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
         """Return how much longer SQS keeps the copy of the message in the DLQ. PostgreSQL keeps the message longer."""
         left = _annotated(letter, "_left")

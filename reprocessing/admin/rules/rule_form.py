@@ -22,12 +22,12 @@ from reprocessing.store.rights.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _WORDS: Final = {
-    Action.REPLAY: "replay: send with the settings below",
+    Action.REPLAY: "replay: send as set below",
     Action.DELAY: "delay: send after the delay below",
     Action.DIVERT: "divert: send to another target",
     Action.QUARANTINE: "quarantine: park for review",
     Action.DISCARD: "discard: do not send",
-    Action.HOLD: "hold: keep queued until the rule changes",
+    Action.HOLD: "hold: wait until the rule changes",
 }
 
 

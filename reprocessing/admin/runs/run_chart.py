@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from typing import Final
 
 from reprocessing.domain.runs.rate_chart import MinuteCount, RateColumn, rate_columns
 
-_WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 1_000, 64, 26, 120, 24  # pixels
+_WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 1_000, 64, 12, 120, 24  # pixels
 _LEAST: Final = 1.5  # min height of a bar above 0, so that it is visible
 _WIDEST: Final = 48.0  # max width of a column, for runs of a few minutes
+_NARROWEST: Final = 300  # min width of the chart: room for the labels of a run of one minute
 _LABELS: Final = 6  # about how many labels the x axis has
 
 
@@ -40,6 +42,7 @@ class RateChart:
 
     Attributes:
         minutes: how many minutes a bar covers.
+        width: width of the chart. It ends with the newest column, so that a phone can show the right end first.
         limit_y: y coordinate of the line that shows the allowed rate; None: no limit, or the limit is above the chart.
         left, base: x and y coordinate of the point at which the axes cross.
         label_y: y coordinate of the labels of the x axis.
@@ -51,7 +54,7 @@ class RateChart:
     columns: list[RateColumn]
     minutes: int
     limit_y: float | None
-    width: int = _WIDTH
+    width: int
     left: int = _LEFT
     base: int = _TOP + _HEIGHT
     height: int = _TOP + _HEIGHT + _BOTTOM
@@ -75,6 +78,7 @@ def rate_chart(counts: Sequence[MinuteCount], *, now: datetime | None, allowed: 
         x_labels=_x_labels(columns, slot), y_labels=[Label(_y(n, most), f"{n:,}") for n in range(0, most + 1, step)],
         columns=[column for column in columns if column.sent][::-1], minutes=columns[0].minutes,
         limit_y=_y(limit, most) if limit and limit <= most else None,
+        width=max(ceil(_LEFT + slot * len(columns)), _NARROWEST),
     )  # fmt: skip
 
 

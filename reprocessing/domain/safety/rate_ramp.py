@@ -55,7 +55,7 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
         return RampStep(share, failure_ratio, f"{allowed}: {counts}")
     if failures == 1:
         return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {counts}")
-    falls = f"the rate falls: {counts}, {ramp.failure_ratio:.0%} before"
+    falls = f"slower now: {counts}; {100 * ramp.failure_ratio:.0f} % failed before"
     return RampStep(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 
 

@@ -1,4 +1,5 @@
-// On a phone: scroll the navigation to the current list, and label each cell of a list with its column title.
+// On a phone: scroll the navigation to the current list, fold the filters of a list, and label each cell of a list with
+// its column title.
 // On every page: close the menu "More" by Escape and by a click elsewhere, and say when the server does not answer and
 // the figures are old.
 "use strict";
@@ -16,6 +17,10 @@ if (more) {
       more.querySelector("summary").focus();
     }
   });
+}
+
+if (matchMedia("(max-width: 48rem)").matches) {
+  document.querySelectorAll("#changelist-filter details").forEach((one) => one.removeAttribute("open"));
 }
 
 const list = document.getElementById("result_list");

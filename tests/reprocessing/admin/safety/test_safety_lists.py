@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from reprocessing.domain.ordering.placement import sort_key
-from reprocessing.models import Breaker, Lane
+from reprocessing.models import Breaker, DeadLetterQueue, Lane
 from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 
@@ -77,3 +77,19 @@ def test_key_queue_page_folds_internals_and_shows_a_readable_sequence(ann: Clien
     shown = set(re.findall(r'class="form-row field-(\w+)"', page))
     fields = {field.name for field in Lane._meta.get_fields() if field.concrete and field.editable}
     assert fields - shown == {"id", "highest_sent_sequence"}
+
+
+def test_whole_seconds_have_no_decimal_point(ann: Client) -> None:
+    breaker = Breaker.objects.get(target=dlq().target)
+    Breaker.objects.update(cooldown=2.5, cooldown_cap=600)
+    page = _page(ann, breaker)
+    assert ('<div class="readonly">600</div>' in page, '<div class="readonly">2.5</div>' in page) == (True, True)
+    assert "600.0" not in page
+
+
+def test_dlq_page_shows_the_retention_in_days_too() -> None:
+    source = dlq()
+    DeadLetterQueue.objects.update(retention=1_209_600)
+    eva = person("eva", "view_deadletterqueue")
+    page = eva.get(f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/change/").content.decode()
+    assert '<div class="readonly">1209600 (14 days)</div>' in page

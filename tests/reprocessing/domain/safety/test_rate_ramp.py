@@ -36,7 +36,7 @@ def test_the_rate_rises_from_a_tenth_to_the_whole_in_four_steps() -> None:
 def test_more_failures_than_before_halve_the_rate() -> None:
     ramp = Ramp(start=0.1, share=0.8, failure_ratio=0.1)
     assert next_step(ramp, [True] * 4 + [False] * 16) == RampStep(
-        0.4, 0.2, "the rate falls: 4 of 20 messages failed, 10% before"
+        0.4, 0.2, "slower now: 4 of 20 messages failed; 10 % failed before"
     )
     assert next_step(ramp, [True] * 3 + [False] * 17) == RampStep(
         1.0, 0.15, "the full rate is allowed: 3 of 20 messages failed"
@@ -50,7 +50,7 @@ def test_more_failures_than_before_halve_the_rate() -> None:
         ([None] * 30, None),
         (
             [None] * 8 + [True] * 2 + [None] * 500,
-            RampStep(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before"),
+            RampStep(0.2, 0.2, "slower now: 2 of 10 messages failed; 0 % failed before"),
         ),
         ([True] * 50 + [False] * 100, RampStep(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
         ([False] * 10 + [True], RampStep(0.4, 0.0, "the rate stays: 1 of 11 messages failed")),

@@ -351,7 +351,7 @@ def test_a_ramp_steps_when_it_is_due_and_something_was_settled(clock: Clock) -> 
     bench.send("oo")
     assert climbed(bench) == rises  # nothing new
     bench.send("vxx")
-    assert climbed(bench) == (0.1, "the rate falls: 2 of 8 messages failed, 0% before")
+    assert climbed(bench) == (0.1, "slower now: 2 of 8 messages failed; 0 % failed before")
     assert bench.breaker.ramp_failure_ratio == 2 / 8
 
 
