@@ -147,7 +147,7 @@ def _lasting(seconds: float | None) -> str:
 def _rate(row: DlqRow) -> str:
     rate = row.rate
     if not rate and row.breakers and row.allowed == 0:
-        return ""  # the word "stopped" says it
+        return ""  # the words "only canaries" say it
     return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.1f}"  # noqa: PLR2004  one digit is enough
 
 
@@ -156,7 +156,7 @@ def _allowed(row: DlqRow) -> str:
         return "no target"
     if row.allowed is None:
         return "no limit"
-    return "stopped" if not row.allowed else f"of {row.allowed:,g}/s"
+    return "only canaries" if not row.allowed else f"of {row.allowed:,g}/s"
 
 
 def _breaker(row: DlqRow) -> str:

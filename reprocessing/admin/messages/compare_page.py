@@ -36,6 +36,10 @@ class NothingToCompare(Exception):
     """There is no other version or message to compare with. The error's text is shown to the person."""
 
 
+class NoSuchMessage(NothingToCompare):
+    """The person sees no message with the id that they entered."""
+
+
 def page(request: HttpRequest, letter: Letter, opts: Options[Any], reveal: RevealForm | None) -> HttpResponse:
     """Show the lines in which a message differs from one of its edits, or from another message.
 
@@ -107,7 +111,7 @@ def _named(request: HttpRequest, letter: Letter, text: str) -> Letter:
     found = letters.filter(Q(dlq__in=dlqs, message_id=text) | _redrive_id(text)).exclude(pk=letter.pk)[:100]
     others, same = partition(lambda other: other.dlq_id == letter.dlq_id, found)
     if not (same or others):
-        raise NothingToCompare(_NO_MESSAGE.format(visible(text)))
+        raise NoSuchMessage(_NO_MESSAGE.format(visible(text)))
     chosen: Letter = (same or others)[0]
     return chosen
 

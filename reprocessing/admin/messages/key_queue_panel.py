@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final, assert_never
 
 from django.urls import reverse
@@ -10,7 +11,7 @@ from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.domain.safety.failure_cause import OUTCOMES_AWAITED, WAITS_FOR_CAUSE
-from reprocessing.models import Lane, Letter
+from reprocessing.models import Breaker, Lane, Letter
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
@@ -34,7 +35,7 @@ def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
     head = "this message" if at.head_id == letter.pk else "its first message"
     evidence = _evidence(letter, seen) if at.phase == LanePhase.AWAITING else ""
     return {
-        "at": at, "why": _why(at, head, evidence), "breaker": _open_breaker(at),
+        "at": at, "why": _why(at, head, evidence), "breaker": _open_breaker(at, seen),
         "behind": _bounded(at.behind), "parked": _bounded(at.parked),
     }  # fmt: skip
 
@@ -43,12 +44,23 @@ def why_lane_waits(lane: Lane) -> str:
     """Return what a key queue does or waits for, in the words of the pages of its messages."""
     head = lane_neighbours.head_of(lane.pk)
     at = head and lane_neighbours.neighbours_of(head)
-    return _why(at, "its first message", "") if at else lane.why
+    if at:
+        return _why(at, "its first message", "")
+    return _stopped(lane.stopped_by, lane.stopped_at, lane.stop_reason) if lane.stopped_at else "nothing is queued"
 
 
-def _open_breaker(at: Neighbours) -> str:
-    """Return the URL of the circuit breaker for which the key queue waits; empty: it waits for something else."""
+def _stopped(by: str, at: datetime, reason: str) -> str:
+    return f'stopped by {by} at {at:%Y-%m-%d %H:%M:%S} UTC: "{reason}"'
+
+
+def _open_breaker(at: Neighbours, seen: VisibleDlqs) -> str:
+    """Return the URL of the circuit breaker for which the key queue waits.
+
+    Empty: the key queue waits for something else, or the person does not see the circuit breaker.
+    """
     if at.breaker_id is None or at.stopped_at or not at.obstacle.startswith("the circuit breaker "):
+        return ""
+    if not seen.rows(Breaker.objects.filter(pk=at.breaker_id)).exists():
         return ""
     return reverse("admin:reprocessing_breaker_change", args=[at.breaker_id])
 
@@ -56,7 +68,7 @@ def _open_breaker(at: Neighbours) -> str:
 def _why(at: Neighbours, head: str, evidence: str) -> str:
     """Return why a key queue waits. `head`: its first message, in words. `evidence`: see `_evidence`."""
     if at.stopped_at:
-        return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
+        return _stopped(at.stopped_by, at.stopped_at, at.stop_reason)
     phase = LanePhase(at.phase)
     match phase:
         case LanePhase.READY:

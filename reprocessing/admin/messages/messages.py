@@ -26,7 +26,7 @@ from reprocessing.admin.messages import (
     message_page,
     show_payload,
 )
-from reprocessing.admin.messages.compare_page import NothingToCompare
+from reprocessing.admin.messages.compare_page import NoSuchMessage, NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import NOT_IN_SQS, duration, readable, short_key, visible
 from reprocessing.admin.messages.uncounted_attempts import attempts_of, attempts_on_page
@@ -252,11 +252,11 @@ class MessagesAdmin(ReadOnlyAdmin):
         found = self._revealed(request, letter)
         try:
             return compare_page.page(request, found, self.opts, self._reveal_form(request))
-        except (NothingToCompare, PayloadUnreadable) as error:
-            if not (typed := request.POST.get("with", "")):
-                return self._back(request, found, str(error))
+        except NoSuchMessage as error:  # the page keeps what the person typed, so that they can correct it
             messages.warning(request, str(error))
-            return self._shown(request, str(letter), {"typed": typed})  # so that the person can correct it
+            return self._shown(request, str(letter), {"typed": request.POST.get("with", "")})
+        except (NothingToCompare, PayloadUnreadable) as error:
+            return self._back(request, found, str(error))
 
     def _reveal_form(self, request: HttpRequest) -> show_payload.RevealForm | None:
         return show_payload.RevealForm() if show_payload.may_reveal(request) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -43,7 +43,8 @@ def of_letters(request: HttpRequest, decision: DecisionKind, form: DecisionForm)
     letters = list(found.order_by("pk"))
     kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in letters)
     held = {letter.pk: letter.rule_id for letter in letters if letter.reason == ParkedReason.QUARANTINED}
-    others = ",".join(part for part in text.split(",") if int(part.partition("@")[0]) not in held) if held else ""
+    rest = {letter.pk for letter in letters} - set(held)
+    others = ",".join(part for part in text.split(",") if int(part.partition("@")[0]) in rest) if held else ""
     return {
         "quarantined": _quarantined(request, len(held), len(letters), f"{len(letters):,}", held.values()),
         "others": {"letters": others, "query": str(form["query"].value() or "")} if others else {},
@@ -92,12 +93,11 @@ def of_filter(request: HttpRequest, decision: DecisionKind, form: DecisionForm) 
         sample = filtered_letters.newest_letters(criteria, limit=_SAMPLE)
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
-    n = sum(kind.n for kind in kinds)
-    held = [kind for kind in kinds if kind.reason == ParkedReason.QUARANTINED]
+    n, held = sum(kind.n for kind in kinds), [kind for kind in kinds if kind.reason == ParkedReason.QUARANTINED]
     rules = {rule for kind in held for rule in kind.rules}
     return {
         "quarantined": _quarantined(request, sum(kind.n for kind in held), n, filtered_letters.counted(n), rules),
-        "others": _others(form, kinds) if held and n <= filtered_letters.MAX_COUNT else {},
+        "others": _others(form, kinds) if held else {},
         "count": n,
         "counted": filtered_letters.counted(n),
         "about": frozen.count_by_dlq(criteria) if decision.needs_approval and limits.is_any_limited() else {},
@@ -128,10 +128,15 @@ def _why(state: str, reason: str) -> str:
     return ParkedReason(reason).label if reason else state
 
 
-def _others(form: DecisionForm, kinds: Iterable[CountByReason]) -> dict[str, str]:
-    """Return hidden fields that select the messages of the form's filter that no rule quarantined; empty: all were."""
-    reasons = tuple(sorted({kind.reason for kind in kinds} - {ParkedReason.QUARANTINED.value}))
+def _others(form: DecisionForm, kinds: Sequence[CountByReason]) -> dict[str, str]:
+    """Return hidden fields that select the messages of the form's filter that no rule quarantined; empty: all were.
+
+    If more messages match than were counted, the other reasons are not known: then all other reasons are selected.
+    """
     asked = filter_of_query(str(form["query"].value() or ""))
+    is_whole = sum(kind.n for kind in kinds) <= filtered_letters.MAX_COUNT
+    known = {kind.reason for kind in kinds} if is_whole else set(asked.reasons or ParkedReason)
+    reasons = tuple(sorted(str(reason) for reason in known - {ParkedReason.QUARANTINED}))
     return {"scope": "all", "query": message_list.query_of(replace(asked, reasons=reasons))} if reasons else {}
 
 
@@ -143,13 +148,16 @@ def _quarantined(request: HttpRequest, n: int, of: int, counted: str, rules: Ite
     """
     if not n:
         return ""
-    ids = {rule for rule in rules if rule is not None}
-    seen = visible_rows.rows(request, Rule.objects.filter(pk__in=ids)).order_by("name").values_list("name", flat=True)
-    named = [visible(name) for name in seen[:_RULES]]
-    by = f"the rule{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else "a rule"
-    by += " and other rules" if named and len(ids) > len(named) else ""
-    which = (
-        "This message" if of == 1 else f"All {counted} messages" if n == of else f"{n:,} of these {counted} messages"
-    )
-    was, are = ("was", "It is") if n == 1 else ("were", "They are")
-    return f"{which} {was} quarantined by {by}. {are} sent, too: a rule does not quarantine a released message again."
+    every = set(rules)
+    seen = visible_rows.rows(request, Rule.objects.filter(pk__in=every - {None})).order_by("name")
+    named = [visible(name) for name in seen.values_list("name", flat=True)[:_RULES]]
+    more = len(every) - len(named)
+    by = f"the rule{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else "a rule" if more == 1 else "rules"
+    by += f" and {more} other rule{'s' if more > 1 else ''}" if named and more else ""
+    least = "At least " if of > filtered_letters.MAX_COUNT else ""
+    is_all, is_one = n == of and not least, n == 1
+    which = "This message" if of == 1 else f"All {counted} messages" if is_all else f"{n:,} of these {counted} messages"
+    sent = f"{'It is' if is_one else 'They are'} sent{'' if is_all else ', too'}"
+    rule = "This rule does" if len(every) == 1 else "These rules do"
+    again = f"{rule} not quarantine {'it' if is_one else 'them'} again"
+    return f"{least}{which} {'was' if is_one else 'were'} quarantined by {by}. {sent}: {again[0].lower()}{again[1:]}."

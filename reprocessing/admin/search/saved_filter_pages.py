@@ -178,7 +178,7 @@ def list_section_values(request: HttpRequest) -> dict[str, Any]:
 
 def _is_one_key_queue(query: QueryDict) -> bool:
     """Return whether the list has no other filter than a key queue: then somebody followed a link of a message."""
-    return bool(query) and all(name.startswith("lane") for name in query)
+    return bool(filters := set(query) - {"p", "o"}) and all(name.startswith("lane") for name in filters)
 
 
 def _parsed(query: str) -> QueryDict:

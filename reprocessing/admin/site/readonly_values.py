@@ -10,6 +10,7 @@ from reprocessing.domain.notifications.text import duration
 
 #: Fields in seconds that are too long to be read as seconds.
 _LONG: Final = frozenset({"retention"})
+_DAY: Final = 86_400
 
 
 def readonly_value(field: AdminReadonlyField) -> str:
@@ -18,6 +19,6 @@ def readonly_value(field: AdminReadonlyField) -> str:
     value = getattr(field.form.instance, name, None)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if name in _LONG and isinstance(value, int):
+    if name in _LONG and isinstance(value, int) and value % _DAY == 0:
         return f"{value} ({duration(value)})"
     return str(field.contents())

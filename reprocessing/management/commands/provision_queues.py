@@ -7,7 +7,6 @@ import re
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -39,6 +38,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
 #: Words that mean yes or no, and are not accepted as names of queues.
+_MISTYPED: Final = frozenset({"of", "fo", "oof", "offf", "onn", "oon"})
 _YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
 _LONGEST_VISIBILITY: Final = 43_200  # seconds: 12 h; source: AWS, CreateQueue, VisibilityTimeout
 
@@ -260,7 +260,7 @@ def parking(text: str) -> str:
     if text in {ON, OFF}:
         return text
     word = text.lower().removesuffix(FIFO)
-    if word in _YES_OR_NO or get_close_matches(word, (ON, OFF), cutoff=0.75):  # such as a mistyped "of"
+    if word in _YES_OR_NO or word in _MISTYPED:
         raise ArgumentTypeError(
             f"{text!r} is ambiguous; give on (NAME-parking), off (no parking queue), or the name of a queue"
         )

@@ -12,6 +12,7 @@ from reprocessing.management.arguments import iso_time, not_empty
 from reprocessing.management.console import format_time
 from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
 from reprocessing.models import AuditAct, Run
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.parking_lot import act_on_parked, release_target
 from reprocessing.store.ordering import lanes
@@ -60,7 +61,16 @@ class Command(ParkingCommand):
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
         for run in Run.objects.filter(letters__in=decided.done).select_related("dlq").distinct():
-            is_automatic = run.kind == RunKind.AUTOMATIC
-            words = f"The automatic run of {run.dlq.name}" if is_automatic else f"The run {run.name}"
-            command = f"drain_dlq {run.dlq.name}" if is_automatic else f"rerun {run.name}"
-            yield f"{words} sends what was released, with workers. Without workers: manage.py {command} --confirm"
+            if run.kind != RunKind.AUTOMATIC:
+                yield (
+                    f"The run {run.name} sends what was released, with workers. Without workers: "
+                    f"manage.py rerun {run.name} --confirm"
+                )
+            elif run.dlq.mode == Mode.AUTOMATIC:
+                yield f"The automatic run of {run.dlq.name} sends what was released, with beat and workers."
+            else:
+                yield (
+                    f"The automatic run of {run.dlq.name} sends what was released, with beat and workers. Without "
+                    "them, the next command sends it, and also the DLQ's other messages: "
+                    f"manage.py drain_dlq {run.dlq.name} --confirm"
+                )

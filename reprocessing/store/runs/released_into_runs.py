@@ -46,7 +46,7 @@ WITH released AS (
 )
 SELECT l.state, count(*) AS letters, count(*) FILTER (
            WHERE l.attempts - l.attempts_before_release > (l.state IN ('sending', 'awaiting'))::int
-             AND l.state IN ('waiting', 'sending', 'awaiting', 'parked')) AS failed,
+             AND l.state IN ('waiting', 'sending', 'awaiting', 'parked', 'discarded')) AS failed,
        array_remove(array_agg(DISTINCT l.target_id) FILTER (WHERE l.finished_at IS NULL), NULL) AS targets
   FROM released r JOIN redrive_letter l ON l.id = r.letter_id GROUP BY l.state
 """

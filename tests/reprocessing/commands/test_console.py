@@ -20,6 +20,7 @@ from reprocessing.management.commands import release_parked
 from reprocessing.management.console import PIECES, Console
 from reprocessing.management.shared.parking_command import Decisions
 from reprocessing.models import AuditEntry, DeadLetterQueue, GlobalStop
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.rights import roles
@@ -148,10 +149,11 @@ def test_an_automatic_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None
     assert "run       automatic is running: 0 messages unfinished" in ask("redrive_status", "orders")
     assert "This is the automatic run of orders" in refusal("rerun", run.name)
     letter = add_letter(add_source(row), LetterState.PARKED, run=run)
-    text = "The automatic run of orders sends what was released, with workers. Without workers: "
-    assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [
-        f"{text}manage.py drain_dlq orders --confirm"
-    ]
+    text = "The automatic run of orders sends what was released, with beat and workers."
+    command = "the next command sends it, and also the DLQ's other messages: manage.py drain_dlq orders --confirm"
+    for mode, said in ((Mode.AUTOMATIC, text), (Mode.MANUAL, f"{text} Without them, {command}")):
+        DeadLetterQueue.objects.update(mode=mode)
+        assert list(release_parked.Command().next_steps(Decisions([letter.pk]))) == [said]
 
 
 @pytest.mark.parametrize(

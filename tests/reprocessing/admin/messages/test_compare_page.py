@@ -116,3 +116,14 @@ def test_a_deleted_payload_is_said() -> None:
     mine, other = parked(dlq(), body=b"{}"), parked(dlq("other-dlq"))
     Payload.objects.filter(letter=other).delete()
     assert "One of the two payloads was deleted." in compared(person("ann", *SEES), mine, **{"with": other.message_id})
+
+
+def test_only_an_unknown_id_keeps_the_page_and_what_was_typed() -> None:
+    source, ann = dlq(), person("ann", *SEES)
+    mine, other = parked(source), parked(source)
+    Payload.objects.filter(letter=other.pk).delete()
+    address = f"/admin/reprocessing/letter/{mine.pk}/compare"
+    ann.handler.enforce_csrf_checks = False
+    unknown, deleted = (ann.post(address, {"with": text}) for text in ("c-7", other.message_id))
+    assert (unknown.status_code, 'value="c-7"' in unknown.content.decode()) == (200, True)
+    assert (deleted.status_code, deleted.headers["Location"]) == (302, f"/admin/reprocessing/letter/{mine.pk}/change/")

@@ -109,7 +109,7 @@ def test_a_release_is_not_said_to_be_done_while_its_messages_fail_again(
     Letter.objects.filter(pk=second.pk).update(state="delivered", finished_at=database_now(), lane=None)
     page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
     assert _head(page) == "Released 2 of 2"
-    assert ("<strong>1</strong> of these messages failed again after the release." in page) is fails
+    assert ("<strong>1</strong> of these messages were sent after the release, and are not delivered." in page) is fails
     assert ("Released does not mean delivered: see the current states." in page) is (is_open and not fails)
     assert ('id="progress" class="card card-wary"' in page) is fails
 

@@ -61,24 +61,33 @@ def _quarantined(source: Source, *rules: str) -> list[Letter]:
     """Messages that these rules quarantined; an empty name: the rule was deleted."""
     letters = [parked(source, reason="quarantined") for _ in rules]
     for letter, name in zip(letters, rules, strict=True):
-        rule = Rule.objects.get_or_create(name=name, action="park", created_by="ann")[0] if name else None
-        Letter.objects.filter(pk=letter.pk).update(rule=rule, route="park")
+        rule = Rule.objects.get_or_create(name=name, action="quarantine", created_by="ann")[0] if name else None
+        Letter.objects.filter(pk=letter.pk).update(rule=rule, route="quarantine")
     return letters
 
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(
-    ("rules", "others", "said"),
+    ("rules", "others", "who", "then"),
     [
-        (["acme", "acme"], 1, "2 of these 3 messages were quarantined by the rule acme. They are sent, too:"),
-        (["acme"], 2, "1 of these 3 messages was quarantined by the rule acme. It is sent, too:"),
-        (["b", "a"], 0, "All 2 messages were quarantined by the rules a, b. They are sent, too:"),
-        (["acme", ""], 1, "2 of these 3 messages were quarantined by the rule acme. They are sent, too:"),
-        ([""], 0, "This message was quarantined by a rule. It is sent, too:"),
-        ([], 2, ""),
+        (["acme", "acme"], 1, "2 of these 3 messages were quarantined by the rule acme", "this rule, them, too"),
+        (["acme"], 2, "1 of these 3 messages was quarantined by the rule acme", "this rule, it, too"),
+        (["b", "a"], 0, "All 2 messages were quarantined by the rules a, b", "these rules, them"),
+        (["acme", ""], 1, "2 of these 3 messages were quarantined by the rule acme and 1 other rule",
+         "these rules, them, too"),
+        ([""], 0, "This message was quarantined by a rule", "this rule, it"),
+        ([*"abcdefg"], 1, "7 of these 8 messages were quarantined by the rules a, b, c, d, e and 2 other rules",
+         "these rules, them, too"),
+        ([], 2, "", ""),
     ],
-)
-def test_release_warns_first_of_quarantined_messages(*, rules: list[str], others: int, said: str, whole: bool) -> None:
+)  # fmt: skip
+def test_release_warns_first_of_quarantined_messages(  # noqa: PLR0913  # each is a part of the sentence
+    *, rules: list[str], others: int, who: str, then: str, whole: bool
+) -> None:
+    rule, them, *too = then.split(", ") if then else ("", "")
+    sent = f"{'It is' if them == 'it' else 'They are'} sent{', too' if too else ''}"
+    does = "does" if rule == "this rule" else "do"
+    said = f"{who}. {sent}: {rule} {does} not quarantine {them} again." if who else ""
     source, ann = dlq(), person("ann", *DECIDES)
     _quarantined(source, *rules)
     for _ in range(others):
@@ -86,11 +95,31 @@ def test_release_warns_first_of_quarantined_messages(*, rules: list[str], others
     asked = {"scope": "all", "query": ""} if whole else {"letters": pack_messages(Letter.objects.all())}
     page = post(ann, f"{LOT}release", **asked)
     card = page.partition('<div class="card card-wary" role="alert">')[2].partition("</div>")[0]
-    rest = " a rule does not quarantine a released message again."
-    assert re.findall("<p><strong>(.*?)</strong></p>", card) == ([f"{said}{rest}"] if said else [])
+    assert re.findall("<p><strong>(.*?)</strong></p>", card) == ([said] if said else [])
     assert ("Release only the others…" in card) is bool(rules and others)
     assert not said or page.index(card) < page.index("<article")
     assert "quarantined by" not in post(ann, f"{LOT}discard", **asked)
+
+
+def test_release_of_more_messages_than_are_counted_names_a_least_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprocessing.store.parking_lot.filtered_letters.MAX_COUNT", 2)
+    source, ann = dlq(), person("ann", *DECIDES)
+    _quarantined(source, "acme", "acme", "acme", "acme")
+    page = post(ann, f"{LOT}release", scope="all", query="")
+    said = "At least 3 of these 2+ messages were quarantined by the rule acme. They are sent, too: this rule does not"
+    assert said in page
+    assert "Release only the others…" in page
+
+
+def test_release_offers_only_messages_that_are_still_parked() -> None:
+    source, ann = dlq(), person("ann", *DECIDES)
+    _quarantined(source, "acme")
+    released = parked(source)
+    asked = {"letters": pack_messages(Letter.objects.all())}
+    Letter.objects.filter(pk=released.pk).update(state="waiting", reason="", finished_at=None)
+    page = post(ann, f"{LOT}release", **asked)
+    assert "This message was quarantined by the rule acme. It is sent: this rule" in page
+    assert "Release only the others…" not in page
 
 
 @pytest.mark.parametrize("whole", [True, False])
