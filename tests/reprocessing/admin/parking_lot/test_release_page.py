@@ -81,7 +81,7 @@ def _quarantined(source: Source, *rules: str) -> list[Letter]:
         ([], 2, "", ""),
     ],
 )  # fmt: skip
-def test_release_warns_first_of_quarantined_messages(  # noqa: PLR0913  # each is a part of the sentence
+def test_release_warns_first_of_quarantined_messages(
     *, rules: list[str], others: int, who: str, then: str, whole: bool
 ) -> None:
     rule, them, *too = then.split(", ") if then else ("", "")

@@ -93,3 +93,13 @@ def test_dlq_page_shows_the_retention_in_days_too() -> None:
     eva = person("eva", "view_deadletterqueue")
     page = eva.get(f"/admin/reprocessing/deadletterqueue/{source.dlq_id}/change/").content.decode()
     assert '<div class="readonly">1209600 (14 days)</div>' in page
+
+
+def test_a_key_queue_without_queued_messages_says_so_or_who_stopped_it(ann: Client) -> None:
+    lane = parked(dlq(), key="account-7").lane
+    assert lane
+    Lane.objects.update(why="an old reason")
+    assert re.findall(r"field-waits.*?readonly\">([^<]*)<", _page(ann, lane), re.DOTALL) == ["nothing is queued"]
+    Lane.objects.update(stopped_at=database_now(), stopped_by="bob", stop_reason="a test")
+    (stopped,) = re.findall(r"field-waits.*?readonly\">([^<]*)<", _page(ann, lane), re.DOTALL)
+    assert re.fullmatch(r'stopped by bob at [0-9: -]{19} UTC: "a test"', stopped)
