@@ -57,7 +57,7 @@ class CountByReason:
 
     `without_lane`: how many have no ordering key or lane yet. `unchanged`: how many were parked because
     all attempts failed or by a rule, and were not edited since: they would probably fail again. `rules`: ids of the
-    rules that quarantined them.
+    rules that quarantined them; None: a rule that was deleted.
     """
 
     dlq: str
@@ -66,7 +66,7 @@ class CountByReason:
     n: int
     without_lane: int
     unchanged: int
-    rules: list[int]
+    rules: list[int | None]
 
 
 PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
@@ -103,7 +103,7 @@ SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.i
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.lacks_lane) AS without_lane,
        count(*) FILTER (WHERE l.unchanged) AS unchanged, coalesce(array_agg(DISTINCT l.rule_id) FILTER (
-           WHERE l.reason = 'quarantined' AND l.rule_id IS NOT NULL), '{{}}') AS rules
+           WHERE l.reason = 'quarantined'), '{{}}') AS rules
   FROM (SELECT l.dlq_id, l.state, l.reason, l.rule_id,
                l.state = 'parked' AND l.reason = ANY(%(fails_again)b::text[]) AND NOT EXISTS (
                    SELECT FROM redrive_revision r WHERE r.id = l.revision_id AND r.at >= l.finished_at) AS unchanged,
