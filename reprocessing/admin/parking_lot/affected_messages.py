@@ -149,7 +149,8 @@ def _quarantined(request: HttpRequest, n: int, of: int, counted: str, rules: Ite
     if not n:
         return ""
     every = set(rules)
-    seen = visible_rows.rows(request, Rule.objects.filter(pk__in=every - {None})).order_by("name")
+    ids = [rule for rule in every if rule is not None]
+    seen = visible_rows.rows(request, Rule.objects.filter(pk__in=ids)).order_by("name")
     named = [visible(name) for name in seen.values_list("name", flat=True)[:_RULES]]
     more = len(every) - len(named)
     by = f"the rule{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else "a rule" if more == 1 else "rules"
