@@ -202,7 +202,8 @@ def afterwards(action: BulkAction) -> dict[str, Any]:
     """Return, as template context, the present states of the messages that a bulk action released.
 
     The result is empty if the bulk action releases no messages. `breakers`: the circuit breakers that keep the messages
-    from being sent, with the time of their next canary. `failed`: how many messages failed again since the release.
+    from being sent, with the time of their next canary. `failed`: how many messages
+    were sent after the release, and are not delivered.
     """
     if not _releases(action) or not action.done:
         return {}
