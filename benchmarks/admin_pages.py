@@ -4,8 +4,9 @@ Starts the embedded stack (PostgreSQL, Valkey, local SQS), and writes letters of
 delivered, 25 % captured or queued, 10 % parked, 5 % discarded or duplicates, in two hundred failure groups, with lanes,
 attempts, copies in the DLQ, runs, audit log entries and reports. Django's test client then requests each page in this
 process, without network or other requests, so the figures are those of the service and of PostgreSQL alone. SQL
-statements are also counted with a thousand letters; the count must be the same. Prints a table, and exits with 1 if a
-page is slower than `LONGEST`, or if the dashboard exceeds its own limits. `--pages board` measures the dashboard alone.
+statements are also counted with a thousand letters; with all letters, a page may need two more, but not more. Prints a
+table, and exits with 1 if a page is slower than `LONGEST`, or if the dashboard exceeds its own limits. `--pages board`
+measures the dashboard alone.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ LONGEST: Final = 200.0  # milliseconds that 95 % of the requests must stay below
 BOARD: Final = ("board", "board's figures")  # the dashboard, and what an open dashboard requests every 5 s
 BOARD_LONGEST, BOARD_LARGEST = 150.0, 120 * 1024  # limits of the dashboard: milliseconds, and bytes
 FEW: Final = 1_000  # letters of the first measurement
+#: A list of more than 1,000 letters first asks, in two statements, whether the newest ones fill the page.
+MORE_STATEMENTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ def compare(letters: int, history: int, times: int, dlqs: int, only: str) -> boo
     for name, address in chain((page for page in pages() if only in page[0]), others):
         cost = measure(client, name, address, times)
         before = few[name].statements if name in few else cost.statements
-        is_slow = not is_fast(cost) or cost.statements != before
+        is_slow = not is_fast(cost) or not before <= cost.statements <= before + MORE_STATEMENTS
         well = well and not is_slow
         print(
             f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if is_slow else '    '}"
@@ -200,7 +203,8 @@ def compare(letters: int, history: int, times: int, dlqs: int, only: str) -> boo
         )
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     print(f"Load of the machine, with {os.cpu_count()} cores: {load}")
-    print(f"Limits: 95 % of the requests take at most {LONGEST:.0f} ms; more letters cause no more statements.")
+    print(f"Limits: 95 % of the requests take at most {LONGEST:.0f} ms;")
+    print(f"more letters cause at most {MORE_STATEMENTS} more statements.")
     return well
 
 
