@@ -17,13 +17,14 @@ import argparse
 import base64
 import json
 import secrets
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -108,6 +109,7 @@ def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
 def compete(stand: Stand, number: int) -> Round:
     """Let the two loops and the service each drain an equal queue; return the figures of round `number`."""
     plan, loops = stand.plan, {}
+    beside = drain_beside(plan.beside) if plan.beside else None
     for threads in THREADS:
         label = f"loop-{number}-{threads}"
         dlq, source = queues.create(stand.sqs, plan, label)
@@ -118,7 +120,20 @@ def compete(stand: Stand, number: int) -> Round:
             stand.sqs.delete_queue(QueueUrl=queue)
     first = number * plan.letters
     queues.fill(stand.sqs, plan, stand.dlq, SERVICE, range(first, first + plan.letters))
-    return serve(stand, loops, first)
+    return replace(serve(stand, loops, first), beside=beside)
+
+
+def drain_beside(options: str) -> dict[str, Any]:
+    """Do another drain with these options, in a process and a stack of its own; return the figures of its round."""
+    with tempfile.TemporaryDirectory(prefix="redrive-beside-") as folder:
+        file = Path(folder) / "figures.json"
+        command = [sys.executable, __file__, *options.split(), "--figures", str(file)]
+        # Its limits are no limits of this drain. A failed drain has written no figures.
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+        if not file.exists():
+            sys.exit(f"The drain beside failed: {' '.join(command)}")
+        figures: dict[str, Any] = json.loads(file.read_text())["rounds"][0]
+    return {name: value for name, value in figures.items() if name != "longest"}
 
 
 def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
@@ -164,6 +179,7 @@ def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, co
             f"  {' '.join(text.split())[:300]}"
             for calls, planned, executed, buffers, text in statements
         ],
+        beside=None,
     )  # fmt: skip
 
 

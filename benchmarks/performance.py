@@ -31,6 +31,7 @@ PAGE: Final = ROOT / "docs" / "performance.md"
 FIGURES: Final = ROOT / "docs" / "performance.json"
 #: What `--try` runs instead: enough to see that a scenario works, too little to measure anything.
 TRIED: Final = {"--letters": 1_000, "--history": 10_000}
+_BESIDE: Final = "--beside="
 
 
 def kept() -> dict[str, Any]:
@@ -75,9 +76,11 @@ def _commit() -> str:
 def tried(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of `drain.py`, changed to few letters (`--try`)."""
     small = list(arguments)
-    for number, argument in enumerate(small[:-1]):
+    for number, argument in enumerate(small):
         if argument in TRIED:
             small[number + 1] = str(min(int(small[number + 1]), TRIED[argument]))
+        elif argument.startswith(_BESIDE):
+            small[number] = _BESIDE + " ".join(tried(argument.removeprefix(_BESIDE).split()))
     return small
 
 

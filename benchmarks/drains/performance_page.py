@@ -70,12 +70,20 @@ was too short); memory of the worker's processes at the end (PSS counts shared p
 PostgreSQL.
 """
 
+_BESIDE: Final = """\
+## Compared with `plain`, in turns
+
+Before each round of these scenarios, a drain like `plain` is done with another database, since a machine is not equally
+fast all day. Medians of these rounds. Ratio: the scenario's figure divided by the figure of `plain`. PostgreSQL:
+its processor time for a message.
+"""
+
 _HOT: Final = """\
 ## One hot key
 
 A key's messages are sent one at a time, so the hot key takes long. The other keys must not wait for it. Messages per
 second, until the last message of the other keys, and of the hot key, is delivered; and the rate of the other keys,
-divided by the rate of all first attempts in `plain`:
+divided by the rate of all first attempts of `plain` in turns, which has as many messages as the other keys:
 """
 
 
@@ -84,7 +92,7 @@ def page(figures: Figures) -> str:
     known = [(scenario, figures[scenario.name]) for scenario in SCENARIOS if scenario.name in figures]
     parts = [
         _HEAD, _machines(known), _RATES, _rates(known), _PHASES, _phases(known), _COSTS, _costs(known), _FLAT,
-        _flat(known), _HOT, _hot(known, figures.get("plain")),
+        _flat(known), _BESIDE, _beside(known), _HOT, _hot(known),
         "## How far one PostgreSQL carries\n", _limits(figures.get("plain")), _scenarios(figures),
     ]  # fmt: skip
     return "\n".join(parts)
@@ -169,13 +177,36 @@ def _flat(known: Known) -> str:
     return _table(head, rows)
 
 
-def _hot(known: Known, plain: Figures | None) -> str:
+def _beside(known: Known) -> str:
+    head = [
+        "scenario", "messages/s", "`plain`", "ratio", "first attempts/s", "`plain`", "ratio", "PostgreSQL, ms",
+        "`plain`", "ratio",
+    ]  # fmt: skip
+    rows = []
+    for scenario, found in known:
+        pairs = [(result, other) for result in found["rounds"] if (other := result.get("beside"))]
+        if not pairs:
+            continue
+        row, both = [f"`{scenario.name}`"], [[result[side] for result in pairs] for side in (0, 1)]
+        for name in ("service", "sent"):
+            row += _compared(*(_median(rounds, name) for rounds in both), digits=0)
+        row += _compared(*(_spent(rounds, "PostgreSQL") for rounds in both), digits=2)
+        rows.append(row)
+    return _table(head, rows)
+
+
+def _compared(here: float, there: float, *, digits: int) -> list[str]:
+    return [f"{here:,.{digits}f}", f"{there:,.{digits}f}", f"{here / there:.2f}"]
+
+
+def _hot(known: Known) -> str:
     rows = []
     for scenario, found in known:
         others, hot = ([result[name] for result in found["rounds"]] for name in ("others", "hot"))
         if others[0] is None:
             continue
-        share = f"{statistics.median(others) / _median(plain['rounds'], 'sent'):.2f}" if plain else "-"
+        plain = [result["beside"] for result in found["rounds"] if result.get("beside")]
+        share = f"{statistics.median(others) / _median(plain, 'sent'):.2f}" if plain else "-"
         rows.append([f"`{scenario.name}`", _spread(others), _spread(hot), share])
     return _table(["scenario", "other keys", "hot key", "other keys by `plain`"], rows)
 

@@ -16,32 +16,37 @@ class Scenario:
         name: the name, which `--only` takes.
         about: what is measured, as text for the page.
         options: options of `drain.py`, without `--rounds`.
+        beside: options of a drain that is done before each round, to compare with; empty: none.
         is_short: whether `make bench` runs it.
     """
 
     name: str
     about: str
     options: str
+    beside: str = ""
     is_short: bool = False
 
     def arguments(self, rounds: int) -> list[str]:
         """Return the command-line arguments of `drain.py` for this number of rounds."""
-        return [*self.options.split(), "--rounds", str(rounds)]
+        return [*self.options.split(), "--rounds", str(rounds), *([f"--beside={self.beside}"] if self.beside else [])]
+
+
+PLAIN: Final = "--letters 10000"  #: the options of scenario `plain`
 
 
 SCENARIOS: Final = (
-    Scenario("plain", "SQS answers at once", "--letters 10000", is_short=True),
+    Scenario("plain", "SQS answers at once", PLAIN, is_short=True),
     Scenario("latency-10ms", "each SQS call takes 10 ms longer", "--letters 10000 --latency 10", is_short=True),
     Scenario(
         "latency-10ms-4", "each SQS call takes 10 ms longer; a worker with 4 processes",
         "--letters 40000 --latency 10 --processes 4",
     ),
-    Scenario("hot-key", "one key has half of the messages", "--letters 20000 --hot 0.5", is_short=True),
+    Scenario("hot-key", "one key has half of the messages", "--letters 20000 --hot 0.5", PLAIN, is_short=True),
     Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
-    Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000"),
-    Scenario("backlog-1m", "1,000,000 messages in the DLQ", "--letters 1000000"),
-    Scenario("history-1m", "1,000,000 finished messages in the tables", "--letters 10000 --history 1000000"),
-    Scenario("history-10m", "10,000,000 finished messages in the tables", "--letters 10000 --history 10000000"),
+    Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000", PLAIN),
+    Scenario("backlog-1m", "1,000,000 messages in the DLQ", "--letters 1000000", PLAIN),
+    Scenario("history-1m", "1,000,000 finished messages in the tables", "--letters 10000 --history 1000000", PLAIN),
+    Scenario("history-10m", "10,000,000 finished messages in the tables", "--letters 10000 --history 10000000", PLAIN),
     Scenario("body-10k", "bodies of 10 KB", "--letters 10000 --body 10000"),
     Scenario("body-200k", "bodies of 200 KB", "--letters 2000 --body 200000"),
     Scenario("keyless", "no ordering key", "--letters 10000 --kind keyless"),
@@ -51,6 +56,6 @@ SCENARIOS: Final = (
         "failures", "as `absence`; the consumer fails every 10th message once",
         "--letters 10000 --outcome absence --failures 0.1",
     ),
-    Scenario("processes-4", "a worker with 4 processes", "--letters 10000 --processes 4"),
-    Scenario("processes-8", "a worker with 8 processes", "--letters 10000 --processes 8"),
+    Scenario("processes-4", "a worker with 4 processes", "--letters 10000 --processes 4", PLAIN),
+    Scenario("processes-8", "a worker with 8 processes", "--letters 10000 --processes 8", PLAIN),
 )  # fmt: skip

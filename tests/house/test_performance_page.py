@@ -44,7 +44,8 @@ def test_the_page_shows_its_figures_and_nothing_else() -> None:
 
 
 def test_each_scenario_is_a_drain() -> None:
-    assert [plan(scenario.options).rounds for scenario in SCENARIOS] == [1] * len(SCENARIOS)
+    drains = [options for scenario in SCENARIOS for options in (scenario.options, scenario.beside)]
+    assert [plan(options).rounds for options in drains] == [1] * len(drains)
 
 
 def test_a_scenario_s_figures_are_medians_with_their_ranges() -> None:
@@ -54,6 +55,20 @@ def test_a_scenario_s_figures_are_medians_with_their_ranges() -> None:
         "| `plain` | 0.34 | 0.050 | 4.0 | 0.50 | 0.25 | 0.50 | 0.00 | 0.00 |",
         "| `plain` | 800 | 1,000 | - | 400 | - | 3 |",
         "| `plain` | SQS answers at once | `--letters 10000` | 2026-01-01 | abc | 3 | 0.1 |",
+    ]
+
+
+def test_a_scenario_is_compared_with_the_drains_done_in_turns_with_it() -> None:
+    plain = {**ROUND, "service": 1200.0, "sent": 2000.0, "processor": {"PostgreSQL": {"capture": 0.2, "replay": 0.2}}}
+    found = {**FIGURES, "rounds": [{**ROUND, "others": 1900.0, "hot": 100.0, "beside": plain}]}
+    compared = [
+        row
+        for row in rows(page({"hot-key": found, "plain": FIGURES}), "hot-key")
+        if row.endswith((" 1.25 |", " 0.95 |"))
+    ]
+    assert compared == [
+        "| `hot-key` | 900 | 1,200 | 0.75 | 1,000 | 2,000 | 0.50 | 0.50 | 0.40 | 1.25 |",
+        "| `hot-key` | 1,900 | 100 | 0.95 |",
     ]
 
 
@@ -82,7 +97,7 @@ def test_a_trial_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performance, "measure", measure)
     chosen = [scenario for scenario in SCENARIOS if scenario.name == "history-10m"]
     assert performance.run(chosen, 1, is_trial=True) == []
-    assert asked == [["--letters", "1000", "--history", "10000", "--rounds", "1"]]
+    assert asked == [["--letters", "1000", "--history", "10000", "--rounds", "1", "--beside=--letters 1000"]]
     assert performance.kept() == before
 
 

@@ -88,7 +88,7 @@ _RELEASE = "DELETE FROM redrive_api_call WHERE id = %(id)b AND leased_until = %(
 _OLD = """
 DELETE FROM redrive_api_call
  WHERE id IN (SELECT id FROM redrive_api_call
-               WHERE made_at <= redrive_now() - make_interval(secs => %(kept)b::float8)
+               WHERE made_at <= (SELECT redrive_now() - make_interval(secs => %(kept)b::float8))
                ORDER BY made_at LIMIT %(limit)b)
 """
 

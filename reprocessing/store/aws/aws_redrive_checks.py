@@ -48,7 +48,8 @@ UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
        AND EXISTS (SELECT FROM redrive_run r
                     WHERE r.dlq_id = d.id AND r.state = 'running'
                       AND (%(runs)b::bigint[] IS NULL OR r.id = ANY(%(runs)b::bigint[]))
-                      AND EXISTS (SELECT FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at <= redrive_now()))
+                      AND (SELECT n.due_at FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at IS NOT NULL
+                            ORDER BY n.due_at LIMIT 1) <= redrive_now())
        AND {_IN_SIGHT} AND NOT EXISTS (SELECT FROM redrive_global_stop)
      ORDER BY d.aws_redrive_asked_at NULLS FIRST LIMIT {_MOST} FOR NO KEY UPDATE OF d SKIP LOCKED)
 RETURNING id

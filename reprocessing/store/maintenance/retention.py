@@ -63,7 +63,7 @@ DELETE FROM redrive_wave w
 _REPORTS = """
 DELETE FROM redrive_report WHERE id IN (
     SELECT r.id FROM redrive_report r
-     WHERE r.received_at < redrive_now() - make_interval(secs => %(history)b::float8)
+     WHERE r.received_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
        AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.public_id = r.public_id)
        AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.sent_message_id = r.message_id)
        AND NOT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id

@@ -30,7 +30,7 @@ WITH seen AS (
       FROM ({ACTIVE_RUNS}) active
      CROSS JOIN LATERAL (
            SELECT * FROM redrive_lane
-            WHERE run_id = active.id AND due_at <= redrive_now() + make_interval(mins => 1)
+            WHERE run_id = active.id AND due_at <= (SELECT redrive_now() + make_interval(mins => 1))
             ORDER BY due_at LIMIT {_LANES}) n {OBSTACLE_JOINS}
       JOIN redrive_target t ON t.id = b.target_id LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
      CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h

@@ -38,8 +38,9 @@ WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL
 runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
 SELECT d.name AS dlq, 'overdue' AS how, count(*) AS n, min(n.due_at) AS since
   FROM runs CROSS JOIN LATERAL (
-       SELECT * FROM redrive_lane WHERE run_id = runs.id AND due_at <= redrive_now() - make_interval(secs => %(long)b)
-          AND phase = 'ready' ORDER BY due_at LIMIT %(most)b) n {OBSTACLE_JOINS}
+       SELECT * FROM redrive_lane WHERE run_id = runs.id
+          AND due_at <= (SELECT redrive_now() - make_interval(secs => %(long)b)) AND phase = 'ready'
+        ORDER BY due_at LIMIT %(most)b) n {OBSTACLE_JOINS}
  WHERE {OBSTACLE} = '' AND NOT EXISTS (
        SELECT FROM (SELECT opened_at FROM redrive_attempt WHERE breaker_id = b.id ORDER BY id DESC LIMIT 1) newest
         WHERE newest.opened_at > redrive_now() - make_interval(secs => %(long)b))

@@ -140,8 +140,8 @@ SELECT EXISTS (SELECT FROM redrive_target t
                 WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
                   AND EXISTS (SELECT FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL
                                  AND num_nonnulls(a.taken_at, a.deadline) > 0))
-    OR EXISTS (SELECT FROM redrive_report WHERE received_at > redrive_now() - make_interval(secs => %(lately)b::float8))
-    AS found
+    OR coalesce((SELECT received_at FROM redrive_report ORDER BY received_at DESC LIMIT 1)
+                > redrive_now() - make_interval(secs => %(lately)b::float8), false) AS found
 """
 
 

@@ -113,7 +113,8 @@ SELECT id AS attempt_id FROM meant
 UNION
 SELECT a.id
   FROM (SELECT * FROM redrive_report
-         WHERE received_at > redrive_now() - make_interval(secs => %(lately)b::float8) AND message_id IS NOT NULL
+         WHERE received_at > (SELECT redrive_now() - make_interval(secs => %(lately)b::float8))
+           AND message_id IS NOT NULL
          ORDER BY received_at DESC LIMIT %(most)b) late
   JOIN redrive_attempt a ON a.sent_message_id = late.message_id
   JOIN redrive_letter l ON l.id = a.letter_id

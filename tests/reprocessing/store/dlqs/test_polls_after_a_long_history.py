@@ -1,4 +1,4 @@
-"""The status of a DLQ is read without its finished letters and their copies."""
+"""What is asked about a DLQ at each poll and on its pages is read without its finished letters and their copies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db import connection
 
 from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.store.aws import aws_redrive_handover
+from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import dlq_status
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics
@@ -28,7 +29,7 @@ WITH n AS (SELECT n FROM generate_series(1, %(finished)s::int) n), letters AS (
     RETURNING id, message_id
 )
 INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, gone_at)
-SELECT %(dlq)s, message_id, id, 'gone', 'handle', redrive_now(), redrive_now() FROM letters
+SELECT %(dlq)s, message_id, id, 'gone', 'handle', redrive_now(), redrive_now() - interval '1 h' FROM letters
 """
 
 
@@ -39,8 +40,9 @@ SELECT %(dlq)s, message_id, id, 'gone', 'handle', redrive_now(), redrive_now() F
         lambda stock: dlq_status.dlq_statuses(stock.dlq.pk),
         lambda stock: aws_redrive_handover.handover_blockers(stock.dlq.pk),
         lambda stock: gathered._on_lanes(stock.dlq.pk),
+        lambda stock: capture_lease.count_invisible(stock.dlq.pk, count_lag=60.0),
     ],
-    ids=["status", "handover to AWS", "letters on lanes"],
+    ids=["status", "handover to AWS", "letters on lanes", "hidden copies"],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
 def test_finished_letters_are_not_read(read: Callable[[Stock], object], *, known: bool) -> None:
