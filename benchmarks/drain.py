@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import boto3
+import psutil
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -183,11 +184,20 @@ def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, co
     )  # fmt: skip
 
 
-def let_postgres_count(folder: Path) -> None:
-    """Let the PostgreSQL cluster in this folder load the extension pg_stat_statements at its next start."""
+def configure_postgres(folder: Path) -> None:
+    """Give the PostgreSQL cluster in this folder the settings that docs/production.md recommends, and let it count.
+
+    It has them, and the extension pg_stat_statements, from its next start on.
+    """
+    settings = {
+        "shared_buffers": f"{psutil.virtual_memory().total // 4 // 1024**2}MB",
+        "max_wal_size": "16GB",
+        "shared_preload_libraries": "pg_stat_statements",
+        "pg_stat_statements.track_planning": "on",
+    }
     with Stack(folder) as stack, psycopg.connect(stack.postgres.url, autocommit=True) as database:
-        database.execute("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
-        database.execute("ALTER SYSTEM SET pg_stat_statements.track_planning = on")
+        for name, value in settings.items():
+            database.execute(f"ALTER SYSTEM SET {name} = '{value}'")
 
 
 @contextmanager
@@ -219,7 +229,7 @@ def build(plan: Plan, stack: Stack) -> Iterator[Stand]:
 def run(plan: Plan) -> tuple[list[Round], str]:
     """Run all rounds on one stack; return their figures, and a description of the machine."""
     with tempfile.TemporaryDirectory(prefix="redrive-drain-") as folder:
-        let_postgres_count(Path(folder))
+        configure_postgres(Path(folder))
         with Stack(Path(folder), sqs_in_memory=True) as stack, build(plan, stack) as stand:
             return [compete(stand, number) for number in range(plan.rounds)], machine(stack, stand.database.version())
 

@@ -43,6 +43,9 @@ SCENARIOS: Final = (
     ),
     Scenario("hot-key", "one key has half of the messages", "--letters 20000 --hot 0.5", PLAIN, is_short=True),
     Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
+    Scenario(
+        "http-50ms-1", "as `http-50ms`; a worker with one process", "--letters 10000 --http 50 --processes 1",
+    ),
     Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000", PLAIN),
     Scenario("backlog-1m", "1,000,000 messages in the DLQ", "--letters 1000000", PLAIN),
     Scenario("history-1m", "1,000,000 finished messages in the tables", "--letters 10000 --history 1000000", PLAIN),
