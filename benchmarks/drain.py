@@ -110,7 +110,7 @@ def _used(before: Counter[str], first: Counter[str], connections: int) -> Used:
 def compete(stand: Stand, number: int) -> Round:
     """Let the two loops and the service each drain an equal queue; return the figures of round `number`."""
     plan, loops = stand.plan, {}
-    beside = drain_beside(plan.beside) if plan.beside else None
+    baseline = drain_baseline(plan.baseline) if plan.baseline else None
     for threads in THREADS:
         label = f"loop-{number}-{threads}"
         dlq, source = queues.create(stand.sqs, plan, label)
@@ -121,19 +121,19 @@ def compete(stand: Stand, number: int) -> Round:
             stand.sqs.delete_queue(QueueUrl=queue)
     first = number * plan.letters
     queues.fill(stand.sqs, plan, stand.dlq, SERVICE, range(first, first + plan.letters))
-    return replace(serve(stand, loops, first), beside=beside)
+    return replace(serve(stand, loops, first), baseline=baseline)
 
 
-def drain_beside(options: str) -> dict[str, Any]:
-    """Do another drain with these options, in a process and a stack of its own; return the figures of its round."""
-    with tempfile.TemporaryDirectory(prefix="redrive-beside-") as folder:
+def drain_baseline(options: str) -> dict[str, Any]:
+    """Do another drain, in a process and a stack of its own; return the figures of its last round."""
+    with tempfile.TemporaryDirectory(prefix="redrive-baseline-") as folder:
         file = Path(folder) / "figures.json"
         command = [sys.executable, __file__, *options.split(), "--figures", str(file)]
-        # Its limits are no limits of this drain. A failed drain has written no figures.
+        # Its exit status is ignored: it tells of limits that do not apply here. A failed drain has written no figures.
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
         if not file.exists():
-            sys.exit(f"The drain beside failed: {' '.join(command)}")
-        figures: dict[str, Any] = json.loads(file.read_text())["rounds"][0]
+            sys.exit(f"The baseline drain failed: {' '.join(command)}")
+        figures: dict[str, Any] = json.loads(file.read_text())["rounds"][-1]
     return {name: value for name, value in figures.items() if name != "longest"}
 
 
@@ -180,18 +180,19 @@ def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, co
             f"  {' '.join(text.split())[:300]}"
             for calls, planned, executed, buffers, text in statements
         ],
-        beside=None,
+        baseline=None,
     )  # fmt: skip
 
 
 def configure_postgres(folder: Path) -> None:
-    """Give the PostgreSQL cluster in this folder the settings that docs/production.md recommends, and let it count.
+    """Set what docs/production.md recommends for the PostgreSQL cluster in this folder, and load pg_stat_statements.
 
-    It has them, and the extension pg_stat_statements, from its next start on.
+    The settings take effect at the next start.
     """
     settings = {
         "shared_buffers": f"{psutil.virtual_memory().total // 4 // 1024**2}MB",
         "max_wal_size": "16GB",
+        "checkpoint_timeout": "15min",
         "shared_preload_libraries": "pg_stat_statements",
         "pg_stat_statements.track_planning": "on",
     }

@@ -31,7 +31,7 @@ PAGE: Final = ROOT / "docs" / "performance.md"
 FIGURES: Final = ROOT / "docs" / "performance.json"
 #: What `--try` runs instead: enough to see that a scenario works, too little to measure anything.
 TRIED: Final = {"--letters": 1_000, "--history": 10_000}
-_BESIDE: Final = "--beside="
+_BASELINE: Final = "--baseline="
 
 
 def kept() -> dict[str, Any]:
@@ -79,8 +79,8 @@ def tried(arguments: Sequence[str]) -> list[str]:
     for number, argument in enumerate(small):
         if argument in TRIED:
             small[number + 1] = str(min(int(small[number + 1]), TRIED[argument]))
-        elif argument.startswith(_BESIDE):
-            small[number] = _BESIDE + " ".join(tried(argument.removeprefix(_BESIDE).split()))
+        elif argument.startswith(_BASELINE):
+            small[number] = _BASELINE + " ".join(tried(argument.removeprefix(_BASELINE).split()))
     return small
 
 

@@ -37,7 +37,7 @@ class Plan:
         http: milliseconds until an HTTP endpoint answers; None: the target is the source queue.
         encrypt: whether payloads are encrypted.
         profile: file to which a worker with a single process writes its profile.
-        beside: options of another drain, which is done before each round, with its own stack; empty: none.
+        baseline: options of another drain, which is done before each round, with its own stack; empty: none.
     """
 
     letters: int
@@ -55,7 +55,7 @@ class Plan:
     http: int | None
     encrypt: bool
     profile: Path | None
-    beside: str
+    baseline: str
 
     @property
     def batch(self) -> int:
@@ -117,8 +117,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encrypt", action="store_true", help="encrypt payloads with a local key")
     parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
     parser.add_argument(
-        "--beside", default="", metavar="OPTIONS",
-        help='before each round, do another drain, to compare with: --beside="--letters 10000"',
+        "--baseline", default="", metavar="OPTIONS",
+        help='before each round, do another drain, to compare with: --baseline="--letters 10000"',
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ class Round:
         connections: the most connections of the worker to PostgreSQL.
         seconds: duration of the whole drain, of capture, of replay, and of `silence`.
         longest: the SQL statements that took longest, as texts.
-        beside: the figures of the drain that was done just before, to compare with; None: there was none.
+        baseline: the figures of another drain, done just before, to compare with; None: there was none.
     """
 
     service: float
@@ -49,7 +49,7 @@ class Round:
     connections: int
     seconds: dict[str, float]
     longest: list[str]
-    beside: dict[str, Any] | None
+    baseline: dict[str, Any] | None
 
 
 def exceeds(rounds: Sequence[Round]) -> bool:
@@ -66,9 +66,9 @@ def show(rounds: Sequence[Round], plan: Plan) -> None:
     for threads in THREADS:
         rates = [result.movers[str(threads)] for result in rounds]
         _show_rates(f"boto3 loop, {threads} thread(s)", rates, f"ratio {service / statistics.median(rates):.2f}")
-    beside = [result.beside["service"] for result in rounds if result.beside]
-    if beside:
-        _show_rates("the drain beside", beside, f"ratio {service / statistics.median(beside):.2f}")
+    baseline = [result.baseline["service"] for result in rounds if result.baseline]
+    if baseline:
+        _show_rates("the baseline", baseline, f"ratio {service / statistics.median(baseline):.2f}")
     for name in ("first_tenth", "sent", "last_tenth", "others", "hot"):
         known = [rate for result in rounds if (rate := getattr(result, name)) is not None]
         if known:

@@ -148,8 +148,10 @@ class Database:
         return int(self._one("SELECT sum(wal_bytes) AS benchmark FROM pg_stat_statements"))
 
     def version(self) -> str:
-        """Return PostgreSQL's version."""
-        return str(self._one("SHOW server_version")).split(" ", maxsplit=1)[0]
+        """Return PostgreSQL's version, and the settings of its memory and its WAL."""
+        version = str(self._one("SHOW server_version")).split(" ", maxsplit=1)[0]
+        memory, wal = (self._one(f"SHOW {name}") for name in ("shared_buffers", "max_wal_size"))
+        return f"{version} (shared_buffers {memory}, max_wal_size {wal})"
 
     def _one(self, statement: str, *values: object) -> Any:  # noqa: ANN401 - any column
         return (self._database.execute(statement, values or None).fetchone() or (0,))[0]

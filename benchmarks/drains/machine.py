@@ -13,7 +13,7 @@ from redrive_service.sandbox.stack import Stack
 
 
 def machine(stack: Stack, postgres: str) -> str:
-    """Return the description of the machine, as one line of text. `postgres`: PostgreSQL's version."""
+    """Return the description of the machine, as one line of text. `postgres`: PostgreSQL's version and settings."""
     with redis.Redis.from_url(stack.valkey.url) as client:
         told = client.info("server")
     valkey = told.get("valkey_version", told["redis_version"])

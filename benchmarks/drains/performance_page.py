@@ -72,12 +72,12 @@ was too short); memory of the worker's processes at the end (PSS counts shared p
 PostgreSQL.
 """
 
-_BESIDE: Final = """\
+_BASELINE: Final = """\
 ## Compared with `plain`, in turns
 
-Before each round of these scenarios, a drain like `plain` is done with another database, since a machine is not equally
-fast all day. Medians of these rounds. Ratio: the scenario's figure divided by the figure of `plain`. PostgreSQL:
-its processor time for a message.
+A machine is not equally fast all day, so before each round of these scenarios, `plain` is measured: in its second
+round, with a database of its own. Medians; each ratio is the median of the rounds' ratios, scenario divided by `plain`.
+PostgreSQL: its processor time for a message. Its ratio should be small, the other ratios large.
 """
 
 _HOT: Final = """\
@@ -85,7 +85,8 @@ _HOT: Final = """\
 
 A key's messages are sent one at a time, so the hot key takes long. The other keys must not wait for it. Messages per
 second, until the last message of the other keys, and of the hot key, is delivered; and the rate of the other keys,
-divided by the rate of all first attempts of `plain` in turns, which has as many messages as the other keys:
+divided by the rate of all first attempts of `plain`, which has as many messages as the other keys, and is measured
+before each round:
 """
 
 
@@ -94,7 +95,7 @@ def page(figures: Figures) -> str:
     known = [(scenario, figures[scenario.name]) for scenario in SCENARIOS if scenario.name in figures]
     parts = [
         _HEAD, _machines(known), _RATES, _rates(known), _PHASES, _phases(known), _COSTS, _costs(known), _FLAT,
-        _flat(known), _BESIDE, _beside(known), _HOT, _hot(known),
+        _flat(known), _BASELINE, _compared(known), _HOT, _hot(known),
         "## How far one PostgreSQL carries\n", _limits(figures.get("plain")), _scenarios(figures),
     ]  # fmt: skip
     return "\n".join(parts)
@@ -179,26 +180,33 @@ def _flat(known: Known) -> str:
     return _table(head, rows)
 
 
-def _beside(known: Known) -> str:
+def _compared(known: Known) -> str:
     head = [
-        "scenario", "messages/s", "`plain`", "ratio", "first attempts/s", "`plain`", "ratio", "PostgreSQL, ms",
-        "`plain`", "ratio",
+        "scenario", "messages/s", "`plain`: messages/s", "ratio", "first attempts/s", "`plain`: first attempts/s",
+        "ratio", "PostgreSQL, ms", "`plain`: PostgreSQL, ms", "ratio",
     ]  # fmt: skip
     rows = []
     for scenario, found in known:
-        pairs = [(result, other) for result in found["rounds"] if (other := result.get("beside"))]
-        if not pairs:
+        pairs = _pairs(found)
+        if not pairs or pairs[0][0]["hot"] is not None:  # messages of one key wait for each other: see _hot
             continue
-        row, both = [f"`{scenario.name}`"], [[result[side] for result in pairs] for side in (0, 1)]
+        row = [f"`{scenario.name}`"]
         for name in ("service", "sent"):
-            row += _compared(*(_median(rounds, name) for rounds in both), digits=0)
-        row += _compared(*(_spent(rounds, "PostgreSQL") for rounds in both), digits=2)
+            row += _ratio([(here[name], plain[name]) for here, plain in pairs], digits=0)
+        row += _ratio([tuple(_spent([side], "PostgreSQL") for side in pair) for pair in pairs], digits=2)
         rows.append(row)
     return _table(head, rows)
 
 
-def _compared(here: float, there: float, *, digits: int) -> list[str]:
-    return [f"{here:,.{digits}f}", f"{there:,.{digits}f}", f"{here / there:.2f}"]
+def _pairs(found: Figures) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the rounds that have a baseline, each with it."""
+    return [(result, baseline) for result in found["rounds"] if (baseline := result.get("baseline"))]
+
+
+def _ratio(pairs: Sequence[tuple[float, ...]], *, digits: int) -> list[str]:
+    """Return the medians of both sides, and the median of the ratios, as texts."""
+    both = [f"{statistics.median(side):,.{digits}f}" for side in zip(*pairs, strict=True)]
+    return [*both, f"{statistics.median(here / plain for here, plain in pairs):.2f}"]
 
 
 def _hot(known: Known) -> str:
@@ -207,8 +215,8 @@ def _hot(known: Known) -> str:
         others, hot = ([result[name] for result in found["rounds"]] for name in ("others", "hot"))
         if others[0] is None:
             continue
-        plain = [result["beside"] for result in found["rounds"] if result.get("beside")]
-        share = f"{statistics.median(others) / _median(plain, 'sent'):.2f}" if plain else "-"
+        pairs = [(result["others"], plain["sent"]) for result, plain in _pairs(found)]
+        share = _ratio(pairs, digits=0)[-1] if pairs else "-"
         rows.append([f"`{scenario.name}`", _spread(others), _spread(hot), share])
     return _table(["scenario", "other keys", "hot key", "other keys by `plain`"], rows)
 

@@ -44,8 +44,8 @@ def test_the_page_shows_its_figures_and_nothing_else() -> None:
 
 
 def test_each_scenario_is_a_drain() -> None:
-    drains = [options for scenario in SCENARIOS for options in (scenario.options, scenario.beside)]
-    assert [plan(options).rounds for options in drains] == [1] * len(drains)
+    assert [plan(scenario.options).rounds for scenario in SCENARIOS] == [1] * len(SCENARIOS)
+    assert {plan(scenario.baseline).rounds for scenario in SCENARIOS if scenario.baseline} == {2}
 
 
 def test_a_scenario_s_figures_are_medians_with_their_ranges() -> None:
@@ -58,18 +58,23 @@ def test_a_scenario_s_figures_are_medians_with_their_ranges() -> None:
     ]
 
 
-def test_a_scenario_is_compared_with_the_drains_done_in_turns_with_it() -> None:
-    plain = {**ROUND, "service": 1200.0, "sent": 2000.0, "processor": {"PostgreSQL": {"capture": 0.2, "replay": 0.2}}}
-    found = {**FIGURES, "rounds": [{**ROUND, "others": 1900.0, "hot": 100.0, "beside": plain}]}
-    compared = [
-        row
-        for row in rows(page({"hot-key": found, "plain": FIGURES}), "hot-key")
-        if row.endswith((" 1.25 |", " 0.95 |"))
-    ]
-    assert compared == [
-        "| `hot-key` | 900 | 1,200 | 0.75 | 1,000 | 2,000 | 0.50 | 0.50 | 0.40 | 1.25 |",
-        "| `hot-key` | 1,900 | 100 | 0.95 |",
-    ]
+def compared_with(service: float, sent: float, **round_: float) -> dict[str, Any]:
+    """A round whose baseline drained so many messages per second, and made so many first attempts per second."""
+    spent = {"PostgreSQL": {"capture": 0.2, "replay": 0.2}}
+    return {**ROUND, **round_, "baseline": {**ROUND, "service": service, "sent": sent, "processor": spent}}
+
+
+def test_a_scenario_s_ratio_is_the_median_of_its_rounds_ratios_to_plain() -> None:
+    found = {**FIGURES, "rounds": [compared_with(900, 4_000), compared_with(450, 2_000), compared_with(1_800, 500)]}
+    assert rows(page({"fifo": found}), "fifo")[4] == (
+        "| `fifo` | 900 | 900 | 1.00 | 1,000 | 2,000 | 0.50 | 0.50 | 0.40 | 1.25 |"
+    )
+
+
+def test_the_other_keys_of_a_hot_key_are_compared_with_plain() -> None:
+    found = {**FIGURES, "rounds": [compared_with(1_200, 2_000, others=1_900.0, hot=100.0)]}
+    named = rows(page({"hot-key": found}), "hot-key")
+    assert (named[4], len(named)) == ("| `hot-key` | 1,900 | 100 | 0.95 |", 6)
 
 
 def test_the_bound_of_a_postgresql_is_computed_from_its_processor_time() -> None:
@@ -97,7 +102,9 @@ def test_a_trial_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performance, "measure", measure)
     chosen = [scenario for scenario in SCENARIOS if scenario.name == "history-10m"]
     assert performance.run(chosen, 1, is_trial=True) == []
-    assert asked == [["--letters", "1000", "--history", "10000", "--rounds", "1", "--beside=--letters 1000"]]
+    assert asked == [
+        ["--letters", "1000", "--history", "10000", "--rounds", "1", "--baseline=--letters 1000 --rounds 2"]
+    ]
     assert performance.kept() == before
 
 

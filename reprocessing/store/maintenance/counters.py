@@ -111,7 +111,22 @@ DELETE FROM redrive_group_hour WHERE id IN (
     SELECT id FROM redrive_group_hour WHERE hour < (SELECT redrive_now() - interval '15 days')
      ORDER BY hour LIMIT %(limit)b)
 """
-_FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
+# Reads the oldest hours of each DLQ by index, also of DLQs that were removed. With a BETWEEN, the planner expects few
+# rows; otherwise it may read all hours.
+_FORGET = """
+WITH RECURSIVE counted AS (
+    (SELECT dlq_id FROM redrive_hourly_count ORDER BY dlq_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT c.dlq_id FROM redrive_hourly_count c WHERE c.dlq_id > counted.dlq_id ORDER BY c.dlq_id LIMIT 1)
+      FROM counted WHERE dlq_id IS NOT NULL
+)
+DELETE FROM redrive_hourly_count WHERE id IN (
+    SELECT old.id FROM counted CROSS JOIN LATERAL (
+           SELECT id FROM redrive_hourly_count c
+            WHERE c.dlq_id = counted.dlq_id
+              AND c.hour BETWEEN '-infinity' AND (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
+            ORDER BY c.hour LIMIT 1000) old)
+"""
 
 
 def counts_by_state(dlq: int | None = None) -> list[CountByState]:
@@ -149,7 +164,7 @@ def fold_deltas() -> None:
 
 
 def delete_old_hours(*, history: float) -> int:
-    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted."""
+    """Delete up to 1,000 counts of each DLQ, of hours that ended at least `history` seconds ago; return how many."""
     return rows.execute(_FORGET, {"history": history})
 
 

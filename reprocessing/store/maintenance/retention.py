@@ -75,7 +75,8 @@ DELETE FROM redrive_report WHERE id IN (
 # ignored and renamed groups, and groups that a person merged.
 _EMPTY_GROUPS = """
 SELECT id FROM redrive_failure_group
- WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
+ WHERE last_at BETWEEN '-infinity' AND (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
+   AND status <> 'ignored'
    AND name = '' AND (merged_into_id IS NULL OR NOT EXISTS (
         SELECT FROM redrive_audit_entry a WHERE a.group_id = redrive_failure_group.id))
    AND NOT EXISTS (SELECT FROM redrive_failure_group m WHERE m.merged_into_id = redrive_failure_group.id)

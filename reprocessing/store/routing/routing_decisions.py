@@ -128,7 +128,7 @@ WITH blocked AS MATERIALIZED (
 UPDATE redrive_lane n SET breaker_id = NULL
   FROM (SELECT n.id FROM redrive_lane n
          WHERE EXISTS (SELECT FROM blocked)
-           AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM blocked)
+           AND n.phase = 'ready' AND n.due_at <= (SELECT redrive_now()) AND n.breaker_id IN (SELECT id FROM blocked)
            AND (SELECT l.rulebook_version < %(version)b AND (%(rules)b::bool OR l.rulebook_version > 0)
                   FROM {first_letters("l", "n.id")})
          ORDER BY n.id LIMIT %(limit)b FOR UPDATE OF n) due

@@ -27,7 +27,8 @@ SELECT r.id AS run_id, CASE WHEN r.state NOT IN ('running', 'paused') THEN 0 ELS
                 LIMIT %(parked)b::bigint) p) AS parked,
        (SELECT coalesce(sum(m.sent), 0) / (60 + extract(second FROM redrive_now())) FROM redrive_run_minute m
          WHERE m.run_id = r.id AND r.state = 'running'
-           AND m.minute >= date_trunc('minute', redrive_now()) - interval '1 minute')::float8 AS rate
+           AND m.minute BETWEEN (SELECT date_trunc('minute', redrive_now()) - interval '1 minute') AND 'infinity'
+       )::float8 AS rate
   FROM redrive_run r WHERE r.id = ANY(%(runs)b::bigint[])
 """
 

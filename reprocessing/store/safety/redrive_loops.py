@@ -20,7 +20,8 @@ SELECT r.id FROM redrive_run r
    AND (SELECT coalesce(sum(f.n) FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b::bigint
                AND coalesce(sum(f.n) FILTER (WHERE f.what = 'captured'), 0) >= %(least)b::bigint
           FROM redrive_hourly_count f
-         WHERE f.dlq_id = r.dlq_id AND f.hour > redrive_now() - make_interval(hours => 2))
+         WHERE f.dlq_id = r.dlq_id
+           AND f.hour BETWEEN (SELECT redrive_now() - make_interval(hours => 2)) AND 'infinity')
  ORDER BY r.id
 """
 

@@ -1,4 +1,4 @@
-"""Lanes that are not due cost the statements that look for due lanes nothing, however many they are."""
+"""Statements that look for due lanes do not read other lanes."""
 
 from __future__ import annotations
 
