@@ -34,9 +34,9 @@ log and the database: every message was sent as often as planned, in order, and 
 is deleted. A round that fails a check gives no figures.
 
 PostgreSQL has the settings that [Production](production.md) recommends: a quarter of the memory as `shared_buffers`,
-and a `max_wal_size` of 16 GB. Not measured: disks (the sandbox's PostgreSQL runs with `fsync=off`; WAL shows what a
-disk would write), networks (except in the scenarios with latency), and AWS itself. The local SQS uses the same cores as
-the service.
+and a `max_wal_size` of 16 GB. Where the machine below is described without them, it had its default settings. Not
+measured: disks (the sandbox's PostgreSQL runs with `fsync=off`; WAL shows what a disk would write), networks (except in
+the scenarios with latency), and AWS itself. The local SQS uses the same cores as the service.
 """
 
 _RATES: Final = """\
