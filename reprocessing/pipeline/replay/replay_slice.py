@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
+_LEASES_AFTER = 0.1  # seconds after which a slice that has lanes looks for more, if its last look found none
 _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while nothing fails
 
 
@@ -74,6 +75,7 @@ class Slice:
     _full: set[int] = field(default_factory=set)  # ids of breakers whose targets are full; their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
+    _leases_at: float = 0.0
     _looks_at: float = 0.0  # monotonic time of the next load of send limits; earlier if an attempt fails
     _failed_before: int = 0  # number of failed attempts at the last load of send limits
     _wire: Sender = field(init=False)
@@ -104,24 +106,22 @@ class Slice:
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
 
     def _fill(self) -> bool:
-        few = self.conf.lanes_per_task
+        few, now = self.conf.lanes_per_task, time.monotonic()
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
         room = most - len(self._lane_states) - self._wire.open
-        if room > 0 and len(self._lane_states) <= few // 2:
-            self._ask_aws()
+        if room > 0 and len(self._lane_states) <= few // 2 and (now >= self._leases_at or not self._lane_states):
+            if now >= self._asks_at:
+                follow_redrives.check_before_leasing(self.runs)
+                self._asks_at = now + _ASKS_EVERY
             taken = lease_lanes.lease_due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
                 strictly=self.strictly,
             )  # fmt: skip
             self.only = None
+            self._leases_at = 0.0 if taken else now + _LEASES_AFTER
             self._has_worked |= bool(taken)
             self._remember(taken)
         return bool(self._lane_states)
-
-    def _ask_aws(self) -> None:
-        if (now := time.monotonic()) >= self._asks_at:
-            follow_redrives.check_before_leasing(self.runs)
-            self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
         left = max(0.0, end - time.monotonic())
