@@ -11,6 +11,7 @@ from kombu.transport import SQS
 from redrive_service.broker.timeouts import Timeouts
 from redrive_service.broker.version import KombuValue
 from redrive_service.broker.wire import ContainedSqsConnection
+from reprocessing.gateways.aws.sessions import new_session
 
 
 class ClientsChannel(SQS.Channel):
@@ -21,6 +22,8 @@ class ClientsChannel(SQS.Channel):
 
     # Attributes of the parent class that kombu's stubs lack.
     hub: KombuValue
+    is_secure: KombuValue
+    endpoint_url: KombuValue
     connection: KombuValue
     _get_bulk_async: Callable[..., object]
     _get_message_estimate: Callable[[], int]
@@ -67,17 +70,31 @@ class ClientsChannel(SQS.Channel):
             )
         return self._receiving_clients[name]
 
-    def _new_boto_client(self, *args: KombuValue, config: Config | None = None, **kwargs: KombuValue) -> KombuValue:
+    def _new_boto_client(  # noqa: PLR0913, PLR0917  # kombu's signature
+        self, service: str, region: str | None, access_key_id: str | None, secret_access_key: str | None,
+        session_token: str | None = None, config: Config | None = None,
+    ) -> KombuValue:  # fmt: skip
+        # kombu's own method makes a session for each client, and each would read botocore's data files again (9 MB).
+        secure: bool | None = self.is_secure
+        return new_session().create_client(
+            service,
+            region_name=region,
+            use_ssl=secure is not False,
+            endpoint_url=self.endpoint_url,
+            aws_access_key_id=access_key_id,
+            aws_secret_access_key=secret_access_key,
+            aws_session_token=session_token,
+            config=self._bounds().merge(config) if config else self._bounds(),
+        )
+
+    def _bounds(self) -> Config:
         # botocore's default timeout is a minute, and its default number of retries differs between releases.
-        bounds = Config(
+        return Config(
             connect_timeout=self.timeouts.connect,
             read_timeout=self.timeouts.call_read,
             tcp_keepalive=True,
             retries={"mode": "standard", "total_max_attempts": self.timeouts.call_attempts},
         ).merge(Config(**(self.transport_options.get("client-config") or {})))
-        return super()._new_boto_client(  # type: ignore[misc]  # private, so not in kombu's stubs
-            *args, config=bounds.merge(config) if config else bounds, **kwargs
-        )
 
     def _start_afresh(self, queue: str) -> None:
         # botocore renews expired credentials, but reads a credentials file only once: a new file needs a new client.

@@ -10,6 +10,7 @@ from kombu import Connection
 from kombu.asynchronous import Hub, get_event_loop, set_event_loop
 
 from redrive_service.broker.version import KombuValue
+from reprocessing.gateways.aws.sessions import new_session
 
 QUEUE = "redrive-control"
 
@@ -63,6 +64,21 @@ def test_endpoint_region_and_credentials_come_from_awss_own_variables() -> None:
     with _channel() as channel:
         client = channel.sqs(QUEUE)
         assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4566", "eu-west-1")
+
+
+def test_all_clients_of_a_process_share_one_copy_of_botocores_data_files() -> None:
+    with _channel() as channel:
+        calls, receives = channel.sqs(QUEUE), channel._receiving_client(QUEUE)
+        assert calls._loader is receives._loader is new_session().get_component("data_loader")
+
+
+@pytest.mark.parametrize(("secure", "address"), [(True, "https://sqs.eu-west-1"), (False, "http://sqs.eu-west-1")])
+def test_the_setting_is_secure_chooses_https_or_http(
+    secure: bool, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_SQS")
+    with _channel(is_secure=secure) as channel:
+        assert channel.sqs(QUEUE).meta.endpoint_url == f"{address}.amazonaws.com"
 
 
 def test_a_poll_is_never_faster_than_ten_times_a_second() -> None:
