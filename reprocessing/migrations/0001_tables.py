@@ -2786,6 +2786,7 @@ class Migration(migrations.Migration):
                     "lane",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="reprocessing.lane",

@@ -43,7 +43,7 @@ class Attempt(models.Model):
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
     # The references below have no foreign key constraint, which would lock each referenced row once more for each
     # attempt. The statement that inserts an attempt reads these rows while it holds locks on lane and letter.
-    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False)
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts", db_constraint=False,
