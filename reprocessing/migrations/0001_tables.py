@@ -1704,6 +1704,7 @@ class Migration(migrations.Migration):
                     "run",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -1727,8 +1728,8 @@ class Migration(migrations.Migration):
                     models.Index(
                         models.F("run"),
                         models.F("due_at"),
-                        condition=models.Q(("due_at__isnull", False)),
-                        name="lanes_by_due_time",
+                        condition=models.Q(("run__isnull", False)),
+                        name="lanes_by_run",
                     ),
                     models.Index(
                         models.F("breaker"),
