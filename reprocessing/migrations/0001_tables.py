@@ -2851,7 +2851,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("closed_at", None)),
                         name="open_attempts_by_target",
                     ),
-                    models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
+                    models.Index(models.F("run"), name="attempts_by_run"),
                     models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),
                     models.Index(
                         models.F("wave"),
