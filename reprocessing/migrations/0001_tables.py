@@ -1725,12 +1725,7 @@ class Migration(migrations.Migration):
                 "db_table": "redrive_lane",
                 "permissions": [("stop_lane", "Can stop and resume key queues")],
                 "indexes": [
-                    models.Index(
-                        models.F("run"),
-                        models.F("due_at"),
-                        condition=models.Q(("run__isnull", False)),
-                        name="lanes_by_run",
-                    ),
+                    models.Index(models.F("run"), models.F("due_at"), name="lanes_by_run"),
                     models.Index(
                         models.F("breaker"),
                         models.F("run"),
@@ -2046,12 +2041,6 @@ class Migration(migrations.Migration):
                         models.F("first_sent_at"),
                         condition=models.Q(("finished_at", None), ("state", "parked"), _connector="OR"),
                         name="open_letters_by_state_and_age",
-                    ),
-                    models.Index(
-                        models.F("dlq"),
-                        models.F("expires_at"),
-                        condition=models.Q(("finished_at", None)),
-                        name="open_letters_by_expiry",
                     ),
                     models.Index(
                         models.F("dlq"),

@@ -65,8 +65,9 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             # All lanes of a run, those that are due first. It also serves the reference to the run: PostgreSQL checks
-            # it when a run is deleted. Idle lanes have no run, and so no entry.
-            models.Index(F("run"), F("due_at"), condition=Q(run__isnull=False), name="lanes_by_run"),
+            # it when a run is deleted. It has no condition: if idle lanes, which have no run, were left out, PostgreSQL
+            # with old statistics would expect no entry, and read the whole index instead of a lane by its id.
+            models.Index(F("run"), F("due_at"), name="lanes_by_run"),
             # This index begins with the breaker. If it began with the run, PostgreSQL with old statistics would read
             # all lanes of a run for each breaker.
             models.Index(
