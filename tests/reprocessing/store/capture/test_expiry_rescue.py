@@ -97,8 +97,8 @@ def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> 
     with nothing_is_vacuumed():
         bench = Workbench()
         with connection.cursor() as cursor:
-            values = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk, "state": state}
-            cursor.execute(_YOUNG, {**values, "letters": LETTERS})
+            of_bench = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk}
+            cursor.execute(_YOUNG, {**of_bench, "letters": LETTERS, "state": state})
         with_statistics()
         with explained() as found:
             assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=1_000) == 1
