@@ -1704,6 +1704,7 @@ class Migration(migrations.Migration):
                     "run",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -1724,12 +1725,7 @@ class Migration(migrations.Migration):
                 "db_table": "redrive_lane",
                 "permissions": [("stop_lane", "Can stop and resume key queues")],
                 "indexes": [
-                    models.Index(
-                        models.F("run"),
-                        models.F("due_at"),
-                        condition=models.Q(("due_at__isnull", False)),
-                        name="lanes_by_due_time",
-                    ),
+                    models.Index(models.F("run"), models.F("due_at"), name="lanes_by_run"),
                     models.Index(
                         models.F("breaker"),
                         models.F("run"),
@@ -2045,12 +2041,6 @@ class Migration(migrations.Migration):
                         models.F("first_sent_at"),
                         condition=models.Q(("finished_at", None), ("state", "parked"), _connector="OR"),
                         name="open_letters_by_state_and_age",
-                    ),
-                    models.Index(
-                        models.F("dlq"),
-                        models.F("expires_at"),
-                        condition=models.Q(("finished_at", None)),
-                        name="open_letters_by_expiry",
                     ),
                     models.Index(
                         models.F("dlq"),
@@ -2786,6 +2776,7 @@ class Migration(migrations.Migration):
                     "lane",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="reprocessing.lane",
@@ -2849,7 +2840,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("closed_at", None)),
                         name="open_attempts_by_target",
                     ),
-                    models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
+                    models.Index(models.F("run"), name="attempts_by_run"),
                     models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),
                     models.Index(
                         models.F("wave"),

@@ -43,7 +43,7 @@ class Attempt(models.Model):
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
     # The references below have no foreign key constraint, which would lock each referenced row once more for each
     # attempt. The statement that inserts an attempt reads these rows while it holds locks on lane and letter.
-    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False)
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts", db_constraint=False,
@@ -91,7 +91,7 @@ class Attempt(models.Model):
                 F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_sent_message_id"
             ),
             models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="open_attempts_by_target"),
-            models.Index(F("run"), F("outcome"), name="attempts_by_run"),
+            models.Index(F("run"), name="attempts_by_run"),
             models.Index(F("breaker"), F("id"), name="attempts_by_breaker"),
             models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_by_wave"),
         ]

@@ -69,6 +69,8 @@ class Letter(models.Model):
     target = models.ForeignKey(
         Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
+    # This index has also letters without a lane. If it left them out, PostgreSQL with old statistics would expect no
+    # entry after a capture, and read the whole index instead of a letter by its id.
     lane = models.ForeignKey(Lane, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters", db_index=False
@@ -188,13 +190,13 @@ class Letter(models.Model):
                 F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="parked_letters_by_assignee",
             ),
-            # Only pages of the admin use this index. If its condition named states, PostgreSQL with old statistics
-            # would use it for the statements that change the state of letters.
+            # This index also finds the letters whose copies expire first: SQS deletes a message when its age is the
+            # DLQ's retention. If the condition named unfinished states, PostgreSQL with old statistics would use the
+            # index for the statements that change the state of letters.
             models.Index(
                 F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="open_letters_by_state_and_age",
             ),
-            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
             # Few letters are discarded or duplicates. Statements that change states name neither state, so PostgreSQL
             # does not use this index for them.
             models.Index(

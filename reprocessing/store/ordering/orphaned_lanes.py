@@ -10,6 +10,8 @@ from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY
 
 # The outcome of these attempts is unknown. Their letters are sent again with the same idempotency key and `epoch`. If a
 # letter has no attempt left, and `HOLDS_LANE` is true of its target, the lane waits until the message cannot return.
+# Such an attempt still holds its lane. It is looked up for each lane, in the index of the attempts that hold a lane.
+# `num_nonnulls` keeps the planner from the index of open attempts, which it would read as a whole.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
@@ -19,17 +21,21 @@ UPDATE redrive_attempt a
  CROSS JOIN LATERAL (
        SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {HOLDS_LANE} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
-   AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
+   AND a.id = ANY (ARRAY (
+       SELECT (SELECT h.id FROM redrive_attempt h WHERE h.lane_id = m.id AND h.holds_lane)
+         FROM unnest(%(lanes)b::bigint[]) AS m(id)))
+   AND n.id = a.lane_id AND num_nonnulls(a.closed_at, a.taken_at, a.deadline) = 0 AND a.fence < n.fence
    AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id
 RETURNING a.breaker_id, a.run_id
 """  # noqa: S608  # the inserted text is a constant
 
+# `frees_lane` is false of a letter that is being sent. The test of it lets the planner read unfinished letters only.
 _WAIT = f"""
 WITH found AS (
     SELECT l.id, l.sequence, l.lane_id, l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AS spent,
            (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
       FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
-     WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
+     WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending' AND NOT l.frees_lane
 ), passed AS (
     UPDATE redrive_lane n SET highest_sent_sequence = greatest(n.highest_sent_sequence, f.sequence)
       FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id

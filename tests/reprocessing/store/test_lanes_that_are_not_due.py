@@ -34,7 +34,9 @@ SELECT dlq_id, message_id, id, 'held', 'handle', redrive_now() - interval '1 hou
 """
 _LANES: Final[LiteralString] = """
 INSERT INTO redrive_lane (dlq_id, source_id, key_hash, run_id, phase, due_at)
-SELECT %s, %s, int8send(n), %s, 'ready', redrive_now() + interval '1 hour' FROM generate_series(1, %s::int) n
+SELECT %s, %s, int8send(n), %s, CASE n %% 2 WHEN 0 THEN 'ready' ELSE 'awaiting' END,
+       CASE n %% 2 WHEN 0 THEN redrive_now() + interval '1 hour' END
+  FROM generate_series(1, %s::int) n
 """
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final, LiteralString
 
 import pytest
+from django.db import connection
 
 from reprocessing.models import DlqCopy, Letter
 from reprocessing.pipeline.maintenance import recover
@@ -10,8 +12,32 @@ from reprocessing.store.capture import expiry_rescue
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.store.explained import explained
+from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+#: Letters, and buffers that a statement may read. Letters, copies and indexes have more pages each.
+LETTERS: Final = 3_000
+MOST: Final = 50
+
+# Letter n expires in n hours, the first in half an hour.
+_YOUNG: Final[LiteralString] = """
+WITH lane AS (
+    INSERT INTO redrive_lane (dlq_id, source_id, key_hash) VALUES (%(dlq)s, %(source)s, 'key') RETURNING id
+), letter AS (
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, lane_id, state, planned, sequence,
+                                body_hash, size, first_sent_at, expires_at)
+    SELECT gen_random_uuid(), d.id, n::text, %(source)s, %(target)s, lane.id, %(state)s, true, n::text, 'hash', 9,
+           e.at - make_interval(secs => d.retention), e.at
+      FROM lane JOIN redrive_dlq d ON d.id = %(dlq)s CROSS JOIN generate_series(1, %(letters)s::int) n
+     CROSS JOIN LATERAL (
+           SELECT redrive_now() + CASE n WHEN 1 THEN 0.5 ELSE n END * interval '1 hour' AS at OFFSET 0) e
+    RETURNING id, dlq_id, message_id
+)
+INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
+SELECT dlq_id, message_id, id, 'held', 'handle', redrive_now() + interval '1 hour' FROM letter
+"""
 
 
 def aged(bench: Workbench, **minutes_left: float) -> None:
@@ -22,7 +48,8 @@ def aged(bench: Workbench, **minutes_left: float) -> None:
     for body, minutes in minutes_left.items():
         (one,) = Letter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
         one.expires_at = lanes.database_now() + timedelta(minutes=minutes)
-        one.save(update_fields=["expires_at"])
+        one.first_sent_at = one.expires_at - timedelta(seconds=bench.dlq.retention)
+        one.save(update_fields=["expires_at", "first_sent_at"])
 
 
 def custody(bench: Workbench) -> dict[str, str]:
@@ -56,6 +83,29 @@ def test_copies_of_finished_letters_are_not_rescued(clock: Clock, bench: Workben
     aged(bench, done=30)
     bench.replay()
     assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
+
+
+def test_a_copy_that_aws_moved_back_is_not_rescued_at_its_letter_s_age(clock: Clock, bench: Workbench) -> None:
+    aged(bench, moved=30)
+    Letter.objects.update(expires_at=lanes.database_now() + timedelta(hours=9))  # the copy is a new message
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting"])
+def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> None:
+    with nothing_is_vacuumed():
+        bench = Workbench()
+        with connection.cursor() as cursor:
+            of_bench = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk}
+            cursor.execute(_YOUNG, {**of_bench, "letters": LETTERS, "state": state})
+        with_statistics()
+        with explained() as found:
+            assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=1_000) == 1
+            first = dlq_status.expiries(bench.dlq.pk)
+    left = first[bench.dlq.pk] - lanes.database_now()
+    assert timedelta(minutes=110) < left < timedelta(minutes=121)  # of the second letter: the first was rescued
+    assert {one.name: one.buffers for one in found if one.buffers > MOST or one.scanned} == {}
 
 
 def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:
