@@ -75,15 +75,16 @@ class ClientsChannel(SQS.Channel):
         session_token: str | None = None, config: Config | None = None,
     ) -> KombuValue:  # fmt: skip
         # kombu's own method makes a session for each client, and each would read botocore's data files again (9 MB).
-        secure: bool | None = self.is_secure
-        return new_session().create_client(
+        session = new_session()
+        if region:  # of the session, so that the option client-config can name another region
+            session.set_config_variable("region", region)
+        return session.create_client(
             service,
-            region_name=region,
-            use_ssl=secure is not False,
+            use_ssl=self.is_secure is None or bool(self.is_secure),
             endpoint_url=self.endpoint_url,
-            aws_access_key_id=access_key_id,
-            aws_secret_access_key=secret_access_key,
-            aws_session_token=session_token,
+            aws_access_key_id=access_key_id or None,
+            aws_secret_access_key=secret_access_key or None,
+            aws_session_token=session_token or None,
             config=self._bounds().merge(config) if config else self._bounds(),
         )
 

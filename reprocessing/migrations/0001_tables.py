@@ -2044,6 +2044,12 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         models.F("dlq"),
+                        models.F("expires_at"),
+                        condition=models.Q(("finished_at", None)),
+                        name="open_letters_by_expiry",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
                         models.F("state"),
                         models.F("id"),
                         condition=models.Q(("state__in", ["discarded", "duplicate"])),

@@ -190,13 +190,13 @@ class Letter(models.Model):
                 F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="parked_letters_by_assignee",
             ),
-            # This index also finds the letters whose copies expire first: SQS deletes a message when its age is the
-            # DLQ's retention. If the condition named unfinished states, PostgreSQL with old statistics would use the
-            # index for the statements that change the state of letters.
+            # Only pages of the admin use this index. If its condition named states, PostgreSQL with old statistics
+            # would use it for the statements that change the state of letters.
             models.Index(
                 F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="open_letters_by_state_and_age",
             ),
+            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
             # Few letters are discarded or duplicates. Statements that change states name neither state, so PostgreSQL
             # does not use this index for them.
             models.Index(

@@ -24,8 +24,8 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def _channel(**options: KombuValue) -> Iterator[KombuValue]:
-    queues = {QUEUE: {"url": f"http://127.0.0.1:4566/000000000000/{QUEUE}"}}
+def _channel(own: dict[str, str] | None = None, **options: KombuValue) -> Iterator[KombuValue]:
+    queues = {QUEUE: {"url": f"http://127.0.0.1:4566/000000000000/{QUEUE}", **(own or {})}}
     connection = Connection(
         "sqs://",
         transport="redrive_service.broker.transport:Transport",
@@ -66,7 +66,18 @@ def test_endpoint_region_and_credentials_come_from_awss_own_variables() -> None:
         assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4566", "eu-west-1")
 
 
-def test_all_clients_of_a_process_share_one_copy_of_botocores_data_files() -> None:
+def test_kombus_own_setting_names_another_region() -> None:
+    with _channel(**{"client-config": {"region_name": "eu-north-1"}}) as channel:
+        assert channel.sqs(QUEUE).meta.region_name == "eu-north-1"
+
+
+@pytest.mark.parametrize(("key", "used"), [("", "sandbox"), ("own", "own")])
+def test_a_queue_may_have_credentials_of_its_own_and_empty_ones_are_none(key: str, used: str) -> None:
+    with _channel({"access_key_id": key, "secret_access_key": key}) as channel:
+        assert channel.sqs(QUEUE)._request_signer._credentials.access_key == used
+
+
+def test_the_clients_of_a_channel_share_one_copy_of_botocores_data_files() -> None:
     with _channel() as channel:
         calls, receives = channel.sqs(QUEUE), channel._receiving_client(QUEUE)
         assert calls._loader is receives._loader is new_session().get_component("data_loader")

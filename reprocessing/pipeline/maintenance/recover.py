@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500  #: most copies or notices in one batch
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
+_EXPIRING = 10_000  #: most copies of one DLQ that a sweep marks because SQS will soon delete them
 #: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
 #: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
@@ -86,7 +87,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     about parked letters to the parking queue.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
-    expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
+    expiry_rescue.mark_expiring_copies(dlq.pk, limit=_EXPIRING)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
         if delete_copies.delete_from_dlq(dlq, deletable) < len(deletable):
             break

@@ -118,7 +118,7 @@ class Slice:
                 strictly=self.strictly,
             )  # fmt: skip
             self.only = None
-            self._leases_at = 0.0 if taken else now + _LEASES_AFTER
+            self._leases_at = 0.0 if taken else time.monotonic() + _LEASES_AFTER
             self._has_worked |= bool(taken)
             self._remember(taken)
         return bool(self._lane_states)

@@ -17,25 +17,17 @@ from reprocessing.store.dlqs import dlq_status
 #: first SentTimestamp. FIFO DLQs do not matter here: no copies are held in them.
 RESCUE_SECONDS: Final = 3_600.0
 
-# SQS deletes a message when its age is the DLQ's retention. So letters are read from an index in the order of age, up
-# to that age. `expires_at` leaves out letters whose copy came back to the DLQ as a new message, after AWS had moved
-# it. A letter's copies are found by the letter's id, not among all held copies. Locked copies are left to the next
-# call.
+# Letters are read in the order of expiry up to now, so only the start of an index is read; with BETWEEN, PostgreSQL
+# expects few letters, and chooses this index. A letter's copies are found by the letter's id, not among all held
+# copies. Locked copies are left to the next call.
 _RESCUE = """
 WITH due AS (
-    SELECT c.message_id
-      FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting']) AS s(state)
-     CROSS JOIN LATERAL (
-            SELECT id, expires_at FROM redrive_letter
-             WHERE dlq_id = d.id AND state = s.state AND finished_at IS NULL
-               AND first_sent_at <= (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
-                                    - make_interval(secs => d.retention)
-             ORDER BY first_sent_at OFFSET 0) l
-     CROSS JOIN LATERAL (
+    SELECT c.message_id FROM redrive_letter l CROSS JOIN LATERAL (
             SELECT k.message_id FROM redrive_dlq_copy k
              WHERE k.letter_id = l.id AND k.dlq_id = %(dlq)b AND k.state || '' = 'held' OFFSET 0) c
-     WHERE d.id = %(dlq)b AND l.expires_at <= (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
-     LIMIT %(limit)b FOR UPDATE OF c SKIP LOCKED
+     WHERE l.dlq_id = %(dlq)b AND l.finished_at IS NULL
+       AND l.expires_at BETWEEN '-infinity' AND (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
+     ORDER BY l.expires_at, l.id LIMIT %(limit)b FOR UPDATE OF c SKIP LOCKED
 )
 UPDATE redrive_dlq_copy c SET state = 'delete'
  WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY (ARRAY (SELECT message_id FROM due)) AND c.state || '' = 'held'

@@ -82,14 +82,12 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
-# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished letters
-# in each state, parked letters, and finished letters.
+# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished, parked
+# and finished letters.
 _NEWEST = """
 SELECT id FROM (
-    (SELECT l.id FROM unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting']) AS s(state)
-      CROSS JOIN LATERAL (
-            SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND state = s.state AND finished_at IS NULL
-             ORDER BY first_sent_at DESC LIMIT %(most)b::int) l)
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NULL
+      ORDER BY expires_at DESC LIMIT %(most)b::int)
     UNION
     (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND state = 'parked'
       ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)

@@ -47,8 +47,6 @@ LOOKS_BACK: Final = {
     "store.safety.waves._counts": 1_500,  # a thousand, of a wave
     "store.outcomes.reports.unmatched_attempts": 20 * AT_A_TIME,  # what is sent and not settled
     "store.outcomes.evidence.presumable_attempts": 20 * AT_A_TIME,  # the same
-    # Index entries of letters that have left the state; VACUUM, which this test turns off, removes them every minute.
-    "store.dlqs.dlq_status.expiries": MANY // 100,
 }
 #: Without these nothing would be measured.
 HAPPENS: Final = {

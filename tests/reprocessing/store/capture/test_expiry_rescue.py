@@ -21,7 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LETTERS: Final = 3_000
 MOST: Final = 50
 
-# Letter n expires in n hours, the first in half an hour.
 _YOUNG: Final[LiteralString] = """
 WITH lane AS (
     INSERT INTO redrive_lane (dlq_id, source_id, key_hash) VALUES (%(dlq)s, %(source)s, 'key') RETURNING id
@@ -48,8 +47,7 @@ def aged(bench: Workbench, **minutes_left: float) -> None:
     for body, minutes in minutes_left.items():
         (one,) = Letter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
         one.expires_at = lanes.database_now() + timedelta(minutes=minutes)
-        one.first_sent_at = one.expires_at - timedelta(seconds=bench.dlq.retention)
-        one.save(update_fields=["expires_at", "first_sent_at"])
+        one.save(update_fields=["expires_at"])
 
 
 def custody(bench: Workbench) -> dict[str, str]:
@@ -85,10 +83,22 @@ def test_copies_of_finished_letters_are_not_rescued(clock: Clock, bench: Workben
     assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
 
 
-def test_a_copy_that_aws_moved_back_is_not_rescued_at_its_letter_s_age(clock: Clock, bench: Workbench) -> None:
-    aged(bench, moved=30)
-    Letter.objects.update(expires_at=lanes.database_now() + timedelta(hours=9))  # the copy is a new message
+def test_a_copy_that_aws_moved_back_expires_later_than_its_letters_age_says(clock: Clock, bench: Workbench) -> None:
+    aged(bench, moved=30, other=120)
+    moved = Letter.objects.get(payload__body=b"moved")
+    moved.first_sent_at -= timedelta(days=3)
+    moved.expires_at = lanes.database_now() + timedelta(hours=9)  # the copy is a new message
+    moved.save(update_fields=["first_sent_at", "expires_at"])
     assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
+    other = Letter.objects.get(payload__body=b"other")
+    assert dlq_status.expiries(bench.dlq.pk) == {bench.dlq.pk: other.expires_at}
+
+
+def test_of_more_copies_than_the_limit_those_that_expire_first_are_rescued(clock: Clock, bench: Workbench) -> None:
+    aged(bench, third=30, first=10, second=20)
+    Letter.objects.filter(payload__body=b"first").update(state="waiting")
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=2) == 2
+    assert custody(bench) == {"first": "delete", "second": "delete", "third": "held"}
 
 
 @pytest.mark.soak
@@ -96,9 +106,7 @@ def test_a_copy_that_aws_moved_back_is_not_rescued_at_its_letter_s_age(clock: Cl
 def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> None:
     with nothing_is_vacuumed():
         bench = Workbench()
-        with connection.cursor() as cursor:
-            of_bench = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk}
-            cursor.execute(_YOUNG, {**of_bench, "letters": LETTERS, "state": state})
+        _write(bench, LETTERS, state)
         with_statistics()
         with explained() as found:
             assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=1_000) == 1
@@ -106,6 +114,20 @@ def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> 
     left = first[bench.dlq.pk] - lanes.database_now()
     assert timedelta(minutes=110) < left < timedelta(minutes=121)  # of the second letter: the first was rescued
     assert {one.name: one.buffers for one in found if one.buffers > MOST or one.scanned} == {}
+
+
+def test_one_sweep_rescues_all_copies_that_expire_at_the_same_time(bench: Workbench) -> None:
+    _write(bench, 1_200, "captured")
+    Letter.objects.update(expires_at=lanes.database_now() + timedelta(minutes=30))
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert DlqCopy.objects.filter(state="held").count() == 0
+
+
+def _write(bench: Workbench, letters: int, state: str) -> None:
+    """Write letters of one key whose copies are held. The first expires in half an hour, letter n in n hours."""
+    of_bench = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(_YOUNG, {**of_bench, "letters": letters, "state": state})
 
 
 def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:

@@ -20,9 +20,8 @@ _LETTERS: Final[LiteralString] = """
 INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, state, planned, single, sequence,
                             body_hash, size, first_sent_at, captured_at, expires_at, finished_at)
 SELECT gen_random_uuid(), %s, n::text, %s, %s, CASE WHEN n %% 2 = 0 THEN 'captured' ELSE 'discarded' END,
-       n %% 2 = 0, true, lpad(n::text, 9, '0'), sha256(n::text::bytea), 100,
-       redrive_now() + n * interval '1 s', redrive_now(), redrive_now() + n * interval '1 s',
-       CASE WHEN n %% 2 = 1 THEN redrive_now() + n * interval '1 s' END
+       n %% 2 = 0, true, lpad(n::text, 9, '0'), sha256(n::text::bytea), 100, redrive_now(), redrive_now(),
+       redrive_now() + n * interval '1 s', CASE WHEN n %% 2 = 1 THEN redrive_now() + n * interval '1 s' END
   FROM generate_series(1, %s::int) n
 """
 
