@@ -74,9 +74,10 @@ class ClientsChannel(SQS.Channel):
         self, service: str, region: str | None, access_key_id: str | None, secret_access_key: str | None,
         session_token: str | None = None, config: Config | None = None,
     ) -> KombuValue:  # fmt: skip
-        # kombu's own method makes a session for each client, and each would read botocore's data files again (9 MB).
+        # With kombu's own method, each client loads botocore's data files again (9 MB of memory). The sessions of
+        # `new_session` share them.
         session = new_session()
-        if region:  # of the session, so that the option client-config can name another region
+        if region:  # not an argument of `create_client`, which the option client-config could not override
             session.set_config_variable("region", region)
         return session.create_client(
             service,
@@ -85,10 +86,10 @@ class ClientsChannel(SQS.Channel):
             aws_access_key_id=access_key_id or None,
             aws_secret_access_key=secret_access_key or None,
             aws_session_token=session_token or None,
-            config=self._bounds().merge(config) if config else self._bounds(),
+            config=self._client_config().merge(config) if config else self._client_config(),
         )
 
-    def _bounds(self) -> Config:
+    def _client_config(self) -> Config:
         # botocore's default timeout is a minute, and its default number of retries differs between releases.
         return Config(
             connect_timeout=self.timeouts.connect,

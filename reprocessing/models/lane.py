@@ -36,7 +36,7 @@ class Lane(models.Model):
     key_hash = models.BinaryField()
     key = models.TextField(null=True, blank=True)
     single = models.BooleanField(db_default=False)
-    # `lanes_by_run` begins with this column.
+    # It needs no index of its own: `lanes_by_run` begins with this column.
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     phase = models.TextField(choices=LANE_PHASES, db_default=LanePhase.IDLE.value)
     due_at = models.DateTimeField(null=True, blank=True)
@@ -64,9 +64,9 @@ class Lane(models.Model):
         ]
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
-            # All lanes of a run, those that are due first. It also serves the reference to the run: PostgreSQL checks
-            # it when a run is deleted. It has no condition: if idle lanes, which have no run, were left out, PostgreSQL
-            # with old statistics would expect no entry, and read the whole index instead of a lane by its id.
+            # The lanes of a run in the order of their due times. PostgreSQL also reads this index to check the foreign
+            # key when a run is deleted. It has no condition: without lanes that have no run, PostgreSQL with old
+            # statistics would expect no entry, and scan this index where it should look up a lane by its id.
             models.Index(F("run"), F("due_at"), name="lanes_by_run"),
             # This index begins with the breaker. If it began with the run, PostgreSQL with old statistics would read
             # all lanes of a run for each breaker.

@@ -69,8 +69,8 @@ class Letter(models.Model):
     target = models.ForeignKey(
         Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
-    # This index has also letters without a lane. If it left them out, PostgreSQL with old statistics would expect no
-    # entry after a capture, and read the whole index instead of a letter by its id.
+    # Its index also contains letters without a lane. Without these, PostgreSQL with statistics from a capture would
+    # expect no entry, and scan this index where it should look up a letter by its id.
     lane = models.ForeignKey(Lane, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
     run = models.ForeignKey(
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters", db_index=False

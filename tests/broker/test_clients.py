@@ -66,13 +66,13 @@ def test_endpoint_region_and_credentials_come_from_awss_own_variables() -> None:
         assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4566", "eu-west-1")
 
 
-def test_kombus_own_setting_names_another_region() -> None:
+def test_client_config_overrides_the_region() -> None:
     with _channel(**{"client-config": {"region_name": "eu-north-1"}}) as channel:
         assert channel.sqs(QUEUE).meta.region_name == "eu-north-1"
 
 
 @pytest.mark.parametrize(("key", "used"), [("", "sandbox"), ("own", "own")])
-def test_a_queue_may_have_credentials_of_its_own_and_empty_ones_are_none(key: str, used: str) -> None:
+def test_credentials_of_a_queue_are_used_unless_they_are_empty(key: str, used: str) -> None:
     with _channel({"access_key_id": key, "secret_access_key": key}) as channel:
         assert channel.sqs(QUEUE)._request_signer._credentials.access_key == used
 
@@ -84,9 +84,7 @@ def test_the_clients_of_a_channel_share_one_copy_of_botocores_data_files() -> No
 
 
 @pytest.mark.parametrize(("secure", "address"), [(True, "https://sqs.eu-west-1"), (False, "http://sqs.eu-west-1")])
-def test_the_setting_is_secure_chooses_https_or_http(
-    secure: bool, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_is_secure_selects_https_or_http(secure: bool, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL_SQS")
     with _channel(is_secure=secure) as channel:
         assert channel.sqs(QUEUE).meta.endpoint_url == f"{address}.amazonaws.com"

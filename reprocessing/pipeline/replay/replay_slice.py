@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
-_LEASES_AFTER = 0.1  # seconds after which a slice that has lanes looks for more, if its last look found none
+_LEASE_AGAIN_AFTER = 0.1  # seconds until a slice that has lanes tries to lease more, if the last try found none
 _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while nothing fails
 
 
@@ -75,7 +75,7 @@ class Slice:
     _full: set[int] = field(default_factory=set)  # ids of breakers whose targets are full; their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
-    _leases_at: float = 0.0
+    _next_lease_at: float = 0.0  # monotonic time of the next try to lease more lanes, while it has some
     _looks_at: float = 0.0  # monotonic time of the next load of send limits; earlier if an attempt fails
     _failed_before: int = 0  # number of failed attempts at the last load of send limits
     _wire: Sender = field(init=False)
@@ -109,7 +109,7 @@ class Slice:
         few, now = self.conf.lanes_per_task, time.monotonic()
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
         room = most - len(self._lane_states) - self._wire.open
-        if room > 0 and len(self._lane_states) <= few // 2 and (now >= self._leases_at or not self._lane_states):
+        if room > 0 and len(self._lane_states) <= few // 2 and (now >= self._next_lease_at or not self._lane_states):
             if now >= self._asks_at:
                 follow_redrives.check_before_leasing(self.runs)
                 self._asks_at = now + _ASKS_EVERY
@@ -118,7 +118,7 @@ class Slice:
                 strictly=self.strictly,
             )  # fmt: skip
             self.only = None
-            self._leases_at = 0.0 if taken else time.monotonic() + _LEASES_AFTER
+            self._next_lease_at = 0.0 if taken else time.monotonic() + _LEASE_AGAIN_AFTER
             self._has_worked |= bool(taken)
             self._remember(taken)
         return bool(self._lane_states)

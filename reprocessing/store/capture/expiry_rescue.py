@@ -17,9 +17,10 @@ from reprocessing.store.dlqs import dlq_status
 #: first SentTimestamp. FIFO DLQs do not matter here: no copies are held in them.
 RESCUE_SECONDS: Final = 3_600.0
 
-# Letters are read in the order of expiry up to now, so only the start of an index is read; with BETWEEN, PostgreSQL
-# expects few letters, and chooses this index. A letter's copies are found by the letter's id, not among all held
-# copies. Locked copies are left to the next call.
+# Letters are read in the order of `expires_at`, up to `margin` seconds from now: only the start of the index
+# `open_letters_by_expiry`. With the lower bound '-infinity' PostgreSQL expects few letters, and chooses this index. A
+# letter's copies are found by the letter's id, and the copies to change by their message ids: `state || ''` keeps
+# PostgreSQL from the index of all held copies. Locked copies are left to the next call.
 _RESCUE = """
 WITH due AS (
     SELECT c.message_id FROM redrive_letter l CROSS JOIN LATERAL (

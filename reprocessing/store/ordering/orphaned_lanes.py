@@ -10,8 +10,8 @@ from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY
 
 # The outcome of these attempts is unknown. Their letters are sent again with the same idempotency key and `epoch`. If a
 # letter has no attempt left, and `HOLDS_LANE` is true of its target, the lane waits until the message cannot return.
-# Such an attempt still holds its lane. It is looked up for each lane, in the index of the attempts that hold a lane.
-# `num_nonnulls` keeps the planner from the index of open attempts, which it would read as a whole.
+# An attempt that a killed worker left open still holds its lane, so the index `one_lane_holding_attempt_per_lane` has
+# it. `num_nonnulls` keeps the planner from the index `open_attempts_by_target`, which it would scan whole.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
@@ -29,7 +29,8 @@ UPDATE redrive_attempt a
 RETURNING a.breaker_id, a.run_id
 """  # noqa: S608  # the inserted text is a constant
 
-# `frees_lane` is false of a letter that is being sent. The test of it lets the planner read unfinished letters only.
+# `NOT l.frees_lane` is true of each letter in state sending. With it, the planner can use the index
+# `letters_by_lane_and_sequence`, which has no finished letters.
 _WAIT = f"""
 WITH found AS (
     SELECT l.id, l.sequence, l.lane_id, l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AS spent,

@@ -290,31 +290,37 @@ def test_a_turn_leases_no_more_lanes_of_a_full_target(clock: Clock) -> None:
     assert other.states() == {"elsewhere": "delivered"}
 
 
-@pytest.mark.parametrize(("seconds", "looks"), [(0.0, 7), (600.0, 3)])
-def test_while_a_key_has_more_messages_a_slice_does_not_look_for_other_keys_after_each_of_them(
-    seconds: float, looks: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("seconds", "leases"),
+    [
+        pytest.param(0.0, 7, id="without a wait it tries before each of six messages, and at the end"),
+        pytest.param(600.0, 3, id="it leases the lane, finds no other, and tries again when it has none"),
+    ],
+)
+def test_a_slice_with_lanes_waits_before_it_tries_again_to_lease_more(
+    seconds: float, leases: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(fields=KEYED)
     bench.enqueue_lane(*map(str, range(6)))
-    assert _looks(bench, monkeypatch, seconds) == looks  # at last it has no lane, and looks once more
+    assert _count_leases(bench, monkeypatch, seconds) == leases
 
 
-def test_a_slice_that_found_other_keys_looks_for_more_as_soon_as_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slice_that_leased_lanes_leases_more_as_soon_as_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=KEYED, conf=replace(BRISK, lanes_per_task=2))
     for key in "bcd":
         bench.bury(key, key=key, n="1")
     bench.enqueue_lane("1", "2", "3", "4", key="a")
-    assert _looks(bench, monkeypatch, 600.0) == 4
+    assert _count_leases(bench, monkeypatch, 600.0) == 4
 
 
-def _looks(bench: Workbench, monkeypatch: pytest.MonkeyPatch, seconds: float) -> int:
-    """Replay all of the bench's letters; return how often the slice looked for lanes."""
-    monkeypatch.setattr(replay_slice, "_LEASES_AFTER", seconds)
-    monkeypatch.setattr(lanes, "lease", look := Mock(wraps=lanes.lease))
+def _count_leases(bench: Workbench, monkeypatch: pytest.MonkeyPatch, seconds: float) -> int:
+    """Replay all of the bench's letters; return how often the slice tried to lease lanes."""
+    monkeypatch.setattr(replay_slice, "_LEASE_AGAIN_AFTER", seconds)
+    monkeypatch.setattr(lanes, "lease", lease := Mock(wraps=lanes.lease))
     assert set(bench.states().values()) == {"waiting"}
     bench.replay()
     assert set(bench.states().values()) == {"delivered"}
-    return look.call_count
+    return lease.call_count
 
 
 @pytest.fixture

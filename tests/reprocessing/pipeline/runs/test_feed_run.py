@@ -221,12 +221,12 @@ def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them
 def test_a_capture_needs_no_statement_more_for_a_letter_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "CHUNK", MANY + 1)
     monkeypatch.setattr(capture, "CHUNK_WAIT", 600.0)
-    monkeypatch.setattr(payload_keys, "_LOOK_AGAIN", 600.0)
+    monkeypatch.setattr(payload_keys, "_LOOK_AGAIN", 600.0)  # else a slow capture reads twice
     needed = []
     for number in (FEW, MANY):
         bench = Workbench(fields={**AUTOMATIC, "ordering_key": "attribute:key"})
         _bury(bench, number)
-        payload_keys.forget_unwrapped()  # else one of the two may read what the other finds in memory
+        payload_keys.forget_unwrapped()  # each capture begins with an empty memory, so it must read the same
         with statements() as sent:
             gathered = bench.capture(seconds=60)
         assert (gathered.captured.letters, Lane.objects.filter(dlq=bench.dlq).count()) == (number, number // 2)

@@ -17,11 +17,11 @@ from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_st
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Letters, and buffers that a statement may read. Letters, copies and indexes have more pages each.
+#: Letters, and buffers that a statement may read. Each table and index has more pages, so that a scan fails the test.
 LETTERS: Final = 3_000
 MOST: Final = 50
 
-_YOUNG: Final[LiteralString] = """
+_INSERT: Final[LiteralString] = """
 WITH lane AS (
     INSERT INTO redrive_lane (dlq_id, source_id, key_hash) VALUES (%(dlq)s, %(source)s, 'key') RETURNING id
 ), letter AS (
@@ -83,7 +83,7 @@ def test_copies_of_finished_letters_are_not_rescued(clock: Clock, bench: Workben
     assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
 
 
-def test_a_copy_that_aws_moved_back_expires_later_than_its_letters_age_says(clock: Clock, bench: Workbench) -> None:
+def test_a_copy_moved_back_by_aws_is_rescued_by_its_own_expiry(clock: Clock, bench: Workbench) -> None:
     aged(bench, moved=30, other=120)
     moved = Letter.objects.get(payload__body=b"moved")
     moved.first_sent_at -= timedelta(days=3)
@@ -103,7 +103,7 @@ def test_of_more_copies_than_the_limit_those_that_expire_first_are_rescued(clock
 
 @pytest.mark.soak
 @pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting"])
-def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> None:
+def test_expiring_letters_are_found_without_reading_other_letters(state: str) -> None:
     with nothing_is_vacuumed():
         bench = Workbench()
         _write(bench, LETTERS, state)
@@ -113,7 +113,7 @@ def test_what_expires_first_is_found_without_the_younger_letters(state: str) -> 
             first = dlq_status.expiries(bench.dlq.pk)
     left = first[bench.dlq.pk] - lanes.database_now()
     assert timedelta(minutes=110) < left < timedelta(minutes=121)  # of the second letter: the first was rescued
-    assert {one.name: one.buffers for one in found if one.buffers > MOST or one.scanned} == {}
+    assert {each.name: each.buffers for each in found if each.buffers > MOST or each.scanned} == {}
 
 
 def test_one_sweep_rescues_all_copies_that_expire_at_the_same_time(bench: Workbench) -> None:
@@ -127,7 +127,7 @@ def _write(bench: Workbench, letters: int, state: str) -> None:
     """Write letters of one key whose copies are held. The first expires in half an hour, letter n in n hours."""
     of_bench = {"dlq": bench.dlq.pk, "source": bench.source.pk, "target": bench.target.pk}
     with connection.cursor() as cursor:
-        cursor.execute(_YOUNG, {**of_bench, "letters": letters, "state": state})
+        cursor.execute(_INSERT, {**of_bench, "letters": letters, "state": state})
 
 
 def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""The attempt that a killed worker left open is found without the lane's other attempts and letters."""
+"""The attempt that a killed worker left open is found without reading other attempts, letters and lanes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.reprocessing.store.stock import Stock
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
-#: Letters of the lane that were delivered, and other lanes with an open attempt. The tables have more pages.
+#: Delivered letters of the lane, and other lanes with an open attempt. The tables have more than `MOST` pages.
 OTHERS: Final = 3_000
 #: Buffers of a statement that closes an attempt or changes a letter, with the entries in all their indexes.
 MOST: Final = 60
@@ -52,7 +52,7 @@ SELECT id, lane_id, %(target)s, %(run)s, 1, 0, 1, redrive_now(), true FROM lette
 """
 
 
-def test_what_a_killed_worker_left_is_found_without_the_other_rows() -> None:
+def test_an_attempt_left_open_is_found_without_reading_other_rows() -> None:
     with nothing_is_vacuumed():
         stock = Stock()
         Letter.objects.update(state="sending", attempts=1)
@@ -74,4 +74,4 @@ def test_what_a_killed_worker_left_is_found_without_the_other_rows() -> None:
     assert Attempt.objects.get(pk=mine.pk).outcome == "unknown"
     assert Attempt.objects.filter(closed_at=None).count() == OTHERS
     assert Letter.objects.get(pk=stock.letter.pk).state == "waiting"
-    assert {one.text[:40]: one.buffers for one in found if one.buffers > MOST or one.scanned} == {}
+    assert {each.text[:40]: each.buffers for each in found if each.buffers > MOST or each.scanned} == {}
