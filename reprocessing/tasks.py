@@ -170,7 +170,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    else:  # letters that are sent now need no group; `recover` assigns groups to other letters later
+    elif not gathered.skipped:  # letters that are sent now need no group; `recover` assigns groups to other letters
         group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, poll, gathered)
 

@@ -19,6 +19,7 @@ from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.maintenance import purge as purging
 from reprocessing.pipeline.maintenance import recover as recovery
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
+from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
@@ -206,6 +207,29 @@ def test_a_look_or_a_capture_that_sqs_doubles_asks_once(post: Post) -> None:
     before = len(asked(full.dlq_url))
     tasks.capture(full.dlq.pk)
     assert asked(full.dlq_url)[before:] == []
+
+
+@pytest.mark.parametrize(
+    ("result", "batches"),
+    [
+        pytest.param(feed_run.PollResult(Captured(letters=1, drained=True)), [tasks.GROUPING_BATCHES], id="they wait"),
+        pytest.param(
+            feed_run.PollResult(Captured(letters=1, drained=True), plan.EnlistResult(letters=1)),
+            [],
+            id="they are sent now",
+        ),
+        pytest.param(feed_run.PollResult(skipped=True), [], id="the DLQ is empty, and others may be sent now"),
+    ],
+)
+@pytest.mark.usefixtures("post")
+def test_a_capture_task_assigns_letters_to_failure_groups_only_if_it_captured_letters_that_wait(
+    result: feed_run.PollResult, batches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assigned = list[int]()
+    monkeypatch.setattr(group_failures, "assign_groups", lambda *, batches: assigned.append(batches))
+    monkeypatch.setattr(feed_run, "poll_dlq", lambda *_, **__: result)
+    tasks.capture(_daily("a").dlq.pk)
+    assert assigned == batches
 
 
 def test_a_turn_whose_capture_is_lost_is_given_again_a_minute_later(post: Post, clock: Clock) -> None:
