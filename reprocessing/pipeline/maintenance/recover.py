@@ -30,9 +30,9 @@ MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, co
 _GROUP = 500  #: most copies or notices in one batch
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
 _EXPIRING = 10_000  #: most copies of one DLQ that a sweep marks because SQS will soon delete them
-#: Most batches of letters that a sweep assigns to failure groups; the second number applies while lanes are replayed.
-#: A batch takes a quarter of a second, and most letters that are being replayed are delivered without a group.
-_BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
+#: Most batches of letters that a sweep assigns to failure groups; while lanes are replayed, it assigns one. A batch
+#: takes a quarter of a second, and most letters that are being replayed are delivered without a group.
+_BATCHES = 4
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
 _NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this many seconds after it read them
 
@@ -46,7 +46,7 @@ def sweep_all(*, conf: Conf) -> None:
         django.db.Error: PostgreSQL does not answer.
     """
     sweep_service()  # first, because this needs no queue
-    group_failures.assign_groups(batches=_BATCHES_BESIDE_REPLAY if lanes.are_leased() else _BATCHES)
+    group_failures.assign_groups(batches=_BATCHES, stop=lanes.are_leased)
     counters.fold_deltas()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
         try:

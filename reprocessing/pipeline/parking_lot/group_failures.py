@@ -6,6 +6,7 @@ consumer reports its failure.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 from reprocessing.domain.errors import InvalidSelector
@@ -26,10 +27,10 @@ from reprocessing.store.parking_lot.failure_groups import UngroupedLetter
 BATCH = 1_000  #: letters in one transaction
 
 
-def assign_groups(*, batches: int) -> int:
+def assign_groups(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
     """Assign letters to failure groups, up to `batches` batches of 1,000 letters; return how many letters.
 
-    Stop at a batch that another worker has locked.
+    Stop at a batch that another worker has locked, and after a batch if `stop` returns True.
     """
     done = 0
     for _ in range(batches):
@@ -38,7 +39,7 @@ def assign_groups(*, batches: int) -> int:
         causes = {letter.id: cause_of(letter) for letter in found}  # before the transaction, which locks
         put = rows.in_transaction(partial(failure_groups.group_letters, found, causes))
         done += put
-        if not put:
+        if not put or stop():
             break
     return done
 

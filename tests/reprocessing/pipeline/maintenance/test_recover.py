@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
-from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, ParkingQueueMessage, Run
+from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, Letter, ParkingQueueMessage, Run
 from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
@@ -109,12 +109,22 @@ def test_a_copy_of_a_finished_letter_that_was_not_deleted_is_deleted_by_the_swee
 def test_a_sweep_assigns_fewer_letters_to_failure_groups_while_lanes_are_replayed(
     monkeypatch: pytest.MonkeyPatch, *, lanes_leased: int, batches: int
 ) -> None:
-    asked = list[int]()
-    monkeypatch.setattr(group_failures, "assign_groups", lambda *, batches: asked.append(batches))
-    bench = enqueued("letter")
+    monkeypatch.setattr(group_failures, "BATCH", 1)
+    bench = enqueued(*map(str, range(6)))
     lanes.lease("worker", limit=lanes_leased, lease=8)
     recover.sweep_all(conf=bench.conf)
-    assert asked == [batches]
+    assert Letter.objects.exclude(group=None).count() == batches
+
+
+def test_a_sweep_assigns_no_more_letters_to_failure_groups_when_a_replay_begins_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(group_failures, "BATCH", 1)
+    bench = enqueued(*map(str, range(6)))
+    begins = iter([False, True])
+    monkeypatch.setattr(lanes, "are_leased", lambda: next(begins))
+    recover.sweep_all(conf=bench.conf)
+    assert Letter.objects.exclude(group=None).count() == 2
 
 
 def test_copies_of_unfinished_letters_are_not_deleted() -> None:
