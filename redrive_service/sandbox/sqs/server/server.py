@@ -100,6 +100,11 @@ class SqsServer:
         if not self.perform(exchange):
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
+    def _perform_late(self, exchange: Exchange) -> None:
+        # Calls that are executed on arrival are followed by `settle` in routes.py.
+        self._perform_or_wait(exchange)
+        self.polling.settle()
+
     def _apply_fault(self, exchange: Exchange, fault: Fault) -> bool:
         """Apply a fault to a call that has just arrived. Return whether the call must still be executed.
 
@@ -113,7 +118,7 @@ class SqsServer:
             return self._fail_entries(exchange, fault)
         if fault.kind == "delay":
             late = max(0.0, fault.milliseconds + self._dice.uniform(-fault.jitter, fault.jitter)) / 1000
-            asyncio.get_running_loop().call_later(late, self._perform_or_wait, exchange)
+            asyncio.get_running_loop().call_later(late, self._perform_late, exchange)
             return False
         if fault.kind == "accept_then_timeout":
             exchange.silent = True

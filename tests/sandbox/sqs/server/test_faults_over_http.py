@@ -55,6 +55,23 @@ def test_a_delayed_call_is_done_and_answered_later(server: Server, client: Clien
     ]  # fmt: skip
 
 
+def test_a_delayed_send_wakes_a_receive_that_waits(server: Server, client: Client, url: str) -> None:
+    plan(client, kind="delay", action="SendMessage", milliseconds=10)
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        client.post("SendMessage", QueueUrl=url, MessageBody="x")
+        assert not waiter.is_silent(10), "it waits until its own end, or until another call arrives"
+        assert [message["Body"] for message in waiter.read()[1]["Messages"]] == ["x"]
+
+
+def test_a_delayed_receive_that_waits_ends_by_itself(client: Client, url: str) -> None:
+    plan(client, kind="delay", action="ReceiveMessage", milliseconds=10)
+    client.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=1)
+    assert not client.is_silent(10)
+    assert client.read() == (200, {})
+
+
 def test_a_hanging_call_does_nothing_until_it_is_released(server: Server, client: Client, url: str) -> None:
     plan(client, kind="hang", action="SendMessage")
     with server.connect() as victim:
