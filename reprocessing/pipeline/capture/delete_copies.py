@@ -18,9 +18,7 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 
     If a copy cannot be deleted, the next sweep (`recover.py`) tries again. `by`: the function that sends the requests.
     """
-    address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-    done = by(address, {copy.message_id: copy.handle for copy in deletable})
-    gone = [copy for copy in deletable if copy.message_id in done.gone]
+    gone = ask_sqs(dlq, deletable, by=by)
     if gone:
         capture_lease.mark_gone(gone)
     return len(gone)
@@ -33,10 +31,27 @@ def delete_from_dlqs(
 
     `by`: the function that sends the requests. `known`: DLQs that the caller has loaded already, by id.
     """
-    by_dlq: dict[int, list[Deletable]] = {}
+    for dlq, some in by_dlq(deletable, known=known):
+        delete_from_dlq(dlq, some, by=by)
+
+
+def by_dlq(
+    deletable: Iterable[Deletable], *, known: Mapping[int, DeadLetterQueue]
+) -> list[tuple[DeadLetterQueue, list[Deletable]]]:
+    """Return these copies by DLQ. DLQs that are not among the `known` ones are loaded."""
+    grouped: dict[int, list[Deletable]] = {}
     for copy in deletable:
-        by_dlq.setdefault(copy.dlq_id, []).append(copy)
-    missing = by_dlq.keys() - known.keys()
+        grouped.setdefault(copy.dlq_id, []).append(copy)
+    missing = grouped.keys() - known.keys()
     dlqs = {**known, **(DeadLetterQueue.objects.in_bulk(missing) if missing else {})}
-    for pk, some in by_dlq.items():
-        delete_from_dlq(dlqs[pk], some, by=by)
+    return [(dlqs[pk], some) for pk, some in grouped.items()]
+
+
+def ask_sqs(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> list[Deletable]:
+    """Delete copies from one DLQ, and return those that are deleted. PostgreSQL is not used.
+
+    `by`: the function that sends the requests.
+    """
+    address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
+    done = by(address, {copy.message_id: copy.handle for copy in deletable})
+    return [copy for copy in deletable if copy.message_id in done.gone]

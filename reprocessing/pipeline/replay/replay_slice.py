@@ -20,7 +20,7 @@ from reprocessing.models.target import Proof
 from reprocessing.pipeline.aws import follow_redrives, record_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
-from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
+from reprocessing.pipeline.replay.send import Sender
 from reprocessing.pipeline.replay.slow_targets import GROUP_AGE, GROUP_SIZE
 from reprocessing.pipeline.replay.take_tokens import MeteredHeads
 from reprocessing.pipeline.routing import route
@@ -102,7 +102,7 @@ class Slice:
         finally:
             self._hand_back()
             self._wire.end()
-        self._wire.delete_copies()
+        self._wire.deletion.finish()
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
 
     def _fill(self) -> bool:
@@ -190,7 +190,7 @@ class Slice:
             turned = route.route_heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({head.lane_id for head in asked})
             self._remember(turned.lane_states)
-            self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
+            self._wire.deletion.add(turned.deletable)
             self._looks_at = 0.0
             self._load_send_limits()  # loads the targets that rules chose
         most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
@@ -262,7 +262,7 @@ class Slice:
         settled = settle.heads(closings, lease=self.conf.lease.total_seconds())
         self._forget({lane for lane, _ in closings})
         self._remember(settled.lane_states)
-        self._wire.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
+        self._wire.deletion.add(settled.deletable)
         self.report.duplicates += sum(closing.state is LetterState.DUPLICATE for closing in settled.closed)
         self.report.parked += sum(closing.state is LetterState.PARKED for closing in settled.closed)
 

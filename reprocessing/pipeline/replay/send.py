@@ -29,11 +29,11 @@ from reprocessing.pipeline.replay import (
     slow_targets,
 )
 from reprocessing.pipeline.replay.attempt_spans import AttemptSpans
+from reprocessing.pipeline.replay.copy_deletion import CopyDeletion
 from reprocessing.pipeline.replay.lease_keeper import LeaseKeeper, run_while_renewing, suspend_aware_clock
 from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend
-from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.runs import run_minutes
 from reprocessing.store.safety.send_limits import SendLimit
 
@@ -55,10 +55,9 @@ class Sender:
     send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this slice, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
-    _deletable: list[Deletable] = field(default_factory=list)
+    deletion: CopyDeletion = field(init=False)  # of the copies of letters that the slice has finished
     _stream: Stream = field(init=False)
     _spans: AttemptSpans | None = field(init=False)  # None: attempts are not traced
-    _is_over: bool = False
     _clock: Callable[[], float] = field(
         default_factory=suspend_aware_clock
     )  # started before the tokens of the next letters are taken
@@ -66,6 +65,7 @@ class Sender:
     def __post_init__(self) -> None:
         self._stream = slow_targets.borrow_stream(self.conf.outbound_hosts, self.conf.open_requests)
         self._spans = attempt_spans.spans_for(self.conf, self.targets)
+        self.deletion = CopyDeletion(self.conf.intent_size * DELETE_AFTER_GROUPS, self._dlqs)
         self._stream.note_end = self._spans.note_end if self._spans else None
 
     @property
@@ -154,23 +154,10 @@ class Sender:
 
     def end(self) -> None:
         """End the sends of a slice. If requests are open, start a thread that waits for their answers."""
-        self._is_over = True
         if self.open:
             late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
         else:
             slow_targets.give_back_stream(self._stream)
-
-    def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete copies of finished letters, and the copies `some`, from their DLQs, if there are `least` or more.
-
-        A copy is a letter's message in the DLQ.
-        """
-        self._deletable.extend(some)
-        if self._deletable and len(self._deletable) >= least:
-            delete_copies.delete_from_dlqs(
-                self._deletable, by=delete if self._is_over else self._delete, known=self._dlqs
-            )
-            self._deletable.clear()
 
     def _settle(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> list[LaneState]:
         if not intended:
@@ -185,7 +172,7 @@ class Sender:
         finally:
             self._trace(intended, outcomes)
         self._update_safety(intended, outcomes)
-        self.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
+        self.deletion.add(settled.deletable)
         return settled.lane_states
 
     def _finish(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:

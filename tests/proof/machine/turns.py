@@ -77,7 +77,7 @@ class Turn:
         """Record what became of it; whether the turn has lanes to go on with."""
         wire = self.slice._wire
         self.slice._remember(wire._settle(self.intended, self.outcomes))
-        wire.delete_copies()
+        wire.deletion.finish()
         self.intended, self.outcomes, self.has_sent = (), {}, False
         return self._has(bool(self.slice._lane_states))
 

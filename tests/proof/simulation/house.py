@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time as real
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Self
@@ -20,7 +21,7 @@ from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.receivers import EMPTY_POLLS, Poll
 from reprocessing.pipeline.outcomes import resolve_outcomes
-from reprocessing.pipeline.replay import lease_keeper, send
+from reprocessing.pipeline.replay import copy_deletion, lease_keeper, send
 from tests.proof.simulation.near import Near
 from tests.proof.simulation.stage import Stage, mine
 
@@ -104,6 +105,13 @@ def meanwhile(work: Callable[[], Any], renew: Callable[[], None], *, every: floa
     return work()
 
 
+def at_once(work: Callable[[], Any]) -> Future[Any]:
+    """In the place of a thread: a stage has one."""
+    done: Future[Any] = Future()
+    done.set_result(work())
+    return done
+
+
 def one_by_one(act: Callable[[Any], Any], works: Sequence[Any], threads: int) -> list[Any]:
     return [act(work) for work in works]
 
@@ -128,6 +136,7 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
         patch.setattr(capture, "LEASE", 8.0)  # worlds are short
         patch.setattr(lease_keeper, "run_while_renewing", meanwhile)
         patch.setattr(send, "run_while_renewing", meanwhile)
+        patch.setattr(copy_deletion, "run_beside", at_once)
         patch.setattr(batch_requests, "run_in_parallel", one_by_one)
         patch.setattr(received_handles, "run_in_parallel", one_by_one)
         patch.setattr(resolve_outcomes, "run_as_completed", in_their_order)

@@ -15,7 +15,7 @@ from django.db import OperationalError, connection
 from reprocessing.domain.replay.verdicts import Refused, Taken
 from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.pipeline.capture import delete_copies
-from reprocessing.pipeline.replay import late_answers, send, settle, slow_targets, take_tokens
+from reprocessing.pipeline.replay import copy_deletion, late_answers, send, settle, slow_targets, take_tokens
 from reprocessing.pipeline.replay.send import Sender
 from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering import lanes
@@ -199,7 +199,8 @@ def test_leases_are_renewed_while_sqs_deletes_slowly(
         return delete(address, handles)
 
     happens_before(monkeypatch, Stream, "renew", renewed.set)
-    monkeypatch.setattr(send, "delete", slow)
+    for module in (copy_deletion, send):
+        monkeypatch.setattr(module, "delete", slow)
     answers = not outlasting
     endpoint.answer = lambda body: Taken() if answers and body != "0-0" else None
     bench.replay(30, stop=lambda: len(endpoint.begun) == 3)
