@@ -2942,7 +2942,10 @@ class Migration(migrations.Migration):
                         name="held_copies_by_visibility",
                     ),
                     models.Index(
-                        models.F("gone_at"), condition=models.Q(("state", "gone")), name="gone_copies_by_time"
+                        models.F("dlq"),
+                        models.F("gone_at"),
+                        condition=models.Q(("state", "gone")),
+                        name="gone_copies_by_dlq_and_time",
                     ),
                     models.Index(
                         models.F("attempt"), condition=models.Q(("attempt__isnull", False)), name="copies_by_attempt"

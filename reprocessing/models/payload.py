@@ -123,7 +123,9 @@ class DlqCopy(models.Model):
                 include=["extended"],
                 name="held_copies_by_visibility",
             ),
-            models.Index(F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_time"),
+            models.Index(
+                F("dlq"), F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_dlq_and_time"
+            ),
             models.Index(F("attempt"), condition=Q(attempt__isnull=False), name="copies_by_attempt"),
         ]
 

@@ -18,7 +18,7 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 
     If a copy cannot be deleted, the next sweep (`recover.py`) tries again. `by`: the function that sends the requests.
     """
-    gone = ask_sqs(dlq, deletable, by=by)
+    gone = delete_in_sqs(dlq, deletable, by=by)
     if gone:
         capture_lease.mark_gone(gone)
     return len(gone)
@@ -31,11 +31,11 @@ def delete_from_dlqs(
 
     `by`: the function that sends the requests. `known`: DLQs that the caller has loaded already, by id.
     """
-    for dlq, some in by_dlq(deletable, known=known):
+    for dlq, some in copies_by_dlq(deletable, known=known):
         delete_from_dlq(dlq, some, by=by)
 
 
-def by_dlq(
+def copies_by_dlq(
     deletable: Iterable[Deletable], *, known: Mapping[int, DeadLetterQueue]
 ) -> list[tuple[DeadLetterQueue, list[Deletable]]]:
     """Return these copies by DLQ. DLQs that are not among the `known` ones are loaded."""
@@ -47,10 +47,10 @@ def by_dlq(
     return [(dlqs[pk], some) for pk, some in grouped.items()]
 
 
-def ask_sqs(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> list[Deletable]:
-    """Delete copies from one DLQ, and return those that are deleted. PostgreSQL is not used.
+def delete_in_sqs(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> list[Deletable]:
+    """Delete copies from one DLQ, and return those that are deleted.
 
-    `by`: the function that sends the requests.
+    It does not use PostgreSQL, so that any thread may call it. `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
 from reprocessing.gateways.aws.request_threads import run_beside
@@ -16,36 +16,46 @@ from reprocessing.store.replay.settlement import Deletable
 
 @dataclass(slots=True)
 class CopyDeletion:
-    """Deletes the copies of one slice (5 s of sending): `size` or more together, in another thread.
+    """Deletes the copies of one slice (5 s of sending): many together, in another thread.
 
-    If the process is killed, the sweep (`recover.py`) finds the copies by their finished letters, and deletes them.
-    `dlqs`: known DLQs by id.
+    If the slice fails or its process is killed, the sweep (`recover.py`) finds the copies by their finished letters,
+    and deletes them.
+
+    Attributes:
+        size: a deletion begins when so many copies wait, and no other deletion is in progress.
+        dlqs: known DLQs by id.
+        renew: called every `every` seconds while `add` waits for SQS.
     """
 
     size: int
     dlqs: Mapping[int, DeadLetterQueue]
+    renew: Callable[[], None]
+    every: float
     _waiting: list[Deletable] = field(default_factory=list)
-    _begun: Future[list[Deletable]] | None = None  # returns the copies that SQS deleted
+    _in_progress: Future[list[Deletable]] | None = None  # returns the copies that SQS deleted
 
     def add(self, some: Sequence[Deletable]) -> None:
-        """Delete these copies later, together with others. This method does not wait for SQS."""
+        """Delete these copies later, together with others. Wait only if SQS is slow, and 2 * `size` copies wait."""
         self._waiting.extend(some)
-        if self._begun and self._begun.done():
-            self._record()
-        if len(self._waiting) >= self.size and not self._begun:
-            group, self._waiting = delete_copies.by_dlq(self._waiting, known=self.dlqs), []
-            self._begun = run_beside(
-                lambda: [copy for dlq, some in group for copy in delete_copies.ask_sqs(dlq, some, by=delete)]
+        if self._in_progress:
+            while len(self._waiting) >= 2 * self.size and not wait([self._in_progress], timeout=self.every).done:
+                self.renew()
+            if self._in_progress.done():
+                self._record()
+        if len(self._waiting) >= self.size and not self._in_progress:
+            found, self._waiting = delete_copies.copies_by_dlq(self._waiting, known=self.dlqs), []
+            self._in_progress = run_beside(
+                lambda: [gone for dlq, copies in found for gone in delete_copies.delete_in_sqs(dlq, copies, by=delete)]
             )
 
     def finish(self) -> None:
-        """Delete all copies that are left. Those that cannot be deleted are left to the sweep."""
+        """Delete all copies that are left, and wait for SQS. Those that SQS does not delete are left to the sweep."""
         self._record()
         if self._waiting:
             delete_copies.delete_from_dlqs(self._waiting, by=delete, known=self.dlqs)
             self._waiting.clear()
 
     def _record(self) -> None:
-        if self._begun and (gone := self._begun.result()):
+        in_progress, self._in_progress = self._in_progress, None
+        if in_progress and (gone := in_progress.result()):
             capture_lease.mark_gone(gone)
-        self._begun = None

@@ -39,7 +39,8 @@ from reprocessing.store.safety.send_limits import SendLimit
 
 _DELETED: Final = Refused("PayloadDeleted", "Its payload was deleted, so nothing can be sent.", poison=True)
 END_WAIT = 1.0  # seconds that a slice waits at its end for answers of slow targets (HTTP, Lambda)
-DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled letters, and at the end of the slice
+#: A deletion of copies begins when so many groups of copies wait. A group has `Conf.intent_size` of them.
+DELETE_AFTER_GROUPS = 5
 
 
 @dataclass(slots=True)
@@ -65,7 +66,9 @@ class Sender:
     def __post_init__(self) -> None:
         self._stream = slow_targets.borrow_stream(self.conf.outbound_hosts, self.conf.open_requests)
         self._spans = attempt_spans.spans_for(self.conf, self.targets)
-        self.deletion = CopyDeletion(self.conf.intent_size * DELETE_AFTER_GROUPS, self._dlqs)
+        self.deletion = CopyDeletion(
+            self.conf.intent_size * DELETE_AFTER_GROUPS, self._dlqs, renew=self._renew, every=self.lease / 3
+        )
         self._stream.note_end = self._spans.note_end if self._spans else None
 
     @property

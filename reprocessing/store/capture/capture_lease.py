@@ -70,15 +70,15 @@ RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dl
 # The count is compared with SQS's count of messages in flight, to notice another reader. SQS may count a deleted
 # message as in flight for `count_lag` seconds more. A copy that is visible again is not counted: another reader may
 # have received it. A copy known only from a backup (`COPY_IS_UNSEEN`) is counted after it was received again.
-# The clock is a subquery, so that indexes are read only from that time on. Without `BETWEEN` and `+ 0`, the planner may
-# choose to read all copies of the history.
+# The clock is a subquery, so that indexes are read only from that time on. Without `BETWEEN`, the planner may choose to
+# read all copies of the history.
 _LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
 SELECT (SELECT count(*) FROM redrive_dlq_copy c
          WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > (SELECT redrive_now()) AND NOT {COPY_IS_UNSEEN})
      + (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'delete'
                                                AND visible_until > (SELECT redrive_now()) - {_LAG})
-     + (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id + 0 = %(dlq)b AND state = 'gone'
+     + (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'gone'
                                                AND gone_at BETWEEN (SELECT redrive_now()) - {_LAG} AND 'infinity') AS n
 """  # noqa: S608  # the inserted text is a constant
 

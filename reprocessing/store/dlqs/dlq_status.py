@@ -137,7 +137,7 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))
        UNION ALL
        SELECT count(*) FROM redrive_dlq_copy c
-        WHERE c.dlq_id + 0 = d.id AND c.state = 'gone' AND c.gone_at BETWEEN d.depth_at AND 'infinity'
+        WHERE c.dlq_id = d.id AND c.state = 'gone' AND c.gone_at BETWEEN d.depth_at AND 'infinity'
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id

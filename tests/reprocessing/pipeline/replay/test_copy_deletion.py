@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
@@ -11,14 +12,86 @@ from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.models import DlqCopy
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import copy_deletion, send_batches
+from reprocessing.pipeline.replay.copy_deletion import CopyDeletion
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS
-from tests.reprocessing.pipeline.bench import BRISK, enqueued
+from reprocessing.store.replay.settlement import Deletable
+from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.pipeline.interposed import happens_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BODIES = [str(number) for number in range(DELETE_AFTER_GROUPS + 2)]
 ONE_BY_ONE = replace(BRISK, intent_size=1)
+
+
+@dataclass
+class Later:
+    """Stands in for the other thread: it works when it is told to."""
+
+    begun: list[tuple[Callable[[], Any], Future[Any]]] = field(default_factory=list)
+
+    def run_beside(self, work: Callable[[], Any]) -> Future[Any]:
+        self.begun.append((work, Future()))
+        return self.begun[-1][1]
+
+    def work(self) -> None:
+        for work, future in self.begun:
+            if not future.done():
+                future.set_result(work())
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Later:
+    later = Later()
+    monkeypatch.setattr(copy_deletion, "run_beside", later.run_beside)
+    return later
+
+
+def captured(*bodies: str) -> tuple[Workbench, list[Deletable]]:
+    bench = Workbench()
+    bench.bury_all(*bodies)
+    bench.capture()
+    copies = DlqCopy.objects.order_by("letter_id").values_list("dlq_id", "message_id", "handle")
+    return bench, [Deletable(*copy) for copy in copies]
+
+
+def states() -> list[str]:
+    return list(DlqCopy.objects.order_by("letter_id").values_list("state", flat=True))
+
+
+def test_copies_wait_until_no_other_deletion_is_in_progress(later: Later) -> None:
+    bench, (first, second, third) = captured("1", "2", "3")
+    deletion = CopyDeletion(size=2, dlqs={}, renew=later.work, every=60)
+    deletion.add([first, second])
+    deletion.add([third])
+    assert (len(later.begun), states()) == (1, ["held"] * 3)
+    later.work()
+    deletion.add([])
+    assert (len(later.begun), states()) == (1, ["gone", "gone", "held"])
+    deletion.finish()
+    assert (states(), bench.left()) == (["gone"] * 3, 0)
+
+
+def test_the_next_deletion_begins_when_the_last_one_has_ended(later: Later) -> None:
+    bench, (first, second, third) = captured("1", "2", "3")
+    deletion = CopyDeletion(size=1, dlqs={bench.dlq.pk: bench.dlq}, renew=later.work, every=60)
+    for copy in (first, second, third):
+        deletion.add([copy])
+        later.work()
+    assert (len(later.begun), states()) == (3, ["gone", "gone", "held"])
+    deletion.finish()
+    assert (states(), bench.left()) == (["gone"] * 3, 0)
+
+
+def test_leases_are_renewed_while_too_many_copies_wait_for_sqs(later: Later) -> None:
+    bench, (first, second, third) = captured("1", "2", "3")
+    deletion = CopyDeletion(size=1, dlqs={}, renew=later.work, every=0)
+    deletion.add([first])
+    deletion.add([second, third])
+    assert (len(later.begun), states()) == (2, ["gone", "held", "held"])
+    later.work()
+    deletion.finish()
+    assert (states(), bench.left()) == (["gone"] * 3, 0)
 
 
 def test_letters_are_sent_while_copies_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
