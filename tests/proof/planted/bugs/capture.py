@@ -82,8 +82,8 @@ late-failures-count: test_returns_after_the_breaker_opened_do_not_count
 @reprocessing/pipeline/capture/delete_copies.py
 @tests/reprocessing/pipeline/capture/test_capture.py
 what-was-not-deleted-is-gone: test_a_copy_that_sqs_did_not_delete_stays_to_be_deleted
--    gone = [copy for copy in deletable if copy.message_id in done.gone]
-+    gone = list(deletable) if done else []
+-    return [copy for copy in deletable if copy.message_id in done.gone]
++    return list(deletable) if done else []
 
 @reprocessing/pipeline/capture/peek.py
 @tests/reprocessing/commands/dlqs/test_peek_dlq.py
