@@ -38,7 +38,7 @@ def delete_from_dlqs(
 def copies_by_dlq(
     deletable: Iterable[Deletable], *, known: Mapping[int, DeadLetterQueue]
 ) -> list[tuple[DeadLetterQueue, list[Deletable]]]:
-    """Return these copies by DLQ. DLQs that are not among the `known` ones are loaded."""
+    """Group these copies by DLQ. Load the DLQs that are missing in `known` (by id)."""
     grouped: dict[int, list[Deletable]] = {}
     for copy in deletable:
         grouped.setdefault(copy.dlq_id, []).append(copy)
@@ -48,9 +48,9 @@ def copies_by_dlq(
 
 
 def delete_in_sqs(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> list[Deletable]:
-    """Delete copies from one DLQ, and return those that are deleted.
+    """Delete copies from one DLQ, and return the copies that SQS deleted.
 
-    It does not use PostgreSQL, so that any thread may call it. `by`: the function that sends the requests.
+    Any thread may call this function: it does not use PostgreSQL. `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})

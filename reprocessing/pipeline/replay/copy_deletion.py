@@ -16,15 +16,15 @@ from reprocessing.store.replay.settlement import Deletable
 
 @dataclass(slots=True)
 class CopyDeletion:
-    """Deletes the copies of one slice (5 s of sending): many together, in another thread.
+    """Deletes the copies of one slice (5 s of sending): many together, in another thread; the rest in `finish`.
 
     If the slice fails or its process is killed, the sweep (`recover.py`) finds the copies by their finished letters,
     and deletes them.
 
     Attributes:
-        size: a deletion begins when so many copies wait, and no other deletion is in progress.
+        size: a deletion begins when at least `size` copies wait, and no deletion is in progress.
         dlqs: known DLQs by id.
-        renew: called every `every` seconds while `add` waits for SQS.
+        renew: renews the leases of lanes with open requests. `add` calls it every `every` seconds while it blocks.
     """
 
     size: int
@@ -34,22 +34,29 @@ class CopyDeletion:
     _waiting: list[Deletable] = field(default_factory=list)
     _in_progress: Future[list[Deletable]] | None = None  # returns the copies that SQS deleted
 
-    def add(self, some: Sequence[Deletable]) -> None:
-        """Delete these copies later, together with others. Wait only if SQS is slow, and 2 * `size` copies wait."""
-        self._waiting.extend(some)
+    def add(self, copies: Sequence[Deletable]) -> None:
+        """Delete these copies later, together with others.
+
+        If 2 * `size` copies are waiting, block until the deletion in progress has ended.
+        """
+        self._waiting.extend(copies)
         if self._in_progress:
-            while len(self._waiting) >= 2 * self.size and not wait([self._in_progress], timeout=self.every).done:
+            while len(self._waiting) >= 2 * self.size and not self._in_progress.done():
                 self.renew()
+                wait([self._in_progress], timeout=self.every)
             if self._in_progress.done():
                 self._record()
         if len(self._waiting) >= self.size and not self._in_progress:
-            found, self._waiting = delete_copies.copies_by_dlq(self._waiting, known=self.dlqs), []
+            by_dlq, self._waiting = delete_copies.copies_by_dlq(self._waiting, known=self.dlqs), []
             self._in_progress = run_beside(
-                lambda: [gone for dlq, copies in found for gone in delete_copies.delete_in_sqs(dlq, copies, by=delete)]
+                lambda: [gone for dlq, some in by_dlq for gone in delete_copies.delete_in_sqs(dlq, some, by=delete)]
             )
 
     def finish(self) -> None:
-        """Delete all copies that are left, and wait for SQS. Those that SQS does not delete are left to the sweep."""
+        """Delete the remaining copies, and wait for SQS. The sweep (`recover.py`) deletes what SQS did not delete.
+
+        Call this after `Sender.end`: it renews no leases.
+        """
         self._record()
         if self._waiting:
             delete_copies.delete_from_dlqs(self._waiting, by=delete, known=self.dlqs)

@@ -39,7 +39,7 @@ from reprocessing.store.safety.send_limits import SendLimit
 
 _DELETED: Final = Refused("PayloadDeleted", "Its payload was deleted, so nothing can be sent.", poison=True)
 END_WAIT = 1.0  # seconds that a slice waits at its end for answers of slow targets (HTTP, Lambda)
-#: A deletion of copies begins when so many groups of copies wait. A group has `Conf.intent_size` of them.
+#: A deletion of copies begins when `DELETE_AFTER_GROUPS` * `Conf.intent_size` copies wait.
 DELETE_AFTER_GROUPS = 5
 
 
@@ -56,7 +56,7 @@ class Sender:
     send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this slice, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
-    deletion: CopyDeletion = field(init=False)  # of the copies of letters that the slice has finished
+    deletion: CopyDeletion = field(init=False)  # deletes copies of finished letters from DLQs
     _stream: Stream = field(init=False)
     _spans: AttemptSpans | None = field(init=False)  # None: attempts are not traced
     _clock: Callable[[], float] = field(

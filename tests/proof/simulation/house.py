@@ -106,7 +106,7 @@ def meanwhile(work: Callable[[], Any], renew: Callable[[], None], *, every: floa
 
 
 def at_once(work: Callable[[], Any]) -> Future[Any]:
-    """In the place of a thread: a stage has one."""
+    """In the place of `run_beside`: the work is done at once, because a stage has only one thread."""
     done: Future[Any] = Future()
     done.set_result(work())
     return done

@@ -101,7 +101,7 @@ class SqsServer:
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
     def _perform_late(self, exchange: Exchange) -> None:
-        # Calls that are executed on arrival are followed by `settle` in routes.py.
+        # routes.py calls `settle` when a call arrives. This call is executed later, and may wake waiting receives.
         self._perform_or_wait(exchange)
         self.polling.settle()
 

@@ -13,7 +13,8 @@ from reprocessing.models import DlqCopy
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import copy_deletion, send_batches
 from reprocessing.pipeline.replay.copy_deletion import CopyDeletion
-from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS
+from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
+from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.replay.settlement import Deletable
 from tests.reprocessing.pipeline.bench import BRISK, Workbench, enqueued
 from tests.reprocessing.pipeline.interposed import happens_before
@@ -26,7 +27,7 @@ ONE_BY_ONE = replace(BRISK, intent_size=1)
 
 @dataclass
 class Later:
-    """Stands in for the other thread: it works when it is told to."""
+    """In the place of `run_beside`: `work` does what was begun."""
 
     begun: list[tuple[Callable[[], Any], Future[Any]]] = field(default_factory=list)
 
@@ -92,6 +93,19 @@ def test_leases_are_renewed_while_too_many_copies_wait_for_sqs(later: Later) -> 
     later.work()
     deletion.finish()
     assert (states(), bench.left()) == (["gone"] * 3, 0)
+
+
+def test_a_slice_that_waits_for_sqs_renews_the_leases_of_its_open_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[float] = []
+
+    def note(_: Stream, *, lease: float) -> None:
+        renewed.append(lease)
+
+    monkeypatch.setattr(Stream, "renew", note)
+    sender = Sender(BRISK, lambda: 0.0)
+    sender.deletion.renew()
+    sender.end()
+    assert (renewed, sender.deletion.every) == ([8.0], 8 / 3)
 
 
 def test_letters_are_sent_while_copies_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
