@@ -131,6 +131,11 @@ POINTS: Final = (
         shapes=HELD, in_database=True,
     ),
     Point(
+        name="copies deleted beside the sends, not noted", where="reprocessing.store.capture.capture_lease:mark_gone",
+        within="reprocessing.pipeline.replay.copy_deletion:CopyDeletion._record", shapes=HELD_ACCEPTED,
+        in_database=True,
+    ),
+    Point(
         name="return recorded, lane not told", where="reprocessing.store.ordering.lane_state:advance",
         within=_TAKING_BACK, in_database=True,
     ),

@@ -16,6 +16,8 @@ from django.db import close_old_connections
 
 from reprocessing import tasks
 from reprocessing.pipeline.capture import delete_copies
+from reprocessing.pipeline.replay import send
+from reprocessing.pipeline.replay.copy_deletion import CopyDeletion
 from tests.proof.failpoints.cells import Cell
 from tests.proof.failpoints.faults import Striker
 from tests.proof.failpoints.trap import Trap
@@ -44,6 +46,7 @@ class Worker:
         self._striker: Striker | None = None
 
     def live(self) -> None:
+        send.DELETE_AFTER_GROUPS = 1  # trials have few letters
         self._carry_tasks()
         if self._arms:
             self._arm(self._arms)
@@ -94,3 +97,4 @@ class Worker:
 def _leave_copies_to_the_sweep() -> None:
     """As if whoever settled letters had died each time before it deleted their copies."""
     delete_copies.delete_from_dlqs = lambda *_, **__: None
+    CopyDeletion.add = CopyDeletion.finish = lambda *_: None  # type: ignore[method-assign, assignment]  # as above

@@ -31,9 +31,10 @@ a-letter-that-moved-on-is-settled: test_a_letter_that_returns_before_its_send_is
 +     WHERE l.id = f.letter_id
 
 @reprocessing/store/runs/enlistment.py
-@tests/race/ordering/test_lanes.py
+@tests/race/runs/test_enlistment.py
 # Nothing but the order of locks: putting letters onto a lane that is there locks it, too.
-enlisted-without-a-lock: test_whole_lanes_are_enlisted_behind_the_lock_of_those_that_are_there
+enlisted-without-a-lock:
+    test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in
 -    rows.execute(steps.lock_lanes, values)
 +
 

@@ -61,6 +61,7 @@ def explained() -> Iterator[list[Explained]]:
         patch.setattr(connection.connection, "prepare_threshold", None)  # each plan is made for its parameters
         patch.setattr(rows, "_execute", of_rows)
         yield found
+    assert found, "no statement was explained"
 
 
 def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:

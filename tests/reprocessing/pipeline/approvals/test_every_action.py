@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,8 +43,11 @@ BEHIND_THE_GUARD = {
     "add_revisions": {"pipeline/parking_lot/edit.py", "pipeline/parking_lot/edit_messages.py"},
     "hand_to_aws": {"pipeline/aws/native_redrive.py"},
     "move_run": {"store/runs/run_transitions.py"},
-    "BulkAction.objects.create": set(),
-    "Rule.objects.create": set(),
+}
+#: How rows are made that change messages for a person, and the only files that may make them.
+MADE_BY = {
+    r"INSERT INTO redrive_bulk_action\b|\bBulkAction\.objects\.\w*create": {"store/parking_lot/bulk_actions.py"},
+    r"INSERT INTO redrive_rule\b|\bRule\(name=|\bRule\.objects\.\w*create": {"store/routing/rule_changes.py"},
 }
 
 #: What a command does, for a person: the guard checks it.
@@ -118,6 +122,16 @@ def test_what_changes_messages_for_a_person_is_reached_only_behind_the_guard() -
             if f"{name}(" in text.replace(f"def {name}(", "") or f".{name}," in text or f"{name}\n" in text:
                 found[name].add(str(path.relative_to(APP)))
     assert found == BEHIND_THE_GUARD
+
+
+def test_bulk_actions_and_rules_are_made_in_one_place() -> None:
+    found: dict[str, set[str]] = {made: set() for made in MADE_BY}
+    for path in APP.glob("**/*.py"):
+        text = path.read_text(encoding="utf-8")
+        for made in MADE_BY:
+            if re.search(made, text):
+                found[made].add(str(path.relative_to(APP)))
+    assert found == MADE_BY
 
 
 def test_each_command_is_classified() -> None:

@@ -112,6 +112,7 @@ def test_no_file_has_a_readable_payload_with_encryption(rings: Rings, caplog: py
     _work(canary)
     secret = base64.b64decode(OLD.partition("=")[2])
     data_keys = [key.secret for key, _ in payload_keys._unwrapped._keys.values()]
+    assert data_keys
     encoded = base64.b64encode(canary.encode())
     assert _places(canary.encode(), encoded[:-4], secret, *data_keys) == set()
     assert canary not in caplog.text
