@@ -28,7 +28,7 @@ WITH n AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, lane_id, run_id, state, attempts,
                                 planned, ordering_key, key_hash, single, sequence, body_hash, size, first_sent_at,
                                 captured_at, expires_at, finished_at)
-    SELECT gen_random_uuid(), %(dlq)s, gen_random_uuid()::text, s.id, s.target_id, l.id, r.id, 'delivered', 1,
+    SELECT redrive_new_uuid(), %(dlq)s, gen_random_uuid()::text, s.id, s.target_id, l.id, r.id, 'delivered', 1,
            true, l.key, l.key_hash, false, lpad(n.n::text, 20, '0'), sha256(convert_to(n.n::text, 'UTF8')), 510,
            n.at - interval '1 h', n.at, n.at + interval '4 days', n.at + interval '1 s'
       FROM n JOIN redrive_source s ON s.dlq_id = %(dlq)s
@@ -48,13 +48,19 @@ WITH n AS (
     SELECT %(dlq)s, message_id, id, 'gone', '', captured_at + interval '15 min', captured_at + interval '2 s'
       FROM letters
 )
-INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, taken_at, deadline,
-                             sent_message_id, holds_lane, breaker_id, breaker_epoch, outcome, closed_at,
-                             counts_as_failure)
-SELECT l.id, l.lane_id, l.target_id, l.run_id, 1, 0, 1, l.captured_at, l.captured_at, l.captured_at,
-       gen_random_uuid()::text, false, b.id, b.epoch, 'accepted', l.captured_at + interval '1 s', false
+INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane, breaker_id,
+                             breaker_epoch)
+SELECT l.id, l.lane_id, l.target_id, l.run_id, 1, 0, 1, l.captured_at, false, b.id, b.epoch
   FROM letters l JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NULL
  ORDER BY l.id
+"""
+# As the service does, first open attempts are written, which are shorter. If attempts were written closed, each page
+# would have room for one more open attempt, so that each letter of a round would use another old page.
+_OUTCOMES: Final = """
+UPDATE redrive_attempt
+   SET taken_at = opened_at, deadline = opened_at, sent_message_id = gen_random_uuid()::text, outcome = 'accepted',
+       closed_at = opened_at + interval '1 s', counts_as_failure = false
+ WHERE closed_at IS NULL
 """
 
 
@@ -87,6 +93,7 @@ def _write(database: psycopg.Connection[Any], values: dict[str, int]) -> None:
         database.execute("SET LOCAL session_replication_role = replica")  # without triggers and foreign key checks
         database.execute(_LANES, values)
         database.execute(_LETTERS, values)
+        database.execute(_OUTCOMES)
 
 
 def _check(database: psycopg.Connection[Any], letters: int) -> None:

@@ -1999,8 +1999,7 @@ class Migration(migrations.Migration):
                         name="captured_letters_by_lane",
                     ),
                     models.Index(
-                        models.F("source"),
-                        models.F("key_hash"),
+                        models.F("lane"),
                         models.F("sequence"),
                         models.F("message_id"),
                         condition=models.Q(
@@ -2008,6 +2007,14 @@ class Migration(migrations.Migration):
                             models.Q(("finished_at__isnull", False), ("frees_lane", True), _connector="OR"),
                         ),
                         name="ended_letters_by_lane",
+                    ),
+                    models.Index(
+                        models.F("source"),
+                        models.F("key_hash"),
+                        models.F("sequence"),
+                        models.F("message_id"),
+                        condition=models.Q(("finished_at__isnull", False), ("lane", None), ("single", False)),
+                        name="ended_letters_without_lane",
                     ),
                     models.Index(
                         models.F("run"),
@@ -2846,6 +2853,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("closed_at", None)),
                         name="open_attempts_by_target",
                     ),
+                    models.Index(
+                        models.F("letter"),
+                        condition=models.Q(("outcome", "unknown"), ("returned_at", None)),
+                        name="unknown_attempts_by_letter",
+                    ),
                     models.Index(models.F("run"), name="attempts_by_run"),
                     models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),
                     models.Index(
@@ -3165,6 +3177,14 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
                 to="reprocessing.revision",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="letter",
+            index=models.Index(
+                models.F("revision"),
+                condition=models.Q(("revision__isnull", False)),
+                name="edited_letters_by_revision",
             ),
         ),
         migrations.AddField(

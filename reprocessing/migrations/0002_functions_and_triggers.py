@@ -5,6 +5,16 @@ NOW = """
 CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT clock_timestamp()'
 """
 
+# A new UUID, version 7 (RFC 9562, section 5.7): 48 bits of milliseconds since 1970, then random bits. So new entries of
+# an index are beside one another, also in a large table. (PostgreSQL has `uuidv7` only since version 18.)
+UUID = """
+CREATE FUNCTION redrive_new_uuid() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+              PLACING substring(int8send((extract(epoch FROM redrive_now()) * 1000)::bigint) FROM 3) FROM 1 FOR 6),
+              52, 1), 53, 1), 'hex')::uuid
+$$
+"""
+
 # Fencing tokens of lanes rise for ever, also after a lane with a high token was deleted.
 FENCE = "CREATE SEQUENCE redrive_fence"
 
@@ -260,6 +270,7 @@ class Migration(migrations.Migration):
     # Triggers and storage settings go with their tables.
     operations = [
         migrations.RunSQL(NOW, "DROP FUNCTION redrive_now()"),
+        migrations.RunSQL(UUID, "DROP FUNCTION redrive_new_uuid()"),
         migrations.RunSQL(FENCE, "DROP SEQUENCE redrive_fence"),
         migrations.RunSQL(ATTEMPTS, "DROP FUNCTION redrive_attempts_are_written_once() CASCADE"),
         migrations.RunSQL(PAYLOADS, "DROP FUNCTION redrive_payloads_never_change() CASCADE"),

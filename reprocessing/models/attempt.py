@@ -91,6 +91,11 @@ class Attempt(models.Model):
                 F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_sent_message_id"
             ),
             models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="open_attempts_by_target"),
+            models.Index(
+                F("letter"),
+                condition=Q(outcome=AttemptOutcome.UNKNOWN.value, returned_at=None),
+                name="unknown_attempts_by_letter",
+            ),
             models.Index(F("run"), name="attempts_by_run"),
             models.Index(F("breaker"), F("id"), name="attempts_by_breaker"),
             models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_by_wave"),

@@ -174,11 +174,17 @@ class Letter(models.Model):
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),
-            # Only pages of the admin use this index. A letter gets one entry, when it is finished.
+            # Only pages of the admin use these two indexes. A finished letter has one entry in one of them. New lanes
+            # have rising ids, so new entries are beside one another; with `key_hash` they would not be.
             models.Index(
-                F("source"), F("key_hash"), F("sequence"), F("message_id"),
+                F("lane"), F("sequence"), F("message_id"),
                 condition=Q(single=False) & (Q(finished_at__isnull=False) | Q(frees_lane=True)),
                 name="ended_letters_by_lane",
+            ),
+            models.Index(
+                F("source"), F("key_hash"), F("sequence"), F("message_id"),
+                condition=Q(single=False, lane=None, finished_at__isnull=False),
+                name="ended_letters_without_lane",
             ),
             # The condition keeps PostgreSQL from using this index for statements that name a state but no run.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
@@ -217,7 +223,9 @@ class Letter(models.Model):
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_by_group"),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="parked_letters_by_lane"),
             models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_by_rule"),
-            # Without this condition, each change of any letter would add an entry to the index.
+            # Without these conditions, each change of any letter would add entries to the indexes. PostgreSQL uses both
+            # when a letter or a revision is deleted.
+            models.Index(F("revision"), condition=Q(revision__isnull=False), name="edited_letters_by_revision"),
             models.Index(F("duplicate_of"), condition=Q(duplicate_of__isnull=False), name="duplicates_by_original"),
             models.Index(
                 F("dlq"),

@@ -149,16 +149,22 @@ SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.le
  ORDER BY met.message_id, met.rank, met.no DESC
 """  # noqa: S608  # the inserted text is a constant
 
+# Few attempts are open or have an unknown outcome, so their letters are read, and their hashes compared. An index of
+# all letters by hash would cost each capture, and few services send without redrive ids. OFFSET 0: the planner would
+# rather read all letters.
 _DOUBTFUL_HASHES = """
+WITH doubtful AS (
+    SELECT letter_id FROM redrive_attempt WHERE closed_at IS NULL
+    UNION
+    SELECT letter_id FROM redrive_attempt WHERE outcome = 'unknown' AND returned_at IS NULL
+)
 SELECT DISTINCT k.body_hash
-  FROM (SELECT id, body_hash FROM redrive_letter WHERE body_hash = ANY(%(hashes)b::bytea[])
-        UNION ALL
-        SELECT letter_id, body_hash FROM redrive_revision WHERE body_hash = ANY(%(hashes)b::bytea[])
-        UNION ALL
-        SELECT letter_id, previous_body_hash FROM redrive_revision
-               WHERE previous_body_hash = ANY(%(hashes)b::bytea[])) k
-  JOIN redrive_attempt a ON a.letter_id = k.id
- WHERE a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL)
+  FROM doubtful d CROSS JOIN LATERAL (
+       SELECT body_hash FROM redrive_letter WHERE id = d.letter_id
+       UNION ALL
+       SELECT unnest(ARRAY[body_hash, previous_body_hash]) FROM redrive_revision WHERE letter_id = d.letter_id
+       OFFSET 0) k
+ WHERE k.body_hash = ANY(%(hashes)b::bytea[])
 """
 
 # A letter is written with its place in a lane. If the DLQ's ordering settings were changed after they were read, the
@@ -188,7 +194,7 @@ WITH live AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, attempts, earlier, body_hash, size,
                                 first_sent_at, expires_at, captured_at, planned, blocked_reason, detail, ordering_key,
                                 key_hash, single, sequence, idempotency_key)
-    SELECT gen_random_uuid(), %(dlq)b, a.message_id, a.source_id, a.target_id, a.attempts, a.attempts, a.body_hash,
+    SELECT redrive_new_uuid(), %(dlq)b, a.message_id, a.source_id, a.target_id, a.attempts, a.attempts, a.body_hash,
            a.size, a.first_sent_at, a.expires_at, redrive_now(), p.message_id IS NOT NULL,
            coalesce(p.blocked_reason, ''), coalesce(p.detail, ''), p.ordering_key, p.key_hash, coalesce(p.single, true),
            p.sequence, p.idempotency_key

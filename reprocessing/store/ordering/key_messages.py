@@ -16,46 +16,47 @@ COUNTED_AT_MOST: Final = 1_000
 
 # Each part has the condition and the order of an index. No index has a key's letters of all states, because a letter
 # changes often, and each change would write that index.
-_OPEN: Final[LiteralString] = """
+_ON_LANE: Final[LiteralString] = """
 lane_id = coalesce(%(lane)b::bigint, (SELECT n.id FROM redrive_lane n
-            WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b))
-AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"""
-_CAPTURED: Final[LiteralString] = """
-source_id = %(source)b AND key_hash = %(hash)b AND state = 'captured' AND planned AND NOT single"""
-_ENDED: Final[LiteralString] = """
-source_id = %(source)b AND key_hash = %(hash)b AND NOT single AND (finished_at IS NOT NULL OR frees_lane)"""
+            WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b))"""
+_OF_KEY: Final[LiteralString] = "source_id = %(source)b AND key_hash = %(hash)b AND NOT single"
+_OPEN: Final[LiteralString] = f"{_ON_LANE} AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
+_CAPTURED: Final[LiteralString] = f"{_OF_KEY} AND state = 'captured' AND planned"
+_ENDED: Final[tuple[LiteralString, ...]] = (
+    f"{_ON_LANE} AND NOT single AND (finished_at IS NOT NULL OR frees_lane)",
+    f"{_OF_KEY} AND lane_id IS NULL AND finished_at IS NOT NULL",  # never enlisted, such as parked when captured
+)
 
-_PART: Final[LiteralString] = """
-(SELECT {columns} FROM redrive_letter
-  WHERE {among} AND (sequence, message_id) {than} (%(sequence)b, %(message_id)b)
-  ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b)"""
 _COLUMNS: Final[LiteralString] = (
     "id, message_id, state, presumed, reason, sequence, attempts, attempts_before_release, spared, first_sent_at,"
     " finished_at"
 )
 
 
-def _side(than: LiteralString, way: LiteralString) -> LiteralString:
-    parts = [_PART.format(columns=_COLUMNS, among=among, than=than, way=way) for among in (_OPEN, _CAPTURED, _ENDED)]
+_PART: Final[LiteralString] = """
+(SELECT {columns} FROM redrive_letter WHERE {among} AND {bound}
+  ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b)"""
+
+
+def _in_order(among: tuple[LiteralString, ...], bound: LiteralString, way: LiteralString) -> LiteralString:
+    parts = [_PART.format(columns=_COLUMNS, among=one, bound=bound, way=way) for one in among]
     every = " UNION ALL ".join(parts)
     return f"SELECT * FROM ({every}) found ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b"  # noqa: S608  # constants
 
 
-_BEFORE: Final = _side("<", "DESC")
-_AFTER: Final = _side(">", "ASC")
+_IS_BEFORE: Final[LiteralString] = "(sequence, message_id) < (%(sequence)b, %(message_id)b)"
+_IS_AFTER: Final[LiteralString] = "(sequence, message_id) > (%(sequence)b, %(message_id)b)"
+_BEFORE: Final = _in_order((_OPEN, _CAPTURED, *_ENDED), _IS_BEFORE, "DESC")
+_AFTER: Final = _in_order((_OPEN, _CAPTURED, *_ENDED), _IS_AFTER, "ASC")
 
 _LAST_DELIVERED: Final[LiteralString] = f"""
-SELECT id FROM (SELECT id, state FROM redrive_letter
-                 WHERE {_ENDED} AND id <> %(letter)b AND sequence IS NOT NULL
-                 ORDER BY sequence DESC, message_id DESC LIMIT 1000) newest
+SELECT id FROM ({_in_order(_ENDED, "id <> %(letter)b AND sequence IS NOT NULL", "DESC")}) newest
  WHERE state = 'delivered' LIMIT 1
 """  # noqa: S608  # the inserted text is a constant
 
 _DELIVERED_LATER: Final[LiteralString] = f"""
-SELECT count(*) FILTER (WHERE state = 'delivered')::int AS delivered, count(*) > %(most)b::int AS is_cut
-  FROM (SELECT state FROM redrive_letter
-         WHERE {_ENDED} AND (sequence, message_id) > (%(sequence)b, %(message_id)b)
-         ORDER BY sequence, message_id LIMIT %(most)b::int + 1) later
+SELECT count(*) FILTER (WHERE state = 'delivered')::int AS delivered, count(*) >= %(limit)b::int AS is_cut
+  FROM ({_in_order(_ENDED, _IS_AFTER, "ASC")}) later
 """  # noqa: S608  # the inserted text is a constant
 
 
@@ -115,7 +116,7 @@ def last_delivered(letter: Letter) -> int | None:
     """
     if letter.single or letter.key_hash is None or letter.source_id is None:
         return None
-    found = rows.column(int, _LAST_DELIVERED, _asked(letter) | {"letter": letter.pk})
+    found = rows.column(int, _LAST_DELIVERED, _asked(letter) | {"letter": letter.pk, "limit": COUNTED_AT_MOST})
     return found[0] if found else None
 
 
@@ -127,7 +128,7 @@ def delivered_later(letter: Letter) -> LaterDelivered:
     if letter.single or letter.key_hash is None or letter.source_id is None or letter.sequence is None:
         return LaterDelivered(0, is_cut=False)
     asked = _asked(letter) | {
-        "sequence": letter.sequence, "message_id": letter.message_id, "most": COUNTED_AT_MOST,
+        "sequence": letter.sequence, "message_id": letter.message_id, "limit": COUNTED_AT_MOST + 1,
     }  # fmt: skip
     return rows.fetch(LaterDelivered, _DELIVERED_LATER, asked)[0]
 

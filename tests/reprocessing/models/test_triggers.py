@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import RFC_4122
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -87,6 +88,15 @@ def test_fences_rise() -> None:
         cursor.execute("SELECT nextval('redrive_fence'), nextval('redrive_fence')")
         first, second = cursor.fetchone()
     assert first < second
+
+
+def test_redrive_ids_are_uuids_that_rise_with_time() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT redrive_now(), redrive_new_uuid(), redrive_new_uuid(), redrive_now()")
+        before, one, other, after = cursor.fetchone()
+    assert (one.version, one.variant, one == other) == (7, RFC_4122, False)
+    earliest, latest = (int(at.timestamp() * 1000) for at in (before, after))
+    assert all(earliest - 1 <= uuid.int >> 80 <= latest + 1 for uuid in (one, other))  # floats round
 
 
 def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queue() -> None:

@@ -53,3 +53,33 @@ def test_the_doctor_reports_a_dropped_table_as_its_only_finding() -> None:
         FindingSeverity.ERROR,
         "Migrations are recorded as applied, but these objects are missing: table redrive_parking_queue_message.",
     )
+
+
+_UNINDEXED_REFERENCES = """
+SELECT c.conrelid::regclass || '.' || a.attname
+  FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+ WHERE c.contype = 'f' AND c.conrelid::regclass::text LIKE 'redrive\\_%'
+   AND NOT EXISTS (SELECT FROM pg_index i
+                    WHERE i.indrelid = c.conrelid AND i.indkey[0] = a.attnum
+                      AND (i.indpred IS NULL
+                           OR pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname)))
+"""
+
+#: These refer to configuration (DLQs, source queues, targets, rate classes, breakers, routes), which people rarely
+#: remove.
+UNINDEXED = {
+    "redrive_breaker.rate_class_id",
+    "redrive_incident.dlq_id",
+    "redrive_notification.route_id",
+    "redrive_letter.source_id",
+    "redrive_letter.target_id",
+    "redrive_letter.rate_class_id",
+    "redrive_lane.source_id",
+    "redrive_lane.breaker_id",
+}
+
+
+def test_a_purge_finds_the_rows_that_refer_to_deleted_rows_by_an_index() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_UNINDEXED_REFERENCES)
+        assert {name for (name,) in cursor.fetchall()} == UNINDEXED

@@ -55,6 +55,14 @@ def test_a_sent_message_that_frees_its_lane_is_there() -> None:
     assert around(second)[0] == [first.pk]
 
 
+def test_a_message_that_ended_before_it_was_enlisted_is_there() -> None:
+    made = letters(dlq(), ["parked", "delivered", "discarded", "waiting"])
+    Letter.objects.filter(pk__in=[made[0].pk, made[2].pk]).update(lane=None)
+    ids = [letter.pk for letter in made]
+    assert around(made[3]) == (ids[:3], [], False, False)
+    assert around(Letter.objects.get(pk=ids[2])) == (ids[:2], ids[3:], False, False)
+
+
 def test_ten_on_each_side_are_shown_and_the_nearest() -> None:
     made = letters(dlq(), ["delivered"] * 15 + ["parked"] + ["waiting"] * 15)
     ids = [letter.pk for letter in made]
@@ -110,6 +118,7 @@ def test_few_rows_of_a_long_key_are_read() -> None:
     with connection.cursor() as cursor:
         for state, first, last in (("delivered", 1, 4_999), ("waiting", 5_001, 6_000), ("captured", 6_001, 7_000)):
             cursor.execute(_MANY, {"state": state, "first": first, "last": last, "like": letter.pk})
+        cursor.execute("UPDATE redrive_letter SET lane_id = NULL WHERE state = 'delivered' AND sequence < '000000200'")
         cursor.execute("ANALYZE redrive_letter")
     with explained() as found:
         before, after, *more = around(letter)
