@@ -92,15 +92,15 @@ def in_json(status: RunStatus) -> dict[str, Any]:
     `capped`: names of the counts that may be higher; `captured` is then a lower limit, too.
     """
     run, tally = status.run, status.tally
-    is_rough = isinstance(tally, RoughRunCounts)
+    capped = sorted(tally.capped) if isinstance(tally, RoughRunCounts) else []
     return {
         "run": run.name,
         "dlq": run.dlq.name,
         **run_result_output.counts_in_json(tally),
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
-        "failed_attempts": None if is_rough else tally.failed_attempts,
-        "capped": sorted(tally.capped) if is_rough else [],
+        "failed_attempts": None if isinstance(tally, RoughRunCounts) else tally.failed_attempts,
+        "capped": capped,
         "failing": status.failing and asdict(status.failing),
         "in_other_runs": status.in_other_runs,
         "kind": run.kind,
