@@ -13,6 +13,7 @@ from reprocessing.models import Run
 from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.progress import RoughRunCounts
 
 
 class PlanRequest(Change):
@@ -105,6 +106,9 @@ class ProgressView(Answer):
     `presumed`: presumed delivered. `waiting`: queued. `awaiting`: awaiting outcome. `held`: those of the queued
     messages whose key queue waits for the decision of a person. `blocked`: those of the queued messages that are in
     their key queue behind messages of another run, which has ended or is paused.
+
+    If an automatic run has sent more than 20,000 messages, at most 20,000 finished messages of each state are counted,
+    so `messages` and `percent` are lower limits.
     """
 
     messages: int
@@ -118,7 +122,7 @@ class ProgressView(Answer):
     awaiting: int
     held: int
     blocked: int
-    failed_attempts: int
+    failed_attempts: int | None = Field(description="null: not counted, since the automatic run has sent many messages")
     percent: int = Field(description="share of the run's messages that are finished, in percent")
 
 
@@ -167,7 +171,8 @@ class RunDetail(RunView):
                 messages=tally.letters, delivered=tally.delivered, presumed=tally.presumed,
                 duplicate=tally.closed_as_duplicate, parked=tally.parked, discarded=tally.discarded,
                 waiting=tally.waiting, sending=tally.sending, awaiting=tally.awaiting, held=tally.held,
-                blocked=tally.blocked, failed_attempts=tally.failed_attempts, percent=tally.percent,
+                blocked=tally.blocked, percent=tally.percent,
+                failed_attempts=None if isinstance(tally, RoughRunCounts) else tally.failed_attempts,
             ),
             wave_history=[
                 WaveView(no=wave.no, size=wave.size, sent=wave.sent, failed=wave.failed, settled_at=wave.settled_at)

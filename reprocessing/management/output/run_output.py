@@ -16,6 +16,7 @@ from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.outcomes import pending_outcomes
+from reprocessing.store.runs.progress import RoughRunCounts
 
 
 def run_lines(status: RunStatus) -> Iterable[str]:
@@ -37,7 +38,8 @@ def run_lines(status: RunStatus) -> Iterable[str]:
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     if limits := _limits(run):
         yield f"  limits    {limits}"
-    ended = f" ({tally.percent} % finished)" if tally.letters else ""
+    least = "at least " if isinstance(tally, RoughRunCounts) else ""
+    ended = f" ({least}{tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {run_result_output.progress_text(tally)}{ended}"
     if status.in_other_runs:
         yield f"            {counted(status.in_other_runs, 'message')} that it sent, now in other runs"
@@ -47,7 +49,7 @@ def run_lines(status: RunStatus) -> Iterable[str]:
     if status.waves:
         yield "  waves     " + "; ".join(map(_wave, status.waves))
     yield from _forecast(status)
-    if status.cost.most:
+    if status.cost and status.cost.most:
         yield f"  cost      so far {cost_in_words(status.cost)}, for sends and deletes, without captures"
     if status.arrived:
         yield f"  since     {counted(status.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
@@ -85,15 +87,20 @@ def _forecast(status: RunStatus) -> Iterable[str]:
 
 
 def in_json(status: RunStatus) -> dict[str, Any]:
-    """Return a run with its progress and forecast as JSON."""
+    """Return a run with its progress and forecast as JSON.
+
+    `capped`: names of the counts that may be higher; `captured` is then a lower limit, too.
+    """
     run, tally = status.run, status.tally
+    capped = sorted(tally.capped) if isinstance(tally, RoughRunCounts) else []
     return {
         "run": run.name,
         "dlq": run.dlq.name,
         **run_result_output.counts_in_json(tally),
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
-        "failed_attempts": tally.failed_attempts,
+        "failed_attempts": None if isinstance(tally, RoughRunCounts) else tally.failed_attempts,
+        "capped": capped,
         "failing": status.failing and asdict(status.failing),
         "in_other_runs": status.in_other_runs,
         "kind": run.kind,
@@ -121,6 +128,6 @@ def in_json(status: RunStatus) -> dict[str, Any]:
              "known_in": one.known_in}
             for one in status.left
         ],
-        "aws_requests": asdict(status.cost),
+        "aws_requests": status.cost and asdict(status.cost),
         "arrived": status.arrived,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from reprocessing.management.output.drain_output import FINAL_STATES, counted
 from reprocessing.models.dlq import DeadLetterQueue
-from reprocessing.store.runs.progress import RunCounts
+from reprocessing.store.runs.progress import RoughRunCounts, RunCounts
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
@@ -44,15 +44,21 @@ def counts_in_json(tally: RunCounts) -> dict[str, int]:
 
 
 def progress_text(tally: RunCounts) -> str:
-    """Return the number of a run's messages in each state in one line, such as "3 messages: 3 delivered"."""
-    ends = [f"{getattr(tally, name):,} {words}" for name, words in FINAL_STATES.items() if getattr(tally, name)]
+    """Return the number of a run's messages in each state in one line, such as "3 messages: 3 delivered".
+
+    "20,000+" means that there may be more messages, which were not counted.
+    """
+    capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
+    found = [(name, words, getattr(tally, name)) for name, words in FINAL_STATES.items()]
+    ends = [f"{n:,}{'+' if name in capped else ''} {words}" for name, words, n in found if n]
     if tally.waiting:
         ends.append(f"{tally.waiting:,} queued")
     if tally.awaiting:
         ends.append(f"{tally.awaiting:,} awaiting outcome")
     if tally.failed_attempts:
         ends.append(counted(tally.failed_attempts, "failed attempt"))
-    return f"{counted(tally.letters, 'message')}: {', '.join(ends)}" if tally.letters else "no messages"
+    letters = f"{tally.letters:,}+ messages" if capped else counted(tally.letters, "message")
+    return f"{letters}: {', '.join(ends)}" if tally.letters else "no messages"
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -21,7 +22,9 @@ from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering import lanes as lanes_of
 from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import delivery_status, pending_outcomes
+from reprocessing.store.outcomes.delivery_status import StatusCount
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
+from reprocessing.store.outcomes.recent_letters import MAX_OF_PART
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import open_runs, run_cost
 from reprocessing.store.runs.open_runs import OpenRun
@@ -30,6 +33,7 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 Json = dict[str, Any]
 _PRESUMED = "presumed"
+_ENDED = frozenset(FINISHED_STATES) - {LetterState.PARKED}
 
 
 def status(key: int | None = None) -> Json:
@@ -55,7 +59,7 @@ def status(key: int | None = None) -> Json:
                 **_of_dlq(watch),
                 **_of_letters([one for one in letters if one.dlq_id == watch.id]),
                 **_age([one for one in oldest if one.dlq_id == watch.id], now),
-                "known": {one.how: one.n for one in known if one.dlq_id == watch.id},
+                **_evidence(watch.id, known, letters),
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
                 "failing": asdict(failing[watch.id]) if watch.id in failing else None,
@@ -132,6 +136,16 @@ def _of_letters(found: list[CountByState]) -> Json:
         "parked": {one.reason: one.n for one in found if one.state == LetterState.PARKED},
         "unfinished": sum(one.n for one in found if one.state not in FINISHED_STATES),
     }
+
+
+def _evidence(dlq: int, known: list[StatusCount], letters: list[CountByState]) -> Json:
+    """Return how many recent messages of a DLQ have each delivery status, and whether it may have more messages."""
+    parts = Counter[str]()
+    for one in letters:
+        if one.dlq_id == dlq:
+            parts["ended" if one.state in _ENDED else one.state] += one.n
+    is_part = any(n > MAX_OF_PART for part, n in parts.items() if part != LetterState.CAPTURED)
+    return {"known": {one.how: one.n for one in known if one.dlq_id == dlq}, "known_is_part": is_part}
 
 
 def _age(found: list[OldestLetter], now: datetime) -> Json:

@@ -18,6 +18,7 @@ from reprocessing.management.output import rule_output, safety_output
 from reprocessing.management.output.drain_output import counted, lane_word, refire_notice
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.store.outcomes.recent_letters import MAX_OF_PART
 
 Json = dict[str, Any]
 
@@ -57,7 +58,8 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  messages  {_counts(dlq['messages'])}"
     if dlq["known"]:
-        yield f"  evidence  {_counts(dlq['known'])}"
+        of = f" (of at most {MAX_OF_PART:,} messages of each state)" if dlq["known_is_part"] else ""
+        yield f"  evidence  {_counts(dlq['known'])}{of}"
     if dlq["parked"]:
         yield "  parked    " + "; ".join(
             f"{n:,}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()

@@ -174,7 +174,7 @@ class DrainCommand(Console):
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
         """Print a line for each other running run of the DLQ that is not in `along`, and how to continue the run."""
         for one in other_runs.in_progress(run.dlq, run, *along):
-            left = run_result_output.unfinished_text(progress.count_letters(one.pk))
+            left = run_result_output.unfinished_text(progress.count_unfinished(one.pk))
             is_automatic = one.kind == RunKind.AUTOMATIC  # beat no longer adds messages to the automatic run
             go_on = ("drain_dlq", run.dlq.name) if is_automatic else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")

@@ -11,6 +11,7 @@ from reprocessing.management.console import Console
 from reprocessing.management.output import run_result_output
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline.runs import run_status
 from reprocessing.store.runs import progress
 from reprocessing.store.runs.run_transitions import RunBefore
 
@@ -75,7 +76,7 @@ class RunCommand(Console):
             "state": run.state,
             "was": was and {"state": was.state, "by": was.by or None, "why": was.why or None},
             "told": lines,
-            "open": progress.count_letters(run.pk).open,
+            "open": progress.count_unfinished(run.pk).open,
         }
 
 
@@ -102,4 +103,4 @@ def find_run(name: str, *, automatic: bool = True) -> Run:
 
 def run_progress(run: Run) -> str:
     """Return a line with the number of the run's messages in each state."""
-    return f"{run.name}: {run_result_output.progress_text(progress.count_letters(run.pk))}."
+    return f"{run.name}: {run_result_output.progress_text(run_status.letter_counts(run))}."

@@ -200,7 +200,7 @@ def replay_run(
             if progress.run_state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
                 break
             running = set(progress.running_runs(run.dlq_id)).intersection(along)
-            if not tally.under_way and not any(progress.count_letters(other).under_way for other in running):
+            if not tally.under_way and not any(progress.count_unfinished(other).under_way for other in running):
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)

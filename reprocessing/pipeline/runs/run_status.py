@@ -11,13 +11,23 @@ from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import arrived_since, progress, remaining_letters, run_cost
-from reprocessing.store.runs.progress import RunCounts
+from reprocessing.store.runs.progress import RoughRunCounts, RunCounts
 from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
 #: Most waves that are read, the last ones, because an automatic run has many.
 _WAVES = 8
+
+
+def letter_counts(run: Run) -> RunCounts:
+    """Return a run's letter counts. An automatic run never ends: finished letters are counted up to a limit.
+
+    The limit is 20,000 letters of each state, in an automatic run with more than 20,000 attempts or letters.
+    """
+    if run.kind == RunKind.AUTOMATIC and run_cost.has_more_than(run.pk, run_cost.MAX_COUNTED):
+        return progress.count_capped(run.pk)
+    return progress.count_letters(run.pk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,8 @@ class RunStatus:
         left: number of unfinished messages, by target.
         awaited: number of sent messages whose outcome is not known, by target.
         in_other_runs: how many messages this run sent that another run has now; these are not counted in `tally`.
-        cost: cost of sending and deleting the run's messages, without the cost of captures.
+            None: not counted, because the automatic run is large.
+        cost: cost of sending and deleting the run's messages, without the cost of captures. None: as `in_other_runs`.
         arrived: how many messages were captured since the run began; None: the run is the DLQ's automatic run, which
             takes these messages.
         failing: the most frequent answer of the run's recent failed attempts; None: there is none.
@@ -43,8 +54,8 @@ class RunStatus:
     waves: list[Wave]
     left: list[TargetRemainder]
     awaited: list[PendingOutcome]
-    in_other_runs: int
-    cost: Cost
+    in_other_runs: int | None
+    cost: Cost | None
     arrived: int | None
     failing: CommonFailure | None
     blocking: list[str]
@@ -57,15 +68,16 @@ class RunStatus:
         """
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.seconds_until_known(awaited)
-        tally = progress.count_letters(run.pk)
+        tally = letter_counts(run)
+        is_capped = isinstance(tally, RoughRunCounts)
         return cls(
             run=run,
             tally=tally,
             awaited=awaited,
-            in_other_runs=progress.count_in_other_runs(run.pk),
+            in_other_runs=None if is_capped else progress.count_in_other_runs(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
             left=remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
-            cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
+            cost=None if is_capped else run_cost.cost_of_run(run.pk, prices),
             arrived=None if run.kind == RunKind.AUTOMATIC else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
             blocking=other_runs.describe_blocking(run) if tally.blocked else [],

@@ -85,8 +85,15 @@ SELECT l.id, true FROM redrive_letter l JOIN redrive_global_stop h ON h.id = 2
 ON CONFLICT (letter_id) DO NOTHING
 """
 
+# Ids rise with time, but a concurrent transaction may take its id a moment earlier. So the newest attempt that began a
+# minute before the backup is searched backward, and only attempts after it are read. BETWEEN, because the planner
+# expects that a > with an unknown value is true of a third of all attempts.
 _SENT_SINCE = """
-SELECT count(*) AS n FROM redrive_attempt WHERE opened_at > %(restored_to)b::timestamptz
+SELECT count(*) AS n FROM redrive_attempt
+ WHERE opened_at > %(restored_to)b::timestamptz
+   AND id BETWEEN coalesce((SELECT id FROM redrive_attempt
+                             WHERE opened_at <= %(restored_to)b::timestamptz - interval '1 minute'
+                             ORDER BY id DESC LIMIT 1), 0) AND 9223372036854775807
 """
 
 _UNFINISHED = "SELECT count(*) AS n FROM redrive_letter WHERE finished_at IS NULL"
@@ -116,8 +123,15 @@ WITH was AS (
 SELECT since, by, reason, restored_to, true AS new FROM was
 """
 
-# Deletes task hints of the backup, so that lanes need not wait until the hints expire.
-_HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
+# Deletes task hints of the backup, so that lanes need not wait until the hints expire. Ready and leased lanes have
+# hints; each phase has an index.
+_HINTS = """
+UPDATE redrive_lane SET hinted_until = NULL
+ WHERE id = ANY (ARRAY (
+       SELECT id FROM redrive_lane WHERE phase = 'ready' AND hinted_until > (SELECT redrive_now())
+        UNION ALL
+       SELECT id FROM redrive_lane WHERE phase = 'leased' AND hinted_until > (SELECT redrive_now())))
+"""
 
 _LOCK = f"{_SELECT_HOLD} FOR UPDATE"
 

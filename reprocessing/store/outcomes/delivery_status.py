@@ -10,7 +10,8 @@ from reprocessing.domain.outcomes.delivery_status import DeliveryFacts, Delivery
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.letter import Letter
 from reprocessing.store import rows
-from reprocessing.store.outcomes.reports import ATTEMPT_REPORTS, REPORT_NAMES_ATTEMPT
+from reprocessing.store.outcomes.recent_letters import MAX_OF_PART, RECENT_LETTERS
+from reprocessing.store.outcomes.reports import ATTEMPT_REPORTS
 from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 
@@ -37,38 +38,24 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# Decides the delivery status of many letters, by the rules of `domain.outcomes.delivery_status`. Attempts of a
-# delivered letter are read only if a report names the letter.
+# Decides the delivery status of recent letters, by the rules of `domain.outcomes.delivery_status`.
 _COUNTED = f"""
-WITH said AS MATERIALIZED (
-    SELECT a.id, a.letter_id, a.target_id, r.reporter_id
-      FROM redrive_report r JOIN redrive_attempt a ON a.sent_message_id = r.message_id
-     WHERE r.verdict = 'delivered'
-    UNION ALL
-    SELECT a.id, a.letter_id, a.target_id, r.reporter_id
-      FROM redrive_report r JOIN redrive_letter l ON l.public_id = r.public_id
-      JOIN redrive_attempt a ON a.letter_id = l.id AND ({REPORT_NAMES_ATTEMPT})
-     WHERE r.verdict = 'delivered' AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
-), acknowledged AS MATERIALIZED (
-    SELECT a.letter_id FROM redrive_attempt a
-     WHERE {_NEWEST} AND (a.outcome = 'acknowledged' OR a.id IN (
-            SELECT said.id FROM said
-             WHERE said.reporter_id IS NULL OR said.target_id IN (
-                    SELECT x.target_id FROM redrive_reporter_target x WHERE x.reporter_id = said.reporter_id)))
-), told AS (
-    SELECT l.dlq_id, CASE WHEN l.presumed THEN 'presumed' WHEN l.id IN (SELECT letter_id FROM acknowledged)
-                          THEN 'acknowledged' ELSE 'accepted' END AS how
-      FROM redrive_letter l
-     WHERE l.state = 'delivered' AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
-    UNION ALL
-    SELECT l.dlq_id, CASE WHEN l.state IN ('sending', 'awaiting') THEN 'open'
-                          WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {REPORTED_FAILED} THEN 'failed'
-                          WHEN a.outcome = 'silent' THEN 'silent' ELSE 'unknown' END
-      FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id AND {_NEWEST}
-     WHERE l.state IN ('waiting', 'sending', 'awaiting', 'parked', 'discarded')
-       AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
-)
-SELECT dlq_id, how, count(*) AS n FROM told GROUP BY dlq_id, how ORDER BY dlq_id, how
+SELECT d.id AS dlq_id, told.how, count(*) AS n
+  FROM redrive_dlq d CROSS JOIN LATERAL {RECENT_LETTERS} l
+  LEFT JOIN LATERAL (
+        SELECT * FROM redrive_attempt WHERE letter_id = l.id AND outcome IS DISTINCT FROM 'not_sent'
+         ORDER BY no DESC LIMIT 1) a ON true
+ CROSS JOIN LATERAL (
+    SELECT CASE WHEN l.state = 'delivered' AND l.presumed THEN 'presumed'
+                WHEN l.state = 'delivered' AND (a.outcome = 'acknowledged' OR EXISTS (
+                     SELECT FROM ({ATTEMPT_REPORTS}) r WHERE r.verdict = 'delivered')) THEN 'acknowledged'
+                WHEN l.state = 'delivered' THEN 'accepted'
+                WHEN l.state = 'duplicate' OR a.id IS NULL THEN NULL
+                WHEN l.state IN ('sending', 'awaiting') THEN 'open'
+                WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {REPORTED_FAILED} THEN 'failed'
+                WHEN a.outcome = 'silent' THEN 'silent' ELSE 'unknown' END AS how OFFSET 0) told
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND told.how IS NOT NULL
+ GROUP BY d.id, told.how ORDER BY d.id, told.how
 """  # noqa: S608  # as above
 
 # Reports about the letter's first failure, its attempts, and the letter as a whole.
@@ -100,7 +87,7 @@ SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.recei
 
 @dataclass(frozen=True, slots=True)
 class StatusCount:
-    """How many sent letters of a DLQ have the delivery status `how`, such as presumed (a value of `OutcomeSource`)."""
+    """How many recent letters of a DLQ have the delivery status `how`, a value of `OutcomeSource`, such as presumed."""
 
     dlq_id: int
     how: str
@@ -132,8 +119,11 @@ def status_of(letter: Letter) -> DeliveryStatus:
 
 
 def count_by_status(dlq: int | None = None) -> list[StatusCount]:
-    """Return how many sent letters of this DLQ (None: of each DLQ) have each delivery status."""
-    return rows.fetch(StatusCount, _COUNTED, {"dlq": dlq})
+    """Return how many recent sent letters of this DLQ (None: of each DLQ) have each delivery status.
+
+    At most 1,000 letters that ended, 1,000 parked letters, and 1,000 unfinished letters of each state are counted.
+    """
+    return rows.fetch(StatusCount, _COUNTED, {"dlq": dlq, "most": MAX_OF_PART})
 
 
 def reasons_of(letter: Letter, *, most: int = 200) -> list[ConsumerReason]:

@@ -17,6 +17,7 @@ from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes.recent_letters import MAX_OF_PART, RECENT_LETTERS
 
 #: People are notified if a rule could not be evaluated on at least this share (1 %) of its messages.
 ERROR_SHARE = 0.01
@@ -153,28 +154,37 @@ class RuleStatus:
     last_hit_at: datetime | None
     stopped: int
     error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
-    asked: int | None  #: letters on which the rule was evaluated; None: not counted, because it had no errors
+    asked: int | None  #: recent letters on which the rule was evaluated; None: not counted, because it had no errors
+    asked_is_minimum: bool  #: whether the rule was perhaps evaluated on more letters, which are not recent
     last_error: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the rule failed on at least 1 % of its letters, so that people are notified."""
+        """Return whether the rule failed on at least 1 % of its recent letters, so that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-_RULE_STATUS = """
+# `asked` is counted among recent letters. Their table has no index of the letters on which rules were evaluated.
+_RULE_STATUS = f"""
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.last_error,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
-       CASE WHEN u.error_count > 0 THEN (
-            SELECT count(*) FROM redrive_letter l LEFT JOIN redrive_rule b ON b.id = l.rule_id
-             WHERE l.rulebook_version > 0 AND (u.dlq_id IS NULL OR l.dlq_id = u.dlq_id)
-               AND (b.id IS NULL OR (b.position, b.id) >= (u.position, u.id))) END AS asked
+       CASE WHEN u.error_count > 0 AND recent.is_part THEN greatest(recent.asked, u.error_count)
+            WHEN u.error_count > 0 THEN coalesce(recent.asked, 0) END AS asked,
+       coalesce(recent.is_part, false) AS asked_is_minimum
   FROM redrive_rule u LEFT JOIN redrive_dlq d ON d.id = u.dlq_id
+ CROSS JOIN LATERAL (
+       SELECT sum(one.asked)::bigint AS asked, bool_or(one.n = %(most)b::bigint) AS is_part FROM (
+              SELECT count(*) AS n, count(*) FILTER (
+                     WHERE l.rulebook_version > 0
+                       AND (b.id IS NULL OR (b.position, b.id) >= (u.position, u.id))) AS asked
+                FROM redrive_dlq d CROSS JOIN LATERAL {RECENT_LETTERS} l LEFT JOIN redrive_rule b ON b.id = l.rule_id
+               WHERE u.error_count > 0 AND (u.dlq_id IS NULL OR d.id = u.dlq_id)
+               GROUP BY d.id, l.part) one) recent
  WHERE u.enabled AND coalesce(u.valid_from <= redrive_now(), true) AND coalesce(u.valid_until > redrive_now(), true)
    AND (%(dlq)b::bigint IS NULL OR u.dlq_id IS NULL OR u.dlq_id = %(dlq)b::bigint)
  ORDER BY u.position, u.id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
@@ -182,4 +192,4 @@ def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
 
     `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """
-    return rows.fetch(RuleStatus, _RULE_STATUS, {"dlq": dlq})
+    return rows.fetch(RuleStatus, _RULE_STATUS, {"dlq": dlq, "most": MAX_OF_PART})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Final
+from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
@@ -20,6 +20,7 @@ MAX_COUNT: Final = 20_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 _UNFINISHED: Final = frozenset({*_UNSENT, "awaiting"})
+_COLUMNS: Final = {"duplicate": "closed_as_duplicate"}  # the states whose counts have another name
 
 # A drain is finished when none of its letters is captured, queued, being sent or waiting for an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
@@ -33,9 +34,15 @@ UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
 RETURNING r.id
 """
 
+_FAILED_ATTEMPTS: Final[LiteralString] = f"""
+SELECT count(*) FROM redrive_attempt a
+ WHERE a.run_id = %(run)b
+   AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {REPORTED_FAILED})
+"""  # noqa: S608  # the inserted text is a constant
+
 # Each letter's lane is read by its id: with IN or EXISTS, PostgreSQL would read the lanes of all runs. It is read once
 # (OFFSET 0), for both counts.
-_TALLY = f"""
+_COUNTS: Final[LiteralString] = f"""
 SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
        count(*) FILTER (WHERE state = 'delivered' AND presumed) AS presumed,
@@ -48,23 +55,37 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
        count(*) FILTER (WHERE lane_is = 'held') AS held,
        count(*) FILTER (WHERE lane_is = 'blocked') AS blocked,
-       (SELECT count(*) FROM redrive_attempt a
-         WHERE a.run_id = %(run)b
-           AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {REPORTED_FAILED}))
-       AS failed_attempts
+       {{failed_attempts}} AS failed_attempts
   FROM (SELECT l.state, l.presumed, CASE WHEN l.state = 'waiting' THEN (
                 SELECT CASE WHEN n.phase = 'held' OR n.stopped_at IS NOT NULL THEN 'held'
                             WHEN n.run_id <> %(run)b AND {BLOCKING_STATE} IS NOT NULL THEN 'blocked' END
                   FROM redrive_lane n WHERE n.id = l.lane_id) END AS lane_is
-          FROM redrive_letter l WHERE l.run_id = %(run)b OFFSET 0) letter
+          FROM redrive_letter l WHERE l.run_id = %(run)b {{which}} OFFSET 0) letter
 """  # noqa: S608  # the inserted texts are constants
 
-# Reads a bounded part of the index of a run's letters.
+_TALLY = _COUNTS.format(failed_attempts=f"({_FAILED_ATTEMPTS})", which="")
+_UNFINISHED_TALLY = _COUNTS.format(
+    failed_attempts="0::bigint", which="AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')"
+)
+
+# Reads a limited part of the index of a run's letters. The ends are compared as rows, for an ordered read: with `=`,
+# the planner may read the table from its beginning, where there may be no letter of this run and state.
 _STATES = """
 SELECT s.state, (SELECT count(*) FROM (
-            SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state = s.state
-             LIMIT %(most)b::bigint) few) AS n
+            SELECT FROM redrive_letter l
+             WHERE (l.run_id, l.state) >= (%(run)b::bigint, s.state) AND l.run_id IS NOT NULL
+               AND (l.run_id, l.state) <= (%(run)b::bigint, s.state)
+             ORDER BY l.run_id, l.state LIMIT %(most)b::bigint) few) AS n
   FROM unnest(%(states)b::text[]) AS s(state)
+"""
+
+_DELIVERED = """
+SELECT CASE WHEN presumed THEN 'presumed' ELSE 'delivered' END AS state, count(*) AS n FROM (
+    SELECT l.presumed FROM redrive_letter l
+     WHERE (l.run_id, l.state) >= (%(run)b::bigint, 'delivered') AND l.run_id IS NOT NULL
+       AND (l.run_id, l.state) <= (%(run)b::bigint, 'delivered')
+     ORDER BY l.run_id, l.state LIMIT %(most)b::bigint) few
+ GROUP BY 1
 """
 
 # Counts letters that another run has taken over from this run, by the letters' attempts in this run.
@@ -171,6 +192,27 @@ def count_letters(run: int) -> RunCounts:
     return rows.fetch(RunCounts, _TALLY, {"run": run})[0]
 
 
+def count_unfinished(run: int) -> RunCounts:
+    """Return how many unfinished letters a run has in each state. Finished letters and failed attempts do not count."""
+    return rows.fetch(RunCounts, _UNFINISHED_TALLY, {"run": run})[0]
+
+
+def count_capped(run: int) -> RoughRunCounts:
+    """Return a run's unfinished letters by state, and up to 20,000 of its finished letters in each state.
+
+    This takes no longer for a run that has sent messages for months. Failed attempts are not counted (0).
+    """
+    found, unfinished = _states(run, most=MAX_COUNT), count_unfinished(run)
+    delivered = {row.state: row.n for row in rows.fetch(_States, _DELIVERED, {"run": run, "most": MAX_COUNT})}
+    ends = {"delivered": 0, "presumed": 0, **delivered}
+    ends |= {_COLUMNS.get(state, state): found[state] for state in ("parked", "duplicate", "discarded")}
+    capped = {name for name, n in ends.items() if n == MAX_COUNT}
+    if sum(delivered.values()) == MAX_COUNT:
+        capped |= {"delivered", "presumed"}
+    letters = unfinished.letters + sum(ends.values())
+    return RoughRunCounts(**{**asdict(unfinished), "letters": letters, **ends}, capped=frozenset(capped))
+
+
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Return how many letters a run has in each state. In large runs, at most 20,000 letters of a state are counted.
 
@@ -186,12 +228,11 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     if len(capped) == 1 and size.keeps_letters and size.letters >= sum(found.values()):
         found[capped.pop()] += size.letters - sum(found.values())
     whole = size.letters if size.keeps_letters or not _UNFINISHED.isdisjoint(capped) else 0
-    named = {"duplicate": "closed_as_duplicate"}
     waiting = sum(found[state] for state in _UNSENT)
-    ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
+    ends = {_COLUMNS.get(state, state): n for state, n in found.items() if state != "waiting"}
     return RoughRunCounts(
         letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, blocked=0, failed_attempts=0,
-        capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
+        capped=frozenset("waiting" if state in _UNSENT else _COLUMNS.get(state, state) for state in capped), **ends,
     )  # fmt: skip
 
 

@@ -29,10 +29,16 @@ SELECT d.fifo, true, count(*), 0
  GROUP BY 1
 """
 
+# Counts attempts only if the run has few letters. Letters are read in the order of their index, as in `progress`.
 _SIZE = """
-SELECT greatest(
-    (SELECT count(*) FROM (SELECT FROM redrive_attempt WHERE run_id = %(run)b LIMIT %(most)b::bigint) few),
-    (SELECT count(*) FROM (SELECT FROM redrive_letter WHERE run_id = %(run)b LIMIT %(most)b::bigint) few)) AS n
+SELECT CASE WHEN letters.n < %(most)b::bigint THEN greatest(letters.n, (SELECT count(*) FROM (
+            SELECT FROM redrive_attempt WHERE run_id = %(run)b::bigint LIMIT %(most)b::bigint) few))
+            ELSE letters.n END AS n
+  FROM (SELECT count(*) AS n FROM (
+            SELECT FROM redrive_letter l
+             WHERE (l.run_id, l.state) >= (%(run)b::bigint, '') AND (l.run_id, l.state) < (%(run)b::bigint + 1, '')
+               AND l.run_id IS NOT NULL
+             ORDER BY l.run_id, l.state LIMIT %(most)b::bigint) few) letters
 """
 
 
@@ -44,13 +50,18 @@ class _Asked:
     size: int
 
 
+def has_more_than(run: int, most: int) -> bool:
+    """Return whether a run has more than `most` attempts or letters."""
+    return rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most
+
+
 def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
     """Return the lowest and the highest possible cost of the SQS requests with which a run sent and deleted messages.
 
     None: the run has more than `most` attempts or letters, which would take long to count. The costs of captures, of
     status requests to targets, and of other services are not included.
     """
-    if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
+    if most is not None and has_more_than(run, most):
         return None
     return sum((_cost_of(asked, prices) for asked in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
 

@@ -125,8 +125,9 @@ def changed_targets(case: Case) -> Iterator[Finding]:
         source = before.get(arn)
         if source is None or source.target.arn == to:
             continue
-        kept = Letter.objects.filter(source=source, target=source.target)
-        under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
+        kept = Letter.objects.filter(dlq=row, source=source, target=source.target)  # an index begins with the DLQ
+        under_way = kept.filter(state__in=_UNDER_WAY, finished_at=None).count()  # an index has unfinished letters only
+        parked = kept.filter(state="parked").count()
         yield note(
             f"Messages of {source} go to {resource_name(to)} from now on, also those that are already captured. "
             f"Messages in progress ({under_way:,}) and parked messages ({parked:,}) keep {source.target}."

@@ -97,7 +97,7 @@ def test_waiting_lanes_say_why(ask_json: AskJson, source: Source) -> None:
     add_lane(source, LanePhase.READY, due_at=ago(seconds=1))
     add_lane(source, LanePhase.READY, due_at=ago(hours=-1), why="its target's rate")
     add_lane(source, LanePhase.READY, due_at=ago(hours=-1))
-    add_lane(source, LanePhase.AWAITING)
+    add_lane(source, LanePhase.AWAITING, run=Run.objects.create(name="monday", dlq=source.dlq, state="running"))
     add_lane(source, LanePhase.HELD)
     add_lane(source, LanePhase.LEASED)
     add_lane(source, LanePhase.IDLE)
