@@ -27,8 +27,9 @@ from reprocessing.admin.site.keyset_list import REACH, KeysetList
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.domain.search.search_text import read_search
-from reprocessing.models import DeadLetterQueue, FailureGroup, Letter
+from reprocessing.models import FailureGroup, Letter
 from reprocessing.store.maintenance import counters
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.search import filter_conditions
 
 #: The URL parameter with the query of the list.
@@ -118,7 +119,12 @@ class MessageList(KeysetList):
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of messages in the list from stored counters; None: the counters do not fit the filter.
+        """Return the number of messages in the list from stored counters; None: the counters do not fit the filter."""
+        return None if self.known_counts is None else sum(kind.n for kind in self.known_counts)
+
+    @cached_property
+    def known_counts(self) -> list[CountByState] | None:
+        """Return the stored counters of the messages in the list; None: the counters do not fit the filter.
 
         There are counters for each DLQ, each state, and presumed deliveries.
         """
@@ -128,13 +134,13 @@ class MessageList(KeysetList):
         dlq, state, presumed = (asked.pop(name, None) for name in _COUNTED_FILTERS)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
             return None
-        return sum(
-            kind.n
+        return [
+            kind
             for kind in counters.counts_by_state(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
             if state in {None, kind.state}
             and presumed in {None, str(int(kind.presumed))}
             and self.visible_dlqs.includes(kind.dlq_id)
-        )
+        ]
 
     def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the filters in the URL. The filter of a failure group includes the groups that are merged into it."""
@@ -176,8 +182,8 @@ class MessageList(KeysetList):
             return rows.order_by("-pk" if newest_first else "pk")
         state = self.filter_params.get("state__exact", [""])[-1]
         if state and state != LetterState.PARKED:  # lets PostgreSQL use a partial index
-            is_open = state not in FINISHED_STATES
-            rows = rows.filter(finished_at__isnull=is_open, dlq__in=DeadLetterQueue.objects.values("pk"))
+            dlqs = {kind.dlq_id for kind in self.known_counts or ()}  # other DLQs have no such message
+            rows = rows.filter(finished_at__isnull=state not in FINISHED_STATES, dlq__in=dlqs)
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
     def _is_sparse(self, rows: QuerySet[Letter], after: list[Any] | None) -> bool:

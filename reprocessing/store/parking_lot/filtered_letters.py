@@ -16,6 +16,7 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.search.filter_conditions import (
     COUNT,
+    ENDED_STATES,
     parameters_within_timeout,
     plain_parameters,
     search_timeout,
@@ -78,11 +79,21 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
        THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.attempts_before_release, l.spared,
        d.max_attempts, l.assigned_to, l.revision_id
-  FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
+  FROM ({letters}) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
   LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
  ORDER BY l.finished_at DESC, l.id DESC
 """
+
+_NEWEST: Final[LiteralString] = """
+SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b
+"""
+
+# No index has the ended letters of all DLQs by time. So the newest letters of each DLQ are read from its own index.
+_NEWEST_OF_EACH_DLQ: Final[LiteralString] = f"""
+SELECT l.* FROM redrive_dlq q CROSS JOIN LATERAL ({_NEWEST.format(where="l.dlq_id = q.id AND {where}")}) l
+ WHERE coalesce(q.id = ANY(%(dlqs)b::bigint[]), true) ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b
+"""  # noqa: S608  # the inserted text is a constant
 
 _IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
 
@@ -221,8 +232,21 @@ def _newest(
     asked = (parameters_within_timeout(criteria) if among is None else plain_parameters(criteria)) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
-    meant = where_clause(criteria) if among is None else "l.id = ANY(%(among)b::bigint[])"
-    return rows.fetch(ListedLetter, _LIST.format(where=meant + place), asked)
+    if among is not None:
+        letters = _NEWEST.format(where="l.id = ANY(%(among)b::bigint[])" + place)
+    elif _is_read_by_dlq(criteria):
+        letters = _NEWEST_OF_EACH_DLQ.format(where=where_clause(replace(criteria, dlqs=None)) + place)
+    else:
+        letters = _NEWEST.format(where=where_clause(criteria) + place)
+    return rows.fetch(ListedLetter, _LIST.format(letters=letters), asked)
+
+
+def _is_read_by_dlq(criteria: MessageFilter) -> bool:
+    """Return whether the filter matches ended letters of all DLQs, and has no condition with an index of its own."""
+    without = replace(
+        criteria, presumed=None, sent_after=None, sent_before=None, finished_after=None, finished_before=None
+    )
+    return bool(criteria.states) and ENDED_STATES.issuperset(criteria.states) and not without.is_narrow
 
 
 def _count(criteria: MessageFilter) -> int:

@@ -11,6 +11,7 @@ from reprocessing.domain.payloads.sealing import key_id
 from reprocessing.domain.routing.first_match import Action, Rule
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.store import rows
+from reprocessing.store.capture import capture_times
 from reprocessing.store.payloads import content
 from reprocessing.store.payloads.content import CONTENT_LENGTH
 
@@ -72,14 +73,15 @@ _LOAD = f"""
           FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l {_JOINS} ORDER BY l.id
 """  # noqa: S608  # the inserted texts are constants
 
-# Ordered from the newest letter to the oldest: ids rise with the time of capture.
+# Ordered from the newest letter to the oldest: ids rise with the time of capture. `first` ends the search.
 _CAPTURED = f"""
 {_COLUMNS}
   FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
+           AND id >= %(first)b::bigint AND captured_at >= %(since)b
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
+         ORDER BY id DESC LIMIT 1000) l {_JOINS} ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
 # No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished, parked
@@ -111,7 +113,7 @@ SELECT count(*) AS n FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) A
 
 _OLDER = """
 SELECT count(*) AS n FROM redrive_letter
- WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
+ WHERE captured_at < %(since)b AND finished_at IS NULL
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
 """
 
@@ -136,7 +138,10 @@ def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodie
     A call returns up to 1,000 letters, or about 16 MiB. An empty result means that there are no more letters. `dlq`:
     only letters of this DLQ; None: of all DLQs. `bodies`: also load the bodies.
     """
-    values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    values = {
+        "since": since, "first": capture_times.first_id(since), "dlq": dlq, "below": below, "bodies": bodies,
+        "limit": BODY_LIMIT, "chunk": CHUNK,
+    }  # fmt: skip
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
 
 

@@ -5,7 +5,7 @@ Values are always parameters. States are literals, so that PostgreSQL uses the p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -16,6 +16,7 @@ import psycopg
 from django.db import OperationalError, transaction
 
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.domain.parking_lot.field_value import read_field
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.store import rows
@@ -39,6 +40,9 @@ _STATES: Final[dict[str, LiteralString]] = {
     "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
     "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
 }  # fmt: skip
+
+#: States of finished letters that are not parked.
+ENDED_STATES: Final = frozenset(FINISHED_STATES) - {LetterState.PARKED}
 
 # Each part uses an index.
 _NAMED: Final[LiteralString] = f"""
@@ -107,9 +111,7 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False, has_key_index:
 
     `whole`: search all bodies, not only those of the newest 20,000 letters.
     """
-    parts: list[LiteralString] = []
-    if criteria.states:
-        parts.append("l.state IN (" + ", ".join(_STATES[state] for state in criteria.states) + ")")
+    parts = _state_conditions(criteria.states)
     if criteria.presumed:
         parts.append("(l.state <> 'delivered' OR l.presumed)")
     parts += [said for name, said in _CONDITIONS.items() if getattr(criteria, name) not in {None, ()}]
@@ -129,6 +131,22 @@ def where_clause(criteria: MessageFilter, *, whole: bool = False, has_key_index:
     if whole:
         return rest + " AND " + _HOLDS
     return _IN_THE_NEWEST.format(rest=rest, order=newest_first(criteria))
+
+
+def _state_conditions(states: Sequence[str]) -> list[LiteralString]:
+    """Return the SQL conditions that a letter `l` has one of these states.
+
+    The indexes of unfinished letters, and those of ended letters, have a condition on `finished_at`. PostgreSQL uses
+    them only if a statement has this condition too.
+    """
+    if not states:
+        return []
+    found: list[LiteralString] = ["l.state IN (" + ", ".join(_STATES[state] for state in states) + ")"]
+    if not any(state in FINISHED_STATES for state in states):
+        found.append("l.finished_at IS NULL")
+    elif ENDED_STATES.issuperset(states):
+        found.append("l.finished_at IS NOT NULL")
+    return found
 
 
 def indexed_ids(criteria: MessageFilter) -> tuple[LiteralString, LiteralString] | None:

@@ -10,13 +10,12 @@ from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.parking_lot.filtered_letters import LetterPage, ListedLetter, PageStart
 from reprocessing.store.search import filter_conditions
 
-# `finished_at IS NULL` lets the planner use the index of open letters by state and age.
 _LIST: Final[LiteralString] = """
 SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key,
        g.id AS group_id, coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, l.expires_at,
        l.finished_at, l.attempts, l.attempts_before_release, l.spared,
        d.max_attempts, l.assigned_to, l.revision_id
-  FROM (SELECT * FROM redrive_letter l WHERE l.finished_at IS NULL AND {where}
+  FROM (SELECT * FROM redrive_letter l WHERE {where}
          ORDER BY l.first_sent_at DESC, l.id DESC LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
   LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)

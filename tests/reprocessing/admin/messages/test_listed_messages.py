@@ -12,6 +12,7 @@ from django.test import Client
 from reprocessing.admin.messages import listed_messages
 from reprocessing.admin.messages.listed_messages import MessageList
 from reprocessing.models import Letter
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering.lanes import database_now
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person
 from tests.reprocessing.pipeline.bench import Workbench
@@ -137,9 +138,11 @@ def test_messages_of_a_failure_group_are_linked_with_the_filter_of_the_group() -
 @pytest.mark.django_db(transaction=True)
 def test_a_page_of_old_queued_messages_does_not_read_the_newer_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed_messages, "_NEWEST", 500)
-    monkeypatch.setattr(MessageList, "known", 1_200)  # the letters are written without the triggers that count them
     with nothing_is_vacuumed():
         bench = Workbench()
+        # The letters are written without the triggers that count them.
+        counts = [CountByState(bench.dlq.pk, "waiting", "", presumed=False, n=1_200)]
+        monkeypatch.setattr(MessageList, "known_counts", counts)
         seed(bench, automatic_run(bench), 1, 20_000)
         old = list(Letter.objects.order_by("pk").values_list("pk", flat=True)[:1_200])
         with transaction.atomic(), connection.cursor() as cursor:
@@ -162,6 +165,28 @@ def test_a_page_of_old_queued_messages_does_not_read_the_newer_messages(monkeypa
     assert (len(listed), len(delivered)) == (4, 2)
     assert max(listed) < 1_500  # all letters have twice as many pages
     assert max(delivered) < 400  # those of one page
+
+
+@pytest.mark.soak
+@pytest.mark.django_db(transaction=True)
+def test_a_page_of_the_few_presumed_deliveries_does_not_read_dlqs_that_have_none() -> None:
+    with nothing_is_vacuumed():
+        bench = Workbench()
+        seed(bench, automatic_run(bench), 1, 20_000)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            Letter.objects.update(state="delivered", presumed=False, finished_at=database_now())
+        source = dlq("other-dlq")
+        letters = [parked(source).pk for _ in range(2)]
+        presumed = {"state": "delivered", "reason": "", "presumed": True, "finished_at": database_now()}
+        Letter.objects.filter(pk__in=letters).update(**presumed)
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE redrive_letter")
+        with explained() as statements:
+            page = person("ann", *LOOKS).get("/admin/reprocessing/letter/?state__exact=delivered&presumed__exact=1")
+    found = dict.fromkeys(re.findall(r"/letter/(\d+)/change/[?]list", page.content.decode()))
+    assert [int(pk) for pk in found] == letters[::-1]
+    assert max(one.buffers for one in statements if _BY_STATE in one.text) < 400
 
 
 def test_a_list_of_two_states_has_the_messages_of_both_on_each_page(monkeypatch: pytest.MonkeyPatch) -> None:

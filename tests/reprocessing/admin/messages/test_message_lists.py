@@ -35,8 +35,11 @@ def test_few_that_were_let_go_are_found_among_many_that_were_delivered(state: st
         page = ann.get(f"/admin/reprocessing/letter/?dlq__id__exact={source.dlq_id}&state__exact={state}")
     assert page.content.decode().count(f"{source.dlq.name}-{state}-") >= few
     statements = [one["sql"] for one in asked.captured_queries if "ORDER BY" in one["sql"]]
-    (listed,) = [one for one in statements if 'FROM "redrive_letter"' in one]
+    listed = [one for one in statements if 'FROM "redrive_letter"' in one]
+    assert len(listed) == (1 if few else 0)  # the counters say that there are none
+    if not few:
+        return
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN {listed}")
+        cursor.execute(f"EXPLAIN {listed[0]}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert ("discarded_and_duplicates" in plan, "Seq Scan on redrive_letter" in plan) == (True, False)
