@@ -68,25 +68,26 @@ _UNFINISHED_TALLY = _COUNTS.format(
     failed_attempts="0::bigint", which="AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')"
 )
 
-# Reads a limited part of the index of a run's letters. The ends are compared as rows, for an ordered read: with `=`,
-# the planner may read the table from its beginning, where there may be no letter of this run and state.
-_STATES = """
-SELECT s.state, (SELECT count(*) FROM (
-            SELECT FROM redrive_letter l
-             WHERE (l.run_id, l.state) >= (%(run)b::bigint, s.state) AND l.run_id IS NOT NULL
-               AND (l.run_id, l.state) <= (%(run)b::bigint, s.state)
-             ORDER BY l.run_id, l.state LIMIT %(most)b::bigint) few) AS n
-  FROM unnest(%(states)b::text[]) AS s(state)
-"""
+#: Up to `most` letters l of the run `run` in the state `state`, in the order of the index `letters_by_run_and_state`.
+#: The values are compared as rows, for an ordered read: with `=`, the planner may read the whole table from its
+#: beginning, where there may be no letter of this run and state.
+LETTERS_OF_RUN: Final[LiteralString] = """
+SELECT {columns} FROM redrive_letter l
+ WHERE (l.run_id, l.state) >= ({run}, {state}) AND l.run_id IS NOT NULL AND (l.run_id, l.state) <= ({run}, {state})
+ ORDER BY l.run_id, l.state LIMIT {most}"""
 
-_DELIVERED = """
-SELECT CASE WHEN presumed THEN 'presumed' ELSE 'delivered' END AS state, count(*) AS n FROM (
-    SELECT l.presumed FROM redrive_letter l
-     WHERE (l.run_id, l.state) >= (%(run)b::bigint, 'delivered') AND l.run_id IS NOT NULL
-       AND (l.run_id, l.state) <= (%(run)b::bigint, 'delivered')
-     ORDER BY l.run_id, l.state LIMIT %(most)b::bigint) few
- GROUP BY 1
-"""
+_OF_STATE = LETTERS_OF_RUN.format(columns="", run="%(run)b::bigint", state="s.state", most="%(most)b::bigint")
+_STATES = f"""
+SELECT s.state, (SELECT count(*) FROM ({_OF_STATE}) few) AS n FROM unnest(%(states)b::text[]) AS s(state)
+"""  # noqa: S608  # the inserted text is a constant
+
+_OF_DELIVERED = LETTERS_OF_RUN.format(
+    columns="l.presumed", run="%(run)b::bigint", state="'delivered'", most="%(most)b::bigint"
+)
+_DELIVERED = f"""
+SELECT CASE WHEN presumed THEN 'presumed' ELSE 'delivered' END AS state, count(*) AS n
+  FROM ({_OF_DELIVERED}) few GROUP BY 1
+"""  # noqa: S608  # the inserted text is a constant
 
 # Counts letters that another run has taken over from this run, by the letters' attempts in this run.
 _ELSEWHERE = """

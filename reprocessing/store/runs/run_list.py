@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.store import rows
+from reprocessing.store.runs.progress import LETTERS_OF_RUN
 
 #: Parked letters of a run are counted up to this number.
 MAX_PARKED: Final = 1_000
@@ -14,23 +15,21 @@ MAX_PARKED: Final = 1_000
 #: least 2,000.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
-# Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a
-# literal, PostgreSQL with old statistics would read the parked letters of all runs.
-_FIGURES = """
+_OF_OPEN_STATE = LETTERS_OF_RUN.format(columns="", run="r.id", state="s.state", most="%(most)b::bigint")
+_PARKED = LETTERS_OF_RUN.format(columns="", run="r.id", state="'parked'", most="%(parked)b::bigint")
+
+_FIGURES = f"""
 SELECT r.id AS run_id, CASE WHEN r.state NOT IN ('running', 'paused') THEN 0 ELSE (
-            SELECT count(*) FROM (
-                   SELECT FROM redrive_letter l
-                    WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
-                    LIMIT %(most)b::bigint) u) END AS unfinished,
-       (SELECT count(*) FROM unnest(ARRAY['parked']) AS s(state) CROSS JOIN LATERAL (
-               SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = s.state
-                LIMIT %(parked)b::bigint) p) AS parked,
+            SELECT least(count(*), %(most)b::bigint)
+              FROM unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting']) AS s(state)
+             CROSS JOIN LATERAL ({_OF_OPEN_STATE}) u) END AS unfinished,
+       (SELECT count(*) FROM ({_PARKED}) p) AS parked,
        (SELECT coalesce(sum(m.sent), 0) / (60 + extract(second FROM redrive_now())) FROM redrive_run_minute m
          WHERE m.run_id = r.id AND r.state = 'running'
            AND m.minute BETWEEN (SELECT date_trunc('minute', redrive_now()) - interval '1 minute') AND 'infinity'
        )::float8 AS rate
   FROM redrive_run r WHERE r.id = ANY(%(runs)b::bigint[])
-"""
+"""  # noqa: S608  # the inserted texts are constants
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ class Stock:
         values = {"lane": self.lane, "target": self.target, "no": 1, "epoch": 0, "fence": 1, "opened_at": NOW}
         return Attempt.objects.create(letter=letter or self.letter, **{**values, "holds_lane": False, **fields})
 
-    def more_letters(self, many: int) -> list[Letter]:
-        return Letter.objects.bulk_create([self._letter() for _ in range(many)])
+    def more_letters(self, many: int, **fields: object) -> list[Letter]:
+        return Letter.objects.bulk_create([self._letter(**fields) for _ in range(many)])
 
     def _letter(self, **fields: object) -> Letter:
         values = {

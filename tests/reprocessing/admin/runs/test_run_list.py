@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -109,23 +107,3 @@ def test_counts_of_large_runs_are_limits(source: Source, ann: Client, monkeypatc
     for _ in range(3):
         add_letter(source, LetterState.WAITING, run=run)
     assert _rows(ann)["large"][3] == "under 50 %, 2+ unfinished"
-
-
-@pytest.mark.soak
-def test_the_list_reads_the_index_of_each_run_s_messages(source: Source) -> None:
-    run = Run.objects.create(name="large", dlq=source.dlq, state="running", selected=4)
-    Letter.objects.bulk_create(
-        Letter(
-            dlq=source.dlq, source=source, message_id=f"m-{n}", state="captured", body_hash=b"h", size=2, run=run,
-            first_sent_at=source.dlq.added_at, planned=True, sequence=f"{n:06}", key_hash=b"%d" % n, single=True,
-        )
-        for n in range(2_000)
-    )  # fmt: skip
-    values: dict[str, Any] = {"runs": [run.pk], "most": 10, "parked": 10}
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE redrive_letter")
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + run_list._FIGURES.replace(")b", ")s"), values)
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert plan.count("letters_by_run_and_state") == 2
-    assert "one_count_per_run_and_minute" in plan
