@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final, LiteralString
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from reprocessing.models import AuditEntry
 from reprocessing.store.maintenance import audit_log
@@ -20,13 +20,14 @@ from tests.reprocessing.store.stock import Stock
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
-#: Entries that the filters leave out, in at least 70 pages; and buffers that a statement may read.
-ENTRIES: Final = 5_000
-MOST: Final = 40
+#: Entries that the filters leave out, in at least 240 pages; and buffers that all statements together may read.
+ENTRIES: Final = 20_000
+MOST: Final = 60
 
 _ENTRIES: Final[LiteralString] = """
 INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after)
-SELECT 'noted', %s, %s, 'bob', 'old', redrive_now() - interval '3 days', '{}', '{}' FROM generate_series(1, %s::int) n
+SELECT 'noted', -n, %s, 'bob', 'old', redrive_now() - interval '3 days' + n * interval '1 s', '{}', '{}'
+  FROM generate_series(1, %s::int) n
 """
 
 
@@ -40,8 +41,9 @@ def stock() -> Iterator[Stock]:
                 at = database_now() - timedelta(days=days)
                 AuditEntry.objects.create(act="noted", dlq=stock.dlq, by=f"ann{number}", reason=f"{number}", at=at)
             if days:
-                with connection.cursor() as cursor:
-                    cursor.execute(_ENTRIES, [stock.letter.pk, stock.dlq.pk, ENTRIES])
+                with transaction.atomic(), connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL session_replication_role = replica")  # the letters are not there
+                    cursor.execute(_ENTRIES, [stock.dlq.pk, ENTRIES])
         with_statistics()
         yield stock
 
@@ -65,4 +67,4 @@ def test_only_matching_entries_are_read(
     with explained() as statements:
         entries = list(audit_log.log_entries(LogFilter(begin, end, by), seen=seen))
     assert "".join(entry.reason for entry in entries) == found
-    assert {one.text: one.buffers for one in statements if one.buffers > MOST} == {}
+    assert sum(one.buffers for one in statements) <= MOST
