@@ -11,8 +11,8 @@ from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.site.keyset_list import search_words
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, RecordsAdmin
-from reprocessing.admin.site.search_words import search_words
 from reprocessing.domain.payloads import sealing
 from reprocessing.models import (
     Attempt,

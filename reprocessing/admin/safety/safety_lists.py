@@ -15,8 +15,8 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.safety import breaker_actions, stop_pages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.keyset_list import search_words
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
-from reprocessing.admin.site.search_words import search_words
 from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 from reprocessing.models.safety import BreakerState

@@ -20,7 +20,7 @@ from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 from django.db.models.options import Options
 from django.http import HttpRequest
 from django.utils.functional import cached_property
-from django.utils.text import capfirst
+from django.utils.text import capfirst, smart_split, unescape_string_literal
 
 from reprocessing.admin.site import active_filters, labels, visible_rows
 from reprocessing.admin.site.active_filters import ActiveFilter
@@ -167,6 +167,14 @@ class KeysetList(ChangeList):
         if self._is_stopped or (self._after is None and read <= self.list_per_page):
             return read
         return self._read(lambda: self.paginator.count) or read
+
+
+def search_words(text: str) -> list[str]:
+    """Return the words of a list's search text, as Django splits it. Spaces in quotes do not separate words."""
+    return [
+        unescape_string_literal(word) if word[0] in {'"', "'"} and word[0] == word[-1] else word
+        for word in smart_split(text)
+    ]
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
