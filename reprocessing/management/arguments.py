@@ -26,6 +26,7 @@ OFF: Final = keys.OFF  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column of PostgreSQL
 _DIGITS = 20  #: max digits of a number; a longer text is refused unread
 _LONGEST_NAME = 100  #: max characters of a name
+_LONGEST_PERSON = 150  #: max characters of a person's name, as for Django's users; an index has it
 
 
 def add_name(parser: CommandParser) -> None:
@@ -104,6 +105,8 @@ def person(text: str) -> str:
     name = not_empty(text)
     if not is_one_name(name):
         raise ArgumentTypeError(f"{text!r} is not the name of one person")
+    if len(name) > _LONGEST_PERSON:
+        raise ArgumentTypeError(f"it is longer than {_LONGEST_PERSON} characters")
     return name
 
 

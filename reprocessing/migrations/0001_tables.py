@@ -1463,6 +1463,7 @@ class Migration(migrations.Migration):
                     "reporter",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reports",
@@ -1484,6 +1485,14 @@ class Migration(migrations.Migration):
                         name="reports_by_letter",
                     ),
                     models.Index(models.F("received_at"), name="reports_by_time"),
+                    models.Index(models.F("reporter"), models.F("received_at"), name="reports_by_reporter"),
+                    models.Index(
+                        models.F("fingerprint"),
+                        models.F("id"),
+                        condition=models.Q(("fingerprint", ""), _negated=True),
+                        name="reports_by_fingerprint",
+                    ),
+                    models.Index(models.F("verdict"), models.F("id"), name="reports_by_verdict"),
                 ],
                 "constraints": [
                     models.CheckConstraint(
@@ -1932,9 +1941,10 @@ class Migration(migrations.Migration):
                     "rule",
                     models.ForeignKey(
                         blank=True,
+                        db_constraint=False,
                         db_index=False,
                         null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
                         related_name="letters",
                         to="reprocessing.rule",
                     ),
@@ -2561,6 +2571,7 @@ class Migration(migrations.Migration):
                     "letter",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reviews",
@@ -2613,6 +2624,14 @@ class Migration(migrations.Migration):
                         models.F("id"),
                         condition=models.Q(("operation__isnull", False)),
                         name="audit_entries_by_bulk_action",
+                    ),
+                    models.Index(models.F("at"), models.F("id"), name="audit_entries_by_time"),
+                    models.Index(models.F("act"), models.F("id"), name="audit_entries_by_act"),
+                    models.Index(models.F("by"), models.F("id"), name="audit_entries_by_author"),
+                    models.Index(
+                        models.F("id"),
+                        condition=models.Q(("group", None), ("letter", None), ("run", None)),
+                        name="audit_entries_about_settings",
                     ),
                 ],
                 "constraints": [

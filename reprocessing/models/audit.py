@@ -60,7 +60,10 @@ class AuditEntry(models.Model):
     """
 
     act = models.TextField(choices=AuditAct.choices)
-    letter = models.ForeignKey(Letter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
+    # It needs no index of its own: `audit_entries_by_letter` begins with this column.
+    letter = models.ForeignKey(
+        Letter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
+    )
     dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
@@ -86,6 +89,11 @@ class AuditEntry(models.Model):
             models.Index(
                 F("operation"), F("id"), condition=Q(operation__isnull=False), name="audit_entries_by_bulk_action"
             ),
+            models.Index(F("at"), F("id"), name="audit_entries_by_time"),
+            models.Index(F("act"), F("id"), name="audit_entries_by_act"),
+            models.Index(F("by"), F("id"), name="audit_entries_by_author"),
+            # Most entries are about messages. These few are about settings, and forms show who changed a setting last.
+            models.Index(F("id"), condition=Q(letter=None, run=None, group=None), name="audit_entries_about_settings"),
         ]
 
     def __str__(self) -> str:

@@ -94,9 +94,12 @@ class Letter(models.Model):
     size = models.IntegerField()
     frees_lane = models.BooleanField(db_default=False)
     presumed = models.BooleanField(db_default=False)
+    # It has no foreign key constraint, and may name a removed rule: a removal would change all letters of the rule.
+    # Statements, and pages with `select_related`, find no rule then.
     rule = models.ForeignKey(
-        Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
-    )
+        Rule, null=True, blank=True, on_delete=models.DO_NOTHING, related_name="letters", db_constraint=False,
+        db_index=False,
+    )  # fmt: skip
     route = models.TextField(choices=RULE_ACTIONS, db_default="", blank=True)
     rulebook_version = models.BigIntegerField(db_default=0)
     rate_class = models.ForeignKey(

@@ -194,7 +194,10 @@ class Report(models.Model):
     `digest`: hash of the report, by which a repeated report is recognised and not stored again.
     """
 
-    reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")
+    # It needs no index of its own: `reports_by_reporter` begins with this column.
+    reporter = models.ForeignKey(
+        Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports", db_index=False
+    )
     message_id = models.TextField(null=True, blank=True)
     public_id = models.UUIDField(null=True, blank=True)
     attempt_no = models.IntegerField(null=True, blank=True)
@@ -220,6 +223,9 @@ class Report(models.Model):
             models.Index(F("message_id"), condition=Q(message_id__isnull=False), name="reports_by_message"),
             models.Index(F("public_id"), condition=Q(public_id__isnull=False), name="reports_by_letter"),
             models.Index(F("received_at"), name="reports_by_time"),
+            models.Index(F("reporter"), F("received_at"), name="reports_by_reporter"),
+            models.Index(F("fingerprint"), F("id"), condition=~Q(fingerprint=""), name="reports_by_fingerprint"),
+            models.Index(F("verdict"), F("id"), name="reports_by_verdict"),
         ]
 
     def __str__(self) -> str:

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
-from reprocessing.domain.approvals.person import history_pattern
 from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
@@ -86,7 +85,7 @@ class AuditLogAdmin(RecordsAdmin):
         The second value that is returned is False, which tells Django that no entry occurs twice.
         """
         name = search_term.strip().replace("\0", "")
-        return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
+        return (queryset.filter(by__in=audit_log.authors(name)) if name else queryset), False
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:

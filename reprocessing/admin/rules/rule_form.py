@@ -132,5 +132,7 @@ def last_change(seen: VisibleDlqs) -> str:
 
     The sentence is "user unknown." if the changed rule belongs to a DLQ that the person does not see.
     """
-    last = AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first()
+    # The first three conditions are those of an index.
+    of_rules = AuditEntry.objects.filter(letter=None, run=None, group=None, before__has_key="rule")
+    last = of_rules.order_by("-pk").first()
     return signature(seen.rows(AuditEntry.objects.filter(pk=last.pk)).first() if last else None)

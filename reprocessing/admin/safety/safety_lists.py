@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -14,10 +15,12 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.safety import breaker_actions, stop_pages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.keyset_list import search_words
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
 from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 from reprocessing.models.safety import BreakerState
+from reprocessing.store.ordering import lanes
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import _FieldOpts
@@ -48,6 +51,17 @@ class Lanes(RecordsAdmin):
         )}),
         _internals("why", "highest_sent", "single", "fence", "owner", "hinted_until"),
     )  # fmt: skip
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Lane], search_term: str
+    ) -> tuple[QuerySet[Lane], bool]:
+        """Return the key queues with the ordering key `search_term`. No index has the keys, but one has their hashes.
+
+        The second value that is returned is False, which tells Django that no key queue occurs twice.
+        """
+        for key in search_words(search_term):
+            queryset = queryset.filter(pk__in=lanes.lanes_of_key(key), key=key)
+        return queryset, False
 
     @admin.display(description="What it waits for", empty_value="-")
     def waits(self, row: Lane) -> str | None:

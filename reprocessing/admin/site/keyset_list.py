@@ -1,14 +1,18 @@
 """Lists with keyset pagination, so that no list reads a whole table.
 
 The URL of the next page has the sort values of the last row of this page. The query for the next page begins there.
+
+A filter that no index serves may still read the whole table to find few rows. After 5 seconds, such a query is stopped.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from django.contrib import messages
 from django.contrib.admin.views.main import IGNORED_PARAMS, ChangeList
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
@@ -16,13 +20,16 @@ from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 from django.db.models.options import Options
 from django.http import HttpRequest
 from django.utils.functional import cached_property
-from django.utils.text import capfirst
+from django.utils.text import capfirst, smart_split, unescape_string_literal
 
 from reprocessing.admin.site import active_filters, labels, visible_rows
 from reprocessing.admin.site.active_filters import ActiveFilter
 from reprocessing.admin.site.visible_rows import is_id
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.store.search.filter_conditions import search_timeout
 
 Row = TypeVar("Row", bound=Model)
+Found = TypeVar("Found")
 if TYPE_CHECKING:
     Pages = Paginator[Any]  # only the type checker needs the type argument
 else:
@@ -32,6 +39,10 @@ else:
 REACH = 1_000
 #: The URL parameter that says where a page begins: the sort values of the last row of the page before, as JSON.
 AFTER: Final = "after"
+_STOPPED: Final = (
+    "The list took longer than 5 seconds and was stopped, because few rows match. Choose another filter, or use the "
+    "search."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,7 @@ class KeysetList(ChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         self.more, self.is_keyed, self.visible_dlqs = "", False, visible_rows.of(request)
+        self._is_stopped = False
         self._after = request.GET.get(AFTER)
         if self._after is not None:  # so that links to filters and searches lead to the first page
             left = request.GET.copy()
@@ -82,7 +94,7 @@ class KeysetList(ChangeList):
     @property
     def counts_all(self) -> bool:
         """Whether the shown number of rows is exact, not "at least 1,000"."""
-        return self.result_count < REACH or self.known is not None
+        return self.known is not None or (self.result_count < REACH and not self._is_stopped)
 
     @cached_property
     def known(self) -> int | None:
@@ -123,16 +135,46 @@ class KeysetList(ChangeList):
         given = _read(keys, self._after) if self._after is not None else None
         if given is None:
             self._after = None
-        rows = list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])
+        rows = self._read(lambda: list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])) or []
+        if self._is_stopped:
+            messages.warning(request, _STOPPED)
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
-        self.result_count = self.paginator.count if self.known is None else self.known
+        self.result_count = self._number(len(rows))
         # Shown in the link to all rows, after a search.
         self.full_result_count = None if self.query else self.result_count
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
             self.more = self.get_query_string({AFTER: _after_text(keys, self.result_list[-1])})
+
+    def _read(self, read: Callable[[], Found]) -> Found | None:
+        """Return what a function reads from PostgreSQL; None: a query took longer than 5 seconds, and was stopped."""
+        try:
+            with search_timeout():
+                return read()
+        except InvalidFilter:
+            self._is_stopped = True
+            return None
+
+    def _number(self, read: int) -> int:
+        """Return the number of rows in the list. `read`: rows read for this page, one more than it shows if it can.
+
+        If all rows are on this page, they are not counted again. If counting takes too long, the result is too low.
+        """
+        if self.known is not None:
+            return self.known
+        if self._is_stopped or (self._after is None and read <= self.list_per_page):
+            return read
+        return self._read(lambda: self.paginator.count) or read
+
+
+def search_words(text: str) -> list[str]:
+    """Return the words of a list's search text, as Django splits it. Spaces in quotes do not separate words."""
+    return [
+        unescape_string_literal(word) if word[0] in {'"', "'"} and word[0] == word[-1] else word
+        for word in smart_split(text)
+    ]
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db.models import Max
 
 from reprocessing.management.arguments import add_json
 from reprocessing.management.console import Console, format_time
-from reprocessing.models import Report, Reporter
+from reprocessing.models import Reporter
+from reprocessing.store.outcomes import reporters
 
 
 class Command(Console):
@@ -26,7 +26,7 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        heard = dict(Report.objects.order_by().values_list("reporter").annotate(last=Max("received_at")))
+        heard = reporters.last_reports()
         found: list[dict[str, Any]] = [
             {
                 "reporter": one.name,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
+from reprocessing.domain.message.identity import key_hash
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS, KNOWN_RUNS
 from reprocessing.store.safety.send_limits import (
@@ -141,6 +142,12 @@ _ARE_LEASED = """
 SELECT EXISTS (SELECT FROM redrive_lane WHERE phase = 'leased' AND due_at > redrive_now()) AS leased
 """
 
+# OFFSET 0 makes the planner use an index for each source queue; else it may read all lanes.
+_OF_KEY = """
+SELECT n.id FROM redrive_source o CROSS JOIN LATERAL (
+    SELECT id FROM redrive_lane WHERE dlq_id = o.dlq_id AND source_id = o.id AND key_hash = %(hash)b::bytea OFFSET 0) n
+"""
+
 
 def lease(  # noqa: PLR0913  # each by its name
     owner: str,
@@ -206,6 +213,11 @@ def are_leased() -> bool:
 def hint(*, limit: int, lifetime: float) -> list[int]:
     """Choose up to `limit` due lanes for task hints; return their ids. None is chosen again for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
+
+
+def lanes_of_key(key: str) -> list[int]:
+    """Return the ids of the lanes with an ordering key, at most one for each source queue."""
+    return rows.column(int, _OF_KEY, {"hash": key_hash(key)})
 
 
 def database_now() -> datetime:

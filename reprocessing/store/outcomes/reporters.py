@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from django.db import transaction
@@ -11,10 +12,27 @@ from django.db import transaction
 from reprocessing.domain.errors import InvalidReporter
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.target import Reporter, Target
+from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
 _PREFIX: Final = "redrive-"
+
+# One step in the index of reports by reporter and time for each reporter. With max(), or with an equality in the inner
+# query, PostgreSQL may read all reports: those of a reporter that never reported are nowhere in the index of times.
+_LAST_REPORTS = """
+SELECT r.id AS reporter, l.received_at AS at
+  FROM redrive_reporter r CROSS JOIN LATERAL (
+           SELECT p.reporter_id, p.received_at FROM redrive_report p WHERE p.reporter_id <= r.id
+            ORDER BY p.reporter_id DESC, p.received_at DESC LIMIT 1) l
+ WHERE l.reporter_id = r.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _LastReport:
+    reporter: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +44,11 @@ class SavedReporter:
 
     new: bool
     token: str | None = field(repr=False)
+
+
+def last_reports() -> dict[int, datetime]:
+    """Return when each reporter last reported, by its id. Reporters that never reported are left out."""
+    return {row.reporter: row.at for row in rows.fetch(_LastReport, _LAST_REPORTS, {})}
 
 
 def by_token(token: str) -> Reporter | None:

@@ -18,11 +18,13 @@ from reprocessing.store.approvals.requests import void_edits
 from reprocessing.store.ordering import lane_state
 from reprocessing.store.parking_lot import decisions
 
-#: SQL: whether letter `l` is in progress. A queued letter of an ended run waits for another run, which may never come.
-_IN_PROGRESS: Final[LiteralString] = """(l.state IN ('sending', 'awaiting')
-    OR EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
-    OR (l.state = 'waiting' AND NOT EXISTS (
-        SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.state IN ('finished', 'aborted'))))"""
+# A queued letter of an ended run waits for another run, which may never come.
+_IS_OPEN: Final[LiteralString] = """l.state IN ('waiting', 'sending', 'awaiting') AND (l.state <> 'waiting'
+    OR NOT EXISTS (SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.state IN ('finished', 'aborted')))"""
+
+#: SQL: whether letter `l` is in progress.
+_IN_PROGRESS: Final[LiteralString] = f"""(({_IS_OPEN})
+    OR EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL))"""
 
 _LOCK_LANES = """
 SELECT n.id AS lane_id FROM redrive_lane n
@@ -39,7 +41,16 @@ _BUSY = f"""
 SELECT l.id FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) AND {_IN_PROGRESS}
 """  # noqa: S608  # as above
 
-_COUNT_BUSY = f"SELECT count(*) AS n FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_IN_PROGRESS}"  # noqa: S608
+# Unfinished letters, and all open attempts, are read through indexes. The subquery finds the letter of each attempt by
+# its id: with a join, PostgreSQL with old statistics may read all letters of the DLQ.
+_COUNT_BUSY = f"""
+SELECT count(*) AS n FROM (
+    SELECT l.id FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.finished_at IS NULL AND {_IS_OPEN}
+     UNION
+    SELECT a.letter_id FROM redrive_attempt a
+     WHERE a.closed_at IS NULL
+       AND (SELECT l.dlq_id FROM redrive_letter l WHERE l.id = a.letter_id) = %(dlq)b) busy
+"""  # noqa: S608  # the inserted text is a constant
 
 # Ended letters whose content was removed before: a body that only retention deleted may still come back.
 _GONE = """

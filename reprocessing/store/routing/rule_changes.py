@@ -33,11 +33,6 @@ FIELDS = (
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until",
 )  # fmt: skip
 
-_FORGET = """
-UPDATE redrive_letter SET rule_id = NULL
- WHERE id IN (SELECT id FROM redrive_letter WHERE rule_id = %(rule)b ORDER BY id LIMIT 1000 FOR UPDATE)
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
@@ -148,16 +143,13 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled. First clear `rule_id` of the rule's letters, in several transactions."""
-    while rows.execute(_FORGET, {"rule": rule}):
-        pass
+    """Delete a rule that `remove` disabled. Its letters keep its id: there may be millions."""
     rows.in_transaction(partial(_erase, rule))
 
 
 def _erase(rule: int) -> None:
     removed = Rule.objects.filter(pk=rule, enabled=False)
     removed.select_for_update().first()
-    rows.execute("UPDATE redrive_letter SET rule_id = NULL WHERE rule_id = %(rule)b", {"rule": rule})
     removed.delete()
 
 

@@ -48,7 +48,8 @@ def explained() -> Iterator[list[Explained]]:
     run = rows._execute
 
     def of_rows(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
-        found.append(_explain(statement, parameters))
+        if not statement.startswith("SET "):  # PostgreSQL cannot explain it
+            found.append(_explain(statement, parameters))
         run(cursor, statement, parameters)
 
     def of_the_orm(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401  # Django's

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import AuditEntry, Rule, Target
+from reprocessing.models import AuditEntry, Letter, Rule, Target
 from reprocessing.store.routing import rule_changes, rules
-from tests.reprocessing.admin.parking_lot.parked_messages import dlq, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
 SWITCHES = ("view_rule", "change_rule")
@@ -49,6 +49,16 @@ def test_changed_rules_or_a_missing_reason_prevent_it() -> None:
     assert "Somebody changed the rules after you opened this page: bob (&quot;a test&quot;)." in page
     row.refresh_from_db()
     assert (row.enabled, AuditEntry.objects.count()) == (False, 2)
+
+
+def test_a_message_of_a_removed_rule_says_so() -> None:
+    row, letter, client = _rule(), parked(dlq(), reason="quarantined"), person("ann", *LOOKS, *SWITCHES, "delete_rule")
+    Letter.objects.update(rule=row, route="quarantine")
+    page = f"/admin/reprocessing/letter/{letter.pk}/change/"
+    assert "the rule <a" in client.get(page).content.decode()
+    assert "bad is removed." in post(client, _address(row, "remove"), **_form(client, row))
+    assert "quarantine, by a removed rule" in client.get(page).content.decode()
+    assert client.get("/admin/reprocessing/parkedletter/").status_code == 200
 
 
 def _is_invalid() -> None:

@@ -85,3 +85,4 @@ def test_bad_numbers_and_names_are_refused() -> None:
     assert "No request for approval has the number 99" in refusal("approve", "99", *BOB)
     assert "No request for approval has the number x" in refusal("decline", "x", *BOB)
     assert "is not the name of one person" in refusal("decline", "1", "--reason", "x", "--by", "ann, approved by bob")
+    assert "longer than 150 characters" in refusal("decline", "1", "--reason", "x", "--by", "a" * 151)
