@@ -245,8 +245,7 @@ def run_bulk_action(operation_id: int, **_future: object) -> None:
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
     """For at most 10 s, put messages of started runs onto their lanes, if they are not there yet."""
-    ends = time.monotonic() + RECOVER_EVERY
-    plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
+    plan.enlist_started_plans(stop=plan.after_seconds(RECOVER_EVERY))
 
 
 @shared_task(name="reprocessing.resolve_outcomes")

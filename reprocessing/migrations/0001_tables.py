@@ -2001,6 +2001,12 @@ class Migration(migrations.Migration):
                         name="captured_letters_by_dlq",
                     ),
                     models.Index(
+                        models.F("dlq"),
+                        models.F("id"),
+                        condition=models.Q(("planned", False), ("state", "captured")),
+                        name="unplaced_letters_by_dlq",
+                    ),
+                    models.Index(
                         models.F("source"),
                         models.F("key_hash"),
                         models.F("sequence"),

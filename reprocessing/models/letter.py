@@ -172,6 +172,11 @@ class Letter(models.Model):
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="captured_letters_by_dlq"
             ),
+            # A letter has an entry only if it got no place in a lane when it was captured.
+            models.Index(
+                F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value, planned=False),
+                name="unplaced_letters_by_dlq",
+            ),
             models.Index(
                 F("source"), F("key_hash"), F("sequence"), F("message_id"),
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),

@@ -40,7 +40,7 @@ REACH = 1_000
 #: The URL parameter that says where a page begins: the sort values of the last row of the page before, as JSON.
 AFTER: Final = "after"
 _STOPPED: Final = (
-    "The list took longer than 5 seconds and was stopped, because few rows match. Choose another filter, or use the "
+    "The list took longer than 5 seconds and was stopped, so rows are missing. Choose another filter, or use the "
     "search."
 )
 

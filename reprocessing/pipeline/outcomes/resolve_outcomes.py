@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueUnreachable
@@ -30,11 +31,23 @@ from reprocessing.store.replay.settlement import Deletable, deliver_accepted, pr
 logger = logging.getLogger(__name__)
 
 _GROUP = 500  #: most attempts in one transaction
+#: Most attempts that one search returns. Each search for evidence reads all open attempts of the targets.
+_FOUND: Final = 20_000
 #: Most targets that are checked at the same time, and seconds after which no further target is checked. The limit is
 #: needed because no letter is presumed delivered while a check waits for an unreachable region.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
 _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the targets, if the worker that began has died
+
+
+class _Find(Protocol):
+    """Returns up to `limit` attempts that can be closed now, sorted by lane."""
+
+    def __call__(self, *, limit: int) -> list[OpenAttempt]: ...
+
+
+#: Closes attempts with these ids; returns the copies that may be deleted.
+_Close = Callable[[Sequence[int]], list[Deletable]]
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
@@ -52,18 +65,9 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     _look_if_due(dice)
     if restore_hold.current_hold() is not None:
         return 0
-    promoted = 0
     lag = conf.count_lag.total_seconds()
-    while found := evidence.accepted_attempts(limit=_GROUP):
-        _close(found, deliver_accepted)
-        promoted += len(found)
-        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # nothing is left, or a hold began
-            break
-    while found := evidence.presumable_attempts(count_lag=lag, limit=_GROUP):
-        _close(found, presume_delivered)
-        promoted += len(found)
-        if len(found) < _GROUP or restore_hold.current_hold() is not None:
-            break
+    promoted = _close_in_groups(evidence.accepted_attempts, deliver_accepted)
+    promoted += _close_in_groups(partial(evidence.presumable_attempts, count_lag=lag), presume_delivered)
     while found := acknowledgements.overdue_attempts(limit=_GROUP):
         _close(found, acknowledgements.close_silent)
     while found := [
@@ -109,7 +113,25 @@ def _look(some: Sequence[WatchedTarget]) -> None:
         evidence.record_looks(looks, at=began + timedelta(seconds=after), took=took)
 
 
-def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
+def _close_in_groups(find: _Find, close: _Close) -> int:
+    """Close the attempts that `find` returns, 500 in a transaction; return how many. Stop when a restore hold begins.
+
+    What `find` has found stays true: later looks do not refute earlier ones, and a returned attempt is closed already.
+    """
+    done = 0
+    while found := find(limit=_FOUND):
+        for first in range(0, len(found), _GROUP):
+            some = found[first : first + _GROUP]
+            _close(some, close)
+            done += len(some)
+            if restore_hold.current_hold() is not None:
+                return done
+        if len(found) < _FOUND:
+            break
+    return done
+
+
+def _close(found: Sequence[OpenAttempt], close: _Close) -> None:
     """Close attempts by calling `close`, while their lanes are locked. Then delete the copies that `close` returns.
 
     Attempts that were closed meanwhile are not changed.

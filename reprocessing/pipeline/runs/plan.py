@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -125,17 +126,45 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
     """Put letters of started plans onto lanes, if they are not there yet, until `stop` returns True; return how many.
 
-    `only`: id of the only run; None: all runs.
+    `stop` is asked after each batch, and after each run. `only`: id of the only run; None: all runs.
     """
     done = 0
     for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
-        while not stop() and (left := enlistment_batches.next_batches(run)):
-            for some in left:
-                enlisted = None if stop() else enlistment_batches.enlist_batch(run, some)
-                if enlisted is None:
-                    return done
-                done += enlisted.letters + enlisted.parked
+        done += _enlist_started(run, stop)
+        if stop():
+            break
     return done
+
+
+def _enlist_started(run: int, stop: Callable[[], bool]) -> int:
+    """Put letters of one started plan onto lanes, until `stop` returns True or it cannot go on; return how many.
+
+    It cannot go on if it was paused, if AWS redrives its DLQ, or if another worker enlists its letters.
+    """
+    done = 0
+    while left := enlistment_batches.next_batches(run):
+        for some in left:
+            enlisted = enlistment_batches.enlist_batch(run, some)
+            if enlisted is None:
+                return done
+            done += enlisted.letters + enlisted.parked
+            if stop():
+                return done
+    return done
+
+
+def after_seconds(seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Return a `stop` that returns True `seconds` after its first call.
+
+    So the time counts from the first batch. To choose the batches of millions of letters may take longer than a batch.
+    """
+    began: list[float] = []
+
+    def stop() -> bool:
+        began.extend([] if began else [clock()])
+        return clock() - began[0] >= seconds
+
+    return stop
 
 
 def enlist(

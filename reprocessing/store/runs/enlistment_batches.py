@@ -22,7 +22,7 @@ BATCH_LETTERS = 2_000
 MAX_LOOKAHEAD = 200_000
 
 _OWING = """
-SELECT r.id, r.dlq_id FROM redrive_run r
+SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
  WHERE r.kind = 'drain' AND r.state = 'running'
    AND EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = 'captured')
  ORDER BY r.id LIMIT %(limit)b
@@ -75,7 +75,10 @@ class UnenlistedRun:
 
 
 def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
-    """Return up to `limit` running runs some of whose letters are not on their lanes yet."""
+    """Return up to `limit` running runs some of whose letters are not on their lanes yet.
+
+    Runs whose DLQ is redriven by AWS are left out: none of their letters may be enlisted now.
+    """
     return rows.fetch(UnenlistedRun, _OWING, {"limit": limit})
 
 

@@ -68,6 +68,19 @@ def test_what_the_target_accepted_is_delivered_as_soon_as_acceptance_is_enough()
     assert status_of(bench.letter()).how is OutcomeSource.ACCEPTED
 
 
+def test_one_search_for_evidence_serves_several_transactions(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(absence={"window": WINDOW})
+    bench.redrive(*"abcde")
+    for name, most in (("_GROUP", 2), ("_FOUND", 4)):
+        monkeypatch.setattr(resolve_outcomes, name, most)
+    closed = Mock(wraps=resolve_outcomes._close)
+    monkeypatch.setattr(resolve_outcomes, "_close", closed)
+    bench.delivered()
+    assert bench.outlast(clock, LAG + WINDOW + 1) == 5
+    assert set(bench.states().values()) == {"delivered"}
+    assert [len(call.args[0]) for call in closed.call_args_list] == [2, 2, 1]
+
+
 def test_where_acceptance_is_enough_no_delivery_is_presumed() -> None:
     """It was seen empty twice, too, but what is known is more than what may be presumed."""
     bench, taken = _awaiting()

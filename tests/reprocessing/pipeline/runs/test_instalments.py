@@ -8,9 +8,10 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Letter, Run
+from reprocessing.models import DeadLetterQueue, Letter, Run
 from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.pipeline.runs import drain, plan
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import enlistment_batches, progress, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.race.abreast import elsewhere
@@ -68,10 +69,36 @@ def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(
 
 def test_whoever_goes_on_stops_when_it_is_told_and_the_next_finishes_it(bench: Workbench) -> None:
     run = _started(bench)
-    assert plan.enlist_started_plans(stop=_stop_after(3)) == 3
+    assert plan.enlist_started_plans(stop=_stop_after(1)) == 3
     assert progress.count_letters(run.pk).captured == 4
     assert plan.enlist_started_plans(stop=lambda: False) == 4
     assert enlistment_batches.unenlisted_runs(limit=5) == []
+
+
+def test_a_run_that_another_worker_enlists_holds_up_no_other_run(bench: Workbench) -> None:
+    run = _started(bench)
+    other = Workbench(fields=KEYED)
+    bury_keyed(other, "c1", "c2", "c3")
+    other.capture()
+    run_transitions.start(drain.plan_run(other.dlq, RunRequest("tuesday", "ann", in_waves=False)), **WHO)
+    with elsewhere() as begin, transaction.atomic():
+        assert enlistment_batches.enlist_batch(run.pk, enlistment_batches.next_batches(run.pk)[0])
+        assert begin(lambda: plan.enlist_started_plans(stop=lambda: False)).result(20) == 3
+
+
+def test_a_run_whose_dlq_aws_redrives_does_not_wait_to_be_enlisted(bench: Workbench) -> None:
+    run = _started(bench)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
+        aws_redrive_since=database_now(), aws_redrive_by="ann", aws_redrive_reason="mended"
+    )
+    assert enlistment_batches.unenlisted_runs(limit=5) == []
+    assert enlistment_batches.enlist_batch(run.pk, enlistment_batches.next_batches(run.pk)[0]) is None
+
+
+def test_the_time_for_enlisting_counts_from_the_first_batch() -> None:
+    times = iter([100.0, 100.0, 109.9, 110.0])
+    stop = plan.after_seconds(10.0, lambda: next(times))
+    assert [stop() for _ in range(3)] == [False, False, True]
 
 
 def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
@@ -93,7 +120,7 @@ def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) 
 
 def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workbench) -> None:
     run = _started(bench)
-    plan.enlist_started_plans(stop=_stop_after(2))
+    plan.enlist_started_plans(stop=_stop_after(0))
     run_transitions.abort(run, stop_dlq=False, **WHO)
     left = Letter.objects.filter(state=LetterState.CAPTURED)
     assert [letter.run_id for letter in left] == [None] * 5
