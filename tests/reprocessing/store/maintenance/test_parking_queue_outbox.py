@@ -21,14 +21,15 @@ __all__ = ["rings"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-_UNSENT: Final[LiteralString] = """
+_MESSAGES: Final[LiteralString] = """
 WITH letters AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, state, body_hash, size, first_sent_at)
     SELECT gen_random_uuid(), %(dlq)s, n::text, %(source)s, 'captured', sha256(int8send(n)), 9, redrive_now()
       FROM generate_series(1, 3000::bigint) n
     RETURNING id, dlq_id
 )
-INSERT INTO redrive_parking_queue_message (letter_id, dlq_id, parking_event) SELECT id, dlq_id, 'left' FROM letters
+INSERT INTO redrive_parking_queue_message (letter_id, dlq_id, parking_event, sent_at)
+SELECT id, dlq_id, 'left', %(sent_at)s::timestamptz FROM letters
 """
 
 
@@ -87,7 +88,8 @@ def test_pending_messages_are_found_without_reading_those_of_other_dlqs() -> Non
     with nothing_is_vacuumed():
         mine, other = dlq("mine"), dlq("other")
         with connection.cursor() as cursor:
-            cursor.execute(_UNSENT, {"dlq": other.dlq_id, "source": other.pk})
+            for source, sent_at in ((mine, database_now()), (other, None)):
+                cursor.execute(_MESSAGES, {"dlq": source.dlq_id, "source": source.pk, "sent_at": sent_at})
         letter = parked(mine)
         ParkingQueueMessage.objects.create(letter=letter, dlq=mine.dlq, parking_event="parked")
         with_statistics()
