@@ -95,8 +95,8 @@ SELECT l.id, l.dlq_id, f.name, CASE f.name WHEN 'order' THEN l.id::text ELSE 'ac
   FROM redrive_letter l CROSS JOIN (VALUES ('order'), ('customer')) f(name) WHERE l.id BETWEEN %(a)s AND %(b)s
 """,
     """
-INSERT INTO redrive_dlq_copy (message_id, state, handle, visible_until, letter_id, dlq_id)
-SELECT message_id, 'held', 'h', redrive_now() + interval '1 hour', id, dlq_id FROM redrive_letter
+INSERT INTO redrive_dlq_copy (message_id, state, handle, visible_until, expires_at, letter_id, dlq_id)
+SELECT message_id, 'held', 'h', redrive_now() + interval '1 hour', expires_at, id, dlq_id FROM redrive_letter
  WHERE id BETWEEN %(a)s AND %(b)s AND state IN ('captured', 'waiting') AND id %% 5 = 0
 """,
     """
@@ -110,8 +110,8 @@ SELECT 'failed', 'KeyError', 'a message', 'f' || id %% 200, first_sent_at, captu
   FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
 """,
     """
-INSERT INTO redrive_parking_queue_message (parking_event, letter_id, sent_at)
-SELECT 'parked', id, finished_at FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
+INSERT INTO redrive_parking_queue_message (parking_event, letter_id, dlq_id, sent_at)
+SELECT 'parked', id, dlq_id, finished_at FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
 """,
 )
 

@@ -44,8 +44,9 @@ WITH n AS (
            jsonb_build_object('SentTimestamp', '1700000000000', 'ApproximateReceiveCount', '1')
       FROM letters
 ), copies AS (
-    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, gone_at)
-    SELECT %(dlq)s, message_id, id, 'gone', '', captured_at + interval '15 min', captured_at + interval '2 s'
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, gone_at, expires_at)
+    SELECT %(dlq)s, message_id, id, 'gone', '', captured_at + interval '15 min', captured_at + interval '2 s',
+           captured_at + interval '4 days'
       FROM letters
 )
 INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane, breaker_id,

@@ -2067,12 +2067,6 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         models.F("dlq"),
-                        models.F("expires_at"),
-                        condition=models.Q(("finished_at", None)),
-                        name="open_letters_by_expiry",
-                    ),
-                    models.Index(
-                        models.F("dlq"),
                         models.F("state"),
                         models.F("id"),
                         condition=models.Q(("state__in", ["discarded", "duplicate"])),
@@ -2305,12 +2299,24 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT, related_name="notices", to="reprocessing.letter"
                     ),
                 ),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
             ],
             options={
                 "db_table": "redrive_parking_queue_message",
                 "indexes": [
                     models.Index(
-                        models.F("id"), condition=models.Q(("sent_at", None)), name="unsent_parking_queue_messages"
+                        models.F("dlq"),
+                        models.F("id"),
+                        condition=models.Q(("sent_at", None)),
+                        name="unsent_parking_queue_messages",
                     )
                 ],
             },
@@ -2939,6 +2945,7 @@ class Migration(migrations.Migration):
                 ("extended", models.BooleanField(db_default=False)),
                 ("receives", models.IntegerField(db_default=1)),
                 ("gone_at", models.DateTimeField(blank=True, null=True)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "attempt",
                     models.ForeignKey(
@@ -2970,13 +2977,24 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "copies in DLQs",
                 "db_table": "redrive_dlq_copy",
                 "indexes": [
-                    models.Index(models.F("dlq"), condition=models.Q(("state", "delete")), name="copies_to_delete"),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("message_id"),
+                        condition=models.Q(("state", "delete")),
+                        name="copies_to_delete",
+                    ),
                     models.Index(
                         models.F("dlq"),
                         models.F("visible_until"),
                         condition=models.Q(("state", "held")),
                         include=["extended"],
                         name="held_copies_by_visibility",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("expires_at"),
+                        condition=models.Q(("state", "held")),
+                        name="held_copies_by_expiry",
                     ),
                     models.Index(
                         models.F("dlq"),

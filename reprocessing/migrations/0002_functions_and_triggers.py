@@ -82,8 +82,8 @@ CREATE TRIGGER search_entries_go_with_payloads AFTER DELETE ON redrive_payload
 NOTICES = """
 CREATE FUNCTION redrive_parking_queue_gets_message() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO redrive_parking_queue_message (letter_id, parking_event, made_at, last_error)
-    SELECT NEW.id, CASE NEW.state WHEN 'parked' THEN 'parked' ELSE 'left' END, clock_timestamp(), ''
+    INSERT INTO redrive_parking_queue_message (letter_id, dlq_id, parking_event, made_at, last_error)
+    SELECT NEW.id, NEW.dlq_id, CASE NEW.state WHEN 'parked' THEN 'parked' ELSE 'left' END, clock_timestamp(), ''
       FROM redrive_dlq d WHERE d.id = NEW.dlq_id AND d.parking_url <> '';
     RETURN NULL;
 END $$;

@@ -210,7 +210,6 @@ class Letter(models.Model):
                 F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="open_letters_by_state_and_age",
             ),
-            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
             # Few letters are discarded or duplicates. Statements that change states name neither state, so PostgreSQL
             # does not use this index for them.
             models.Index(

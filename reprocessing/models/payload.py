@@ -86,6 +86,7 @@ class DlqCopy(models.Model):
         visible_until: when the copy becomes visible in the DLQ again.
         extended: whether the service has made the copy's visibility timeout longer since it received the copy.
         receives: how often this service received the copy from the DLQ.
+        expires_at: when SQS deletes the copy at the end of the retention; null: the copy came back after an attempt.
     """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
@@ -103,6 +104,7 @@ class DlqCopy(models.Model):
     extended = models.BooleanField(db_default=False)
     receives = models.IntegerField(db_default=1)
     gone_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_dlq_copy"
@@ -115,7 +117,7 @@ class DlqCopy(models.Model):
             )
         ]
         indexes = [
-            models.Index(F("dlq"), condition=Q(state=DlqCopyState.DELETE), name="copies_to_delete"),
+            models.Index(F("dlq"), F("message_id"), condition=Q(state=DlqCopyState.DELETE), name="copies_to_delete"),
             models.Index(
                 F("dlq"),
                 F("visible_until"),
@@ -123,6 +125,7 @@ class DlqCopy(models.Model):
                 include=["extended"],
                 name="held_copies_by_visibility",
             ),
+            models.Index(F("dlq"), F("expires_at"), condition=Q(state=DlqCopyState.HELD), name="held_copies_by_expiry"),
             models.Index(
                 F("dlq"), F("gone_at"), condition=Q(state=DlqCopyState.GONE), name="gone_copies_by_dlq_and_time"
             ),

@@ -155,10 +155,11 @@ class ParkingEvent(models.TextChoices):
 class ParkingQueueMessage(models.Model):
     """A message to a DLQ's parking queue, an SQS queue that gets copies of parked letters.
 
-    A sent message cannot be withdrawn, so a second message says that the letter has left the parking lot.
+    A sent message cannot be withdrawn: a second message says that the letter left. `dlq`: the letter's, for an index.
     """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="notices")
+    dlq = models.ForeignKey("DeadLetterQueue", on_delete=models.PROTECT, db_index=False, db_constraint=False)
     parking_event = models.TextField(choices=ParkingEvent.choices)
     made_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -166,7 +167,7 @@ class ParkingQueueMessage(models.Model):
 
     class Meta:
         db_table = "redrive_parking_queue_message"
-        indexes = [models.Index(F("id"), condition=Q(sent_at=None), name="unsent_parking_queue_messages")]
+        indexes = [models.Index(F("dlq"), F("id"), condition=Q(sent_at=None), name="unsent_parking_queue_messages")]
 
     def __str__(self) -> str:
         return f"{self.parking_event}: {self.letter_id}"

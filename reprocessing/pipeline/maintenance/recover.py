@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from uuid import uuid4
 
 from django.db import connection
 
@@ -88,13 +89,25 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_EXPIRING)
-    while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
-        if delete_copies.delete_from_dlq(dlq, deletable) < len(deletable):
-            break
+    if _delete_copies(dlq, above=str(uuid4())):
+        _delete_copies(dlq, above="")
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
     while dlq.parking_url and _send_notices(dlq):
         pass
+
+
+def _delete_copies(dlq: DeadLetterQueue, *, above: str) -> bool:
+    """Delete the copies that are to be deleted, in the order of their message ids, from `above` on.
+
+    Return False if SQS deleted no copy of a batch: it may not answer. SQS may also refuse some copies for ever (their
+    queue was deleted, and created again). So each sweep begins at another message id, to get to the copies behind them.
+    """
+    while deletable := capture_lease.copies_to_delete(dlq.pk, above=above, limit=_GROUP):
+        if not delete_copies.delete_from_dlq(dlq, deletable):
+            return False
+        above = deletable[-1].message_id
+    return True
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:

@@ -86,8 +86,10 @@ SELECT (SELECT count(*) FROM redrive_dlq_copy c
 # standard queue accepts the request: the handle may be valid for longer than recorded, because the answer to a
 # visibility change was lost. A copy that stays in the DLQ is received again.
 _TO_DELETE = """
-SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq d ON d.id = c.dlq_id
- WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
+SELECT dlq_id, message_id, handle FROM redrive_dlq_copy
+ WHERE dlq_id = %(dlq)b AND state = 'delete' AND message_id > %(above)b::text
+   AND (visible_until > redrive_now() OR NOT (SELECT fifo FROM redrive_dlq WHERE id = %(dlq)b))
+ ORDER BY message_id LIMIT %(limit)b
 """
 
 # `state || ''` keeps the planner from a partial index, which would read every copy that is to be deleted.
@@ -190,9 +192,12 @@ def count_invisible(dlq: int, *, count_lag: float) -> int:
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
-def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Return up to `limit` messages to delete from the DLQ, whose receipt handles may still be valid."""
-    return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
+def copies_to_delete(dlq: int, *, above: str, limit: int) -> list[Deletable]:
+    """Return up to `limit` messages to delete from the DLQ, whose receipt handles may still be valid.
+
+    The messages are sorted by message id; their ids are greater than `above`.
+    """
+    return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "above": above, "limit": limit})
 
 
 def mark_gone(copies: Sequence[Deletable]) -> None:

@@ -1,4 +1,4 @@
-"""Mark the messages of unfinished letters for deletion shortly before SQS drops them at the end of the retention.
+"""Mark the messages that are kept in a DLQ for deletion shortly before SQS drops them at the end of the retention.
 
 PostgreSQL still has the letters, so nothing is lost. The service deletes the messages because SQS does not report which
 messages expired: an expired message would look like a message that another reader took from the DLQ.
@@ -17,18 +17,17 @@ from reprocessing.store.dlqs import dlq_status
 #: first SentTimestamp. FIFO DLQs do not matter here: no copies are held in them.
 RESCUE_SECONDS: Final = 3_600.0
 
-# Letters are read in the order of `expires_at`, up to `margin` seconds from now: only the start of the index
-# `open_letters_by_expiry`. With the lower bound '-infinity' PostgreSQL expects few letters, and chooses this index. A
-# letter's copies are found by the letter's id, and the copies to change by their message ids: `state || ''` keeps
-# PostgreSQL from the index of all held copies. Locked copies are left to the next call.
+# Held copies are read in the order of `expires_at`, up to `margin` seconds from now: only the start of the index
+# `held_copies_by_expiry`. A copy that was marked is no longer in this index, so a later call does not read it again.
+# With the lower bound '-infinity' PostgreSQL expects few copies, and chooses this index. The copies to change are found
+# by their message ids: `state || ''` keeps PostgreSQL from the indexes of all held copies. Locked copies are left to
+# the next call. A finished letter's copy is to be deleted in any case.
 _RESCUE = """
 WITH due AS (
-    SELECT c.message_id FROM redrive_letter l CROSS JOIN LATERAL (
-            SELECT k.message_id FROM redrive_dlq_copy k
-             WHERE k.letter_id = l.id AND k.dlq_id = %(dlq)b AND k.state || '' = 'held' OFFSET 0) c
-     WHERE l.dlq_id = %(dlq)b AND l.finished_at IS NULL
-       AND l.expires_at BETWEEN '-infinity' AND (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
-     ORDER BY l.expires_at, l.id LIMIT %(limit)b FOR UPDATE OF c SKIP LOCKED
+    SELECT message_id FROM redrive_dlq_copy
+     WHERE dlq_id = %(dlq)b AND state = 'held'
+       AND expires_at BETWEEN '-infinity' AND (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
+     ORDER BY expires_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
 )
 UPDATE redrive_dlq_copy c SET state = 'delete'
  WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY (ARRAY (SELECT message_id FROM due)) AND c.state || '' = 'held'
@@ -36,7 +35,10 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 
 
 def mark_expiring_copies(dlq: int, *, limit: int, margin: float = RESCUE_SECONDS) -> int:
-    """Mark the messages of unfinished letters for deletion if they expire within `margin` seconds; return how many."""
+    """Mark the kept messages of a DLQ for deletion if they expire within `margin` seconds; return how many.
+
+    Of more than `limit` messages, mark those that expire first.
+    """
     return rows.execute(_RESCUE, {"dlq": dlq, "limit": limit, "margin": margin})
 
 

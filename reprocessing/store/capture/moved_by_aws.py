@@ -112,8 +112,8 @@ WITH seen AS (
     UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
       FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
 ), kept AS (
-    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, expires_at)
+    SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz, m.expires_at
       FROM back b JOIN met m ON m.letter_id = b.id ON CONFLICT (dlq_id, message_id) DO NOTHING
 )
 SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id

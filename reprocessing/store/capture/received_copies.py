@@ -211,8 +211,8 @@ WITH live AS (
            AS s(message_id, name, value, masked)
       JOIN lettered l USING (message_id)
 )
-INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
-SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle, %(until)b::timestamptz
+INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, expires_at)
+SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle, %(until)b::timestamptz, a.expires_at
   FROM lettered l JOIN arrived a USING (message_id)
 ON CONFLICT (dlq_id, message_id) DO NOTHING
 RETURNING message_id

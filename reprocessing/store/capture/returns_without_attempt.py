@@ -27,15 +27,18 @@ SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_
 """  # noqa: S608  # the inserted texts are constants
 
 # PostgreSQL has the bytes, so the copy is deleted. The attempt number in the message is counted and not used again. An
-# earlier attempt that is open in the backup is closed. Decisions of people are kept.
+# earlier attempt that is open in the backup is closed. Decisions of people are kept. If the copy is received again, it
+# may be held, so it has an `expires_at`: the letter's, because SQS keeps the copy longer than the captured message.
 _RECORD = f"""
 WITH back AS (
     SELECT * FROM unnest(%(message_id)b::text[], %(handles)b::text[], %(letter_id)b::bigint[], %(no)b::int[])
            AS b(message_id, handle, letter_id, no)
      WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
-    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz FROM back
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, expires_at)
+    SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz,
+           (SELECT l.expires_at FROM redrive_letter l WHERE l.id = b.letter_id)
+      FROM back b
     ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING letter_id, message_id
 ), newest AS (

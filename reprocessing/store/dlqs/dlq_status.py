@@ -102,19 +102,16 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
 """
 _OLDEST_OF_DLQS: Final[LiteralString] = f"SELECT dlq_id, min(first_sent_at) AS at FROM ({_OLDEST}) o GROUP BY dlq_id"  # noqa: S608  # a constant
 
-# The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
-# LIMIT make the planner use indexes. Otherwise it would read all copies for one letter, or for each DLQ.
+# The first expiry of a held copy of an unfinished letter. Few held copies belong to finished letters: a sweep marks
+# them for deletion. The letter is a subquery: with a join, the planner might read all letters.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
-       SELECT l.expires_at AS at FROM redrive_letter l
-        WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
-          AND (SELECT c.letter_id FROM redrive_dlq_copy c
-                WHERE c.letter_id = l.id AND c.state || '' = 'held' LIMIT 1) IS NOT NULL
-        ORDER BY l.expires_at LIMIT 1) first
- WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
-   AND (SELECT c.dlq_id FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
-         ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
+       SELECT c.expires_at AS at FROM redrive_dlq_copy c
+        WHERE c.dlq_id = d.id AND c.state = 'held' AND c.expires_at IS NOT NULL
+          AND (SELECT l.finished_at IS NULL FROM redrive_letter l WHERE l.id = c.letter_id)
+        ORDER BY c.dlq_id, c.expires_at LIMIT 1) first
+ WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
 
 # Copies of captured letters that SQS's count of visible messages includes: they are visible again, or were received

@@ -1,6 +1,7 @@
 """Read which messages must still be sent to parking queues, and record sent messages.
 
-A parking queue is an SQS queue that gets a copy of each parked message of a DLQ.
+A parking queue is an SQS queue that gets a copy of each parked message of a DLQ. If a DLQ loses its parking queue,
+messages that were not sent stay until their letters are deleted. If the DLQ gets a parking queue again, they are sent.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.stat
           FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,
                        CASE WHEN n.parking_event = 'parked' THEN l.size ELSE 0 END AS size
                   FROM redrive_parking_queue_message n JOIN redrive_letter l ON l.id = n.letter_id
-                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b AND n.id > %(above)b
+                 WHERE n.sent_at IS NULL AND n.dlq_id = %(dlq)b AND n.id > %(above)b
                  ORDER BY n.id LIMIT %(limit)b) first) o
   LEFT JOIN redrive_payload p ON p.letter_id = o.id
  WHERE o.before < 16777216

@@ -84,12 +84,14 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l {_JOINS} ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
-# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished, parked
-# and finished letters.
+# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished letters
+# of each state, parked and finished letters.
 _NEWEST = """
 SELECT id FROM (
-    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NULL
-      ORDER BY expires_at DESC LIMIT %(most)b::int)
+    SELECT newest.id FROM unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting']) AS s(state) CROSS JOIN LATERAL (
+           SELECT id FROM redrive_letter
+            WHERE dlq_id = %(dlq)b::bigint AND state = s.state AND (finished_at IS NULL OR state = 'parked')
+            ORDER BY first_sent_at DESC LIMIT %(most)b::int) newest
     UNION
     (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND state = 'parked'
       ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)
@@ -113,7 +115,7 @@ SELECT count(*) AS n FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) A
 
 _OLDER = """
 SELECT count(*) AS n FROM redrive_letter
- WHERE captured_at < %(since)b AND finished_at IS NULL
+ WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND finished_at IS NULL
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
 """
 

@@ -106,9 +106,9 @@ def test_parking_a_letter_and_settling_it_are_each_announced_to_the_parking_queu
     letter.update(state="parked", reason="refused", finished_at=NOW)
     letter.update(detail="looked at")
     letter.update(state="discarded", reason="")
-    assert list(models.ParkingQueueMessage.objects.order_by("id").values_list("letter", "parking_event")) == [
-        (stock.letter.pk, "parked"),
-        (stock.letter.pk, "left"),
+    assert list(models.ParkingQueueMessage.objects.order_by("id").values_list("letter", "dlq", "parking_event")) == [
+        (stock.letter.pk, stock.dlq.pk, "parked"),
+        (stock.letter.pk, stock.dlq.pk, "left"),
     ]
 
 

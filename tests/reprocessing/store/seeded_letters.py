@@ -48,8 +48,9 @@ WITH n AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
     SELECT id, convert_to(message_id, 'UTF8'), convert_to('{{}}', 'UTF8'), '{{}}' FROM letters
 ), copies AS (
-    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)s, message_id, id, 'held', 'none', redrive_now() + interval '1 h' FROM letters
+    INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, expires_at)
+    SELECT %(dlq)s, message_id, id, 'held', 'none', redrive_now() + interval '1 h', redrive_now() + interval '3 days'
+      FROM letters
 ), claims AS (
     INSERT INTO redrive_claim (target_id, key_space, key_hash, letter_id, state, body_hash, until)
     SELECT %(target)s, %(dlq)s::text, body_hash, id, 'held', body_hash, redrive_now() FROM letters

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from reprocessing.admin.dashboard import dlq_row, table_query
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, HourlyCount, Incident, Letter, Run, Source
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, HourlyCount, Incident, Letter, Run, Source
 from reprocessing.pipeline.runs import request_plan
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.rights.visible_dlqs import EVERY_DLQ
@@ -329,9 +329,8 @@ def test_member_of_a_team_sees_figures_cards_and_rates_of_the_own_dlqs_alone(sho
         held_copy(_waiting(source, run=Run.objects.create(name=source.dlq.name, dlq=source.dlq, state="running")))
         for what in ("delivered", "failed"):
             HourlyCount.objects.create(dlq_id=source.dlq_id, hour=database_now(), what=what, n=n)
-    Letter.objects.filter(dlq=theirs.dlq).update(
-        first_sent_at=database_now() - timedelta(days=3), expires_at=database_now() + timedelta(minutes=5)
-    )
+    Letter.objects.filter(dlq=theirs.dlq).update(first_sent_at=database_now() - timedelta(days=3))
+    DlqCopy.objects.filter(dlq=theirs.dlq).update(expires_at=database_now() + timedelta(minutes=5))
     _set(theirs, stopped_at=database_now(), stopped_by="ben", stop_reason="theirs")
     Incident.objects.create(kind="doctor_worse", subject="finding:x", dlq=theirs.dlq, facts={"finding": "theirs"})
     user = User.objects.create_user("cid", is_staff=True)

@@ -95,7 +95,8 @@ def failure_group(source: Source, title: str = "KeyError", **fields: Any) -> Fai
 
 def held_copy(letter: Letter, **fields: Any) -> None:  # noqa: ANN401
     values = {"message_id": letter.message_id, "state": "held", "handle": "secret-handle"}
-    DlqCopy.objects.create(dlq=letter.dlq, letter=letter, **{**values, "visible_until": database_now(), **fields})
+    times = {"visible_until": database_now(), "expires_at": letter.expires_at}
+    DlqCopy.objects.create(dlq=letter.dlq, letter=letter, **{**values, **times, **fields})
 
 
 def tried_again(letter: Letter, **fields: Any) -> Attempt:  # noqa: ANN401

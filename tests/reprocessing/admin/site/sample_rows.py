@@ -47,7 +47,7 @@ def rows_of_everything() -> None:
         letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
         run = Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
         Wave.objects.create(run=run, no=1, size=1)
-        ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
+        ParkingQueueMessage.objects.create(letter=letter, dlq=letter.dlq, parking_event="parked")
         Heartbeat.record(f"queue-{number}")
         operated()
         requested(letter)

@@ -116,7 +116,7 @@ def _rows(letter: Letter, canary: str) -> Iterator[tuple[str, models.Model]]:
     made = (
         letter.dlq, target, letter.source, letter.lane, letter, ParkedLetter.objects.get(pk=letter.pk), letter.group,
         letter.history.get(), rate_class, run, Wave.objects.create(run=run, no=1, size=1),
-        ParkingQueueMessage.objects.create(letter=letter, parking_event="parked"),
+        ParkingQueueMessage.objects.create(letter=letter, dlq=letter.dlq, parking_event="parked"),
         Breaker.objects.create(target=target, rate_class=rate_class),
         TargetCheck.objects.create(target=target, seen_at=now),
         HealthCheck.objects.create(target=target, kind="alarm", subject=canary), reporter,

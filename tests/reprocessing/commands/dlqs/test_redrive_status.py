@@ -46,7 +46,7 @@ def add_copy(letter: Letter, state: DlqCopyState = DlqCopyState.HELD) -> None:
     gone_at = ago(seconds=1) if state == DlqCopyState.GONE else None
     DlqCopy.objects.create(
         dlq=letter.dlq, message_id=letter.message_id, letter=letter, state=state, handle="handle",
-        visible_until=ago(seconds=-60), gone_at=gone_at,
+        visible_until=ago(seconds=-60), gone_at=gone_at, expires_at=letter.expires_at,
     )  # fmt: skip
 
 

@@ -417,8 +417,9 @@ def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta,
     at = clock_of_postgres() + left + timedelta(seconds=5)
     letter = add_letter(source, LetterState.CAPTURED, expires_at=at)
     DlqCopy.objects.create(
-        dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
-    )
+        dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held",
+        expires_at=at,
+    )  # fmt: skip
     said = the(severity, "SQS deletes its first copy of an unfinished message in")
     assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
 

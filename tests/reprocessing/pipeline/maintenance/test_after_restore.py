@@ -252,6 +252,7 @@ def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost
     bench.take_back(sent)
     assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
     assert bench.letter().attempts == 1
+    assert rows.execute("SELECT FROM redrive_dlq_copy WHERE expires_at IS NULL", {}) == 0
     replay_all()
     bench.replay()
     (again,) = bench.delivered()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -36,6 +37,15 @@ def _with_a_copy_to_delete() -> Workbench:
         bench.replay()
     assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
     return bench
+
+
+def _some_refused(bench: Workbench, refused: int, copies: int) -> list[str]:
+    """Capture copies that are to be deleted; return their sorted ids. SQS refuses the handles of the first ones."""
+    ids = sorted(bench.bury_all(*map(str, range(copies))))
+    bench.capture()
+    DlqCopy.objects.filter(message_id__in=ids[:refused]).update(state="delete", handle="of a deleted queue")
+    DlqCopy.objects.filter(message_id__in=ids[refused:]).update(state="delete")
+    return ids
 
 
 def _a_dlq_in_front_of_another() -> tuple[Workbench, Workbench]:
@@ -237,3 +247,23 @@ def test_a_lane_held_by_a_rule_is_not_released_by_the_parking_lot() -> None:
     with statements() as asked:
         decisions.advance_held_lanes(bench.dlq.pk)
     assert len(asked) == 1
+
+
+def test_copies_that_sqs_refuses_to_delete_do_not_keep_other_copies_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    ids = _some_refused(bench, 3, 4)
+    starts = iter([UUID(int=0), *map(UUID, ids)])
+    monkeypatch.setattr(recover, "_GROUP", 1)
+    monkeypatch.setattr(recover, "uuid4", lambda: next(starts))
+    for _ in range(5):
+        recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert set(DlqCopy.objects.filter(state="delete").values_list("message_id", flat=True)) == set(ids[:3])
+
+
+def test_one_sweep_deletes_all_copies_around_one_that_sqs_refuses_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    ids = _some_refused(bench, 1, 6)
+    monkeypatch.setattr(recover, "_GROUP", 2)
+    monkeypatch.setattr(recover, "uuid4", lambda: UUID(ids[2]))
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert list(DlqCopy.objects.filter(state="delete").values_list("message_id", flat=True)) == ids[:1]

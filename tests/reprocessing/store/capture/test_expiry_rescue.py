@@ -32,10 +32,10 @@ WITH lane AS (
       FROM lane JOIN redrive_dlq d ON d.id = %(dlq)s CROSS JOIN generate_series(1, %(letters)s::int) n
      CROSS JOIN LATERAL (
            SELECT redrive_now() + CASE n WHEN 1 THEN 0.5 ELSE n END * interval '1 hour' AS at OFFSET 0) e
-    RETURNING id, dlq_id, message_id
+    RETURNING id, dlq_id, message_id, expires_at
 )
-INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
-SELECT dlq_id, message_id, id, 'held', 'handle', redrive_now() + interval '1 hour' FROM letter
+INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, expires_at)
+SELECT dlq_id, message_id, id, 'held', 'handle', redrive_now() + interval '1 hour', expires_at FROM letter
 """
 
 
@@ -48,6 +48,7 @@ def aged(bench: Workbench, **minutes_left: float) -> None:
         (one,) = Letter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
         one.expires_at = lanes.database_now() + timedelta(minutes=minutes)
         one.save(update_fields=["expires_at"])
+        DlqCopy.objects.filter(letter=one).update(expires_at=one.expires_at)
 
 
 def custody(bench: Workbench) -> dict[str, str]:
@@ -89,6 +90,7 @@ def test_a_copy_moved_back_by_aws_is_rescued_by_its_own_expiry(clock: Clock, ben
     moved.first_sent_at -= timedelta(days=3)
     moved.expires_at = lanes.database_now() + timedelta(hours=9)  # the copy is a new message
     moved.save(update_fields=["first_sent_at", "expires_at"])
+    DlqCopy.objects.filter(letter=moved).update(expires_at=moved.expires_at)
     assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 0
     other = Letter.objects.get(payload__body=b"other")
     assert dlq_status.expiries(bench.dlq.pk) == {bench.dlq.pk: other.expires_at}
@@ -116,9 +118,43 @@ def test_expiring_letters_are_found_without_reading_other_letters(state: str) ->
     assert {each.name: each.buffers for each in found if each.buffers > MOST or each.scanned} == {}
 
 
+@pytest.mark.soak
+def test_letters_whose_copies_were_rescued_are_not_read_again() -> None:
+    with nothing_is_vacuumed():
+        bench = Workbench()
+        _write(bench, LETTERS, "captured")
+        now = lanes.database_now()
+        Letter.objects.exclude(message_id="2").update(expires_at=now)
+        DlqCopy.objects.exclude(message_id="2").update(expires_at=now)
+        DlqCopy.objects.exclude(message_id__in=["1", "2"]).update(state="gone", gone_at=now)
+        with_statistics()
+        with explained() as found:
+            assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=1_000) == 1
+            assert dlq_status.expiries(bench.dlq.pk) == {bench.dlq.pk: Letter.objects.get(message_id="2").expires_at}
+    statements = {each.name: each.buffers for each in found if each.name.startswith("store.")}
+    assert len(statements) == 2
+    assert {name: buffers for name, buffers in statements.items() if buffers > MOST} == {}
+
+
+def test_a_letter_captured_after_a_rescue_is_rescued_although_it_expires_earlier(
+    clock: Clock, bench: Workbench
+) -> None:
+    aged(bench, first=30)
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 1
+    aged(bench, late=10)
+    assert expiry_rescue.mark_expiring_copies(bench.dlq.pk, limit=10) == 1
+    assert custody(bench) == {"first": "delete", "late": "delete"}
+
+
+def test_a_captured_copy_expires_when_its_letter_says(bench: Workbench) -> None:
+    bench.bury("letter")
+    bench.capture()
+    assert DlqCopy.objects.get().expires_at == Letter.objects.get().expires_at
+
+
 def test_one_sweep_rescues_all_copies_that_expire_at_the_same_time(bench: Workbench) -> None:
     _write(bench, 1_200, "captured")
-    Letter.objects.update(expires_at=lanes.database_now() + timedelta(minutes=30))
+    DlqCopy.objects.update(expires_at=lanes.database_now() + timedelta(minutes=30))
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert DlqCopy.objects.filter(state="held").count() == 0
 

@@ -117,7 +117,7 @@ def test_all_rows_of_a_letter_are_deleted_with_it(clock: Clock) -> None:
     _copy(letter, message_id="it came back", attempt=_attempt(stock, letter, outcome="returned"))
     Claim.objects.create(target=stock.target, key_space="1", key_hash=b"k", letter=letter, body_hash=b"b")
     AuditEntry.objects.create(act="released", letter=letter, dlq=stock.dlq, by="anna", reason="mended")
-    ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
+    ParkingQueueMessage.objects.create(letter=letter, dlq=letter.dlq, parking_event="parked")
     clock.advance(HISTORY + 1)
     assert _forget() == 1
     there = [
