@@ -23,8 +23,8 @@ HISTORY: Final = 90.0 * DAY
 
 _KEPT: Final[LiteralString] = """
 INSERT INTO redrive_letter (public_id, dlq_id, message_id, state, body_hash, size, first_sent_at, finished_at)
-SELECT gen_random_uuid(), %s, 'kept-' || n, 'delivered', 'hash', 9, redrive_now(), redrive_now() - interval '1 day'
-  FROM generate_series(1, %s::int) n
+SELECT gen_random_uuid(), %(dlq)s, 'kept-' || n, 'delivered', 'hash', 9, redrive_now(), redrive_now() - interval '1 day'
+  FROM generate_series(1, %(rows)s::int) n
 """
 _OLD: Final[LiteralString] = """
 WITH letters AS (
@@ -52,7 +52,7 @@ SELECT CASE WHEN n <= %(kept)s THEN %(letter)s::uuid END, CASE WHEN n > %(kept)s
 """
 
 
-def _seed(statement: LiteralString, values: object) -> None:
+def _seed(statement: LiteralString, values: dict[str, int | str]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
 
@@ -72,7 +72,7 @@ def _old_letters(rows: int, *, kept: int = 0) -> Stock:
 def test_a_purge_that_finds_nothing_reads_no_kept_letter(*, known: bool) -> None:
     with nothing_is_vacuumed():
         stock = Stock()
-        _seed(_KEPT, [stock.dlq.pk, KEPT])
+        _seed(_KEPT, {"dlq": stock.dlq.pk, "rows": KEPT})
         if known:
             with_statistics()
         with explained() as found:
