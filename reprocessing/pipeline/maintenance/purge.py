@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from reprocessing.conf import Conf
@@ -10,44 +13,92 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.api import calls
 from reprocessing.store.approvals import requests
 from reprocessing.store.maintenance import body_retention, counters, retention
+from reprocessing.store.maintenance.retention import ExpiredRow
 from reprocessing.store.notifications import incident_retention, sending
+from reprocessing.store.replay import task_hints
 from reprocessing.store.runs import run_minutes
 
-#: Most rows that one call deletes: letters and similar rows; reports; failure groups, bulk actions and incidents.
-_GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
+#: Most rows that one call deletes: letters and similar rows; failure groups, bulk actions and incidents.
+_GROUP, _CAUSES = 1_000, 10_000
+#: Seconds in which rows are deleted in chunks. The soft time limit of tasks is twice as long.
+_SECONDS = 120.0
+
+_DICE = random.SystemRandom().random
 
 
-def purge_expired(*, conf: Conf) -> int:
-    """Delete letters that finished longer ago than `conf.history`, and other old rows; return how many letters.
+def purge_expired(
+    *, conf: Conf, seconds: float = _SECONDS, clock: Callable[[], float] = time.monotonic,
+    dice: Callable[[], float] = _DICE,
+) -> bool:  # fmt: skip
+    """Delete letters that finished longer ago than `conf.history`, and other old rows; return whether some are left.
 
     A letter is kept at least until the DLQ's retention and one more day have passed since its message was deleted from
     the DLQ: until then, SQS could deliver the message again, and it would count as new. The body of a letter is deleted
     earlier if its DLQ has a retention for bodies (`keep_bodies`).
+
+    Tables that may have many old rows take turns: each turn deletes 1,000 rows. After `seconds`, measured by `clock`,
+    no further turn begins. If old rows are left then, the next purge is due at once. `dice` returns random numbers from
+    0 to below 1: the order of the turns is random, so that no DLQ always waits for all others.
     """
-    history, purged = conf.history.total_seconds(), 0
-    for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
-        purged += _repeated(partial(retention.delete_letters, dlq, history=history, limit=_GROUP))
-    for dlq in body_retention.dlqs_with_body_retention():
-        _repeated(partial(body_retention.delete_bodies, dlq, limit=_GROUP))
-        body_retention.store_deleted_through(dlq)
+    history = conf.history.total_seconds()
+    _delete_small_tables(history)
+    steps = sorted(_steps(history), key=lambda _: dice())
+    until = clock() + seconds
+    left = _delete_in_turns(steps, stop=lambda: clock() >= until)
+    if left:
+        task_hints.make_purge_due()
+    return left
+
+
+def _delete_small_tables(history: float) -> None:
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)
     requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
-    _repeated(partial(counters.delete_old_group_hours, limit=_GROUP))
-    _repeated(partial(run_minutes.delete_old_minutes, limit=_GROUP))
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # gives up old notifications, also for destinations without a URL
-    _repeated(partial(calls.delete_old, limit=_GROUP))
-    retention.delete_reports(history=history, limit=_REPORTS)
-    return purged
 
 
-def _repeated(delete: Callable[[], int]) -> int:
-    """Call `delete` until it deletes fewer than the 1,000 rows of a full batch; return the number of all rows."""
-    deleted = found = _GROUP
-    while found >= _GROUP:
-        found = delete()
-        deleted += found
-    return deleted - _GROUP
+def _steps(history: float) -> Iterator[Iterator[int]]:
+    """Return iterators that delete up to 1,000 rows for each value, which is the number of deleted rows."""
+    for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
+        yield _in_order(partial(retention.delete_letters, dlq, history=history, limit=_GROUP))
+    for dlq in body_retention.dlqs_with_body_retention():
+        yield _in_order(partial(_delete_bodies, dlq))
+    yield _in_order(partial(retention.delete_reports, history=history, limit=_GROUP))
+    yield _repeated(partial(counters.delete_old_group_hours, limit=_GROUP))
+    yield _repeated(partial(run_minutes.delete_old_minutes, limit=_GROUP))
+    yield _repeated(partial(calls.delete_old, limit=_GROUP))
+
+
+def _delete_bodies(dlq: int, *, after: ExpiredRow | None) -> list[ExpiredRow]:
+    deleted = body_retention.delete_bodies(dlq, limit=_GROUP, after=after)
+    body_retention.store_deleted_through(dlq)
+    return deleted
+
+
+def _in_order(delete: Callable[..., list[ExpiredRow]]) -> Iterator[int]:
+    """Call `delete` for each value, from the last row of the call before, so that no kept row is read again."""
+    after: ExpiredRow | None = None
+    while True:
+        deleted = delete(after=after)
+        yield len(deleted)
+        after = deleted[-1]
+
+
+def _repeated(delete: Callable[[], int]) -> Iterator[int]:
+    while True:
+        yield delete()
+
+
+def _delete_in_turns(steps: Iterable[Iterator[int]], *, stop: Callable[[], bool]) -> bool:
+    """Take a value of each step in turn, until the value is less than 1,000; return True if `stop` ends this."""
+    waiting = deque(steps)
+    while waiting:
+        step = waiting.popleft()
+        if next(step) >= _GROUP:
+            waiting.append(step)
+        if waiting and stop():
+            return True
+    return False

@@ -7,23 +7,26 @@ from typing import Final, LiteralString
 from django.db import transaction
 
 from reprocessing.store import rows
-from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
+from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE, ExpiredRow, begin_after
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
 # Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. A letter that a person
 # erased or shredded has no body, and gets none if its message comes back. The condition on 'parked', which the list of
-# states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time.
+# states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time. There is only one lower bound: with two,
+# PostgreSQL might read the index from the lesser one.
 _PAST: Final[LiteralString] = """
-  FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
- WHERE d.id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
+  FROM redrive_letter l
+ WHERE l.dlq_id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
    AND l.finished_at < (SELECT redrive_now() - make_interval(days => keep_bodies) FROM redrive_dlq WHERE id = %(dlq)b)
-   AND l.finished_at >= (SELECT coalesce(bodies_deleted_through, '-infinity') FROM redrive_dlq WHERE id = %(dlq)b)
+   AND (l.finished_at, l.id) > (coalesce(
+       %(after)b::timestamptz, (SELECT bodies_deleted_through FROM redrive_dlq WHERE id = %(dlq)b), '-infinity'
+       ), %(after_id)b::bigint)
    AND l.body_deleted_at IS NULL AND EXISTS (SELECT FROM redrive_payload p WHERE p.letter_id = l.id)
 """
 
 # The body stays while the letter may be sent again: an attempt's outcome is open, or SQS may deliver its copy again.
 _CHOOSE = f"""
-SELECT l.id {_PAST}
+SELECT l.id, l.finished_at AS at {_PAST}
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
    AND {COPY_UNTIL} IS NULL
  ORDER BY l.finished_at, l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
@@ -38,9 +41,11 @@ UPDATE redrive_letter SET body_deleted_at = redrive_now(), revision_id = NULL WH
     "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
 )
 
+# PostgreSQL would read all these letters for min(l.finished_at), because of the subquery on payloads.
 _STORE_PROGRESS = f"""
 UPDATE redrive_dlq SET bodies_deleted_through = coalesce(
-       (SELECT min(l.finished_at) {_PAST}), redrive_now() - make_interval(days => keep_bodies))
+       (SELECT l.finished_at {_PAST} ORDER BY l.finished_at, l.id LIMIT 1),
+       redrive_now() - make_interval(days => keep_bodies))
  WHERE id = %(dlq)b AND keep_bodies IS NOT NULL
 """  # noqa: S608  # as above
 
@@ -52,17 +57,20 @@ def dlqs_with_body_retention() -> list[int]:
     return rows.column(int, _DLQS, {})
 
 
-def delete_bodies(dlq: int, *, limit: int) -> int:
-    """Delete payloads and edits of up to `limit` letters that finished over `keep_bodies` days ago; return how many."""
+def delete_bodies(dlq: int, *, limit: int, after: ExpiredRow | None = None) -> list[ExpiredRow]:
+    """Delete payloads and edits of up to `limit` letters that finished over `keep_bodies` days ago.
+
+    Return these letters, the oldest first. If `after` is given, begin after this letter.
+    """
     with transaction.atomic():
-        ids = rows.column(int, _CHOOSE, {"dlq": dlq, "limit": limit})
-        if ids:
+        chosen = rows.fetch(ExpiredRow, _CHOOSE, {"dlq": dlq, "limit": limit, **begin_after(after)})
+        if chosen:
             rows.execute(ALLOW_AUDIT_DELETE, {})
             for statement in _DELETE:
-                rows.execute(statement, {"ids": ids})
-    return len(ids)
+                rows.execute(statement, {"ids": [letter.id for letter in chosen]})
+    return chosen
 
 
 def store_deleted_through(dlq: int) -> None:
     """Record up to which time the DLQ's bodies are deleted, so that `delete_bodies` does not read older letters."""
-    rows.execute(_STORE_PROGRESS, {"dlq": dlq})
+    rows.execute(_STORE_PROGRESS, {"dlq": dlq, **begin_after(None)})

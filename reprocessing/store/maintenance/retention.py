@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, LiteralString
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
 
 from django.db import transaction
 
@@ -13,12 +15,13 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 # deleted (or became visible, if it could not be deleted). A letter is also kept while an attempt is open, while an
 # attempt with unknown outcome may come back, and while a duplicate of it is stored. The clock is a subquery, so that
 # only letters past their history are read, by an index. Each DLQ has a statement of its own, because the index begins
-# with the DLQ.
+# with the DLQ. Letters up to the last one of the purge's statement before are not read again.
 _CHOOSE = f"""
-SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
+SELECT l.id, l.finished_at AS at FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.dlq_id = %(dlq)b
    AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- the index's condition
    AND l.finished_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
+   AND (l.finished_at, l.id) > (coalesce(%(after)b::timestamptz, '-infinity'), %(after_id)b::bigint)
    AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)
                         > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
@@ -59,16 +62,19 @@ DELETE FROM redrive_wave w
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
 """
 
-# Reports on a letter are kept as long as the letter, other reports for `history` seconds.
+# Reports on a letter are kept as long as the letter, other reports for `history` seconds. Reports up to the last one of
+# the purge's statement before are not read again.
 _REPORTS = """
 DELETE FROM redrive_report WHERE id IN (
     SELECT r.id FROM redrive_report r
      WHERE r.received_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
+       AND (r.received_at, r.id) > (coalesce(%(after)b::timestamptz, '-infinity'), %(after_id)b::bigint)
        AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.public_id = r.public_id)
        AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.sent_message_id = r.message_id)
        AND NOT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
                         WHERE l.message_id = r.message_id)
-     ORDER BY r.received_at LIMIT %(limit)b)
+     ORDER BY r.received_at, r.id LIMIT %(limit)b)
+RETURNING id, received_at AS at
 """
 
 # Groups are locked before they are checked, because adding a letter locks the group too. What people decided is kept:
@@ -109,11 +115,33 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
 )
 
 
-def delete_letters(dlq: int, *, history: float, limit: int) -> int:
-    """Delete up to `limit` letters of a DLQ that were finished at least `history` seconds ago; return how many."""
+@dataclass(frozen=True, slots=True)
+class ExpiredRow:
+    """A row past its retention.
+
+    Attributes:
+        id: the row's id.
+        at: when its retention began: when the letter finished, or the report was received.
+    """
+
+    id: int
+    at: datetime
+
+
+def begin_after(row: ExpiredRow | None) -> dict[str, Any]:
+    """Return parameters of a statement that reads rows in the order of their times, and begins after this row."""
+    return {"after": row.at if row else None, "after_id": row.id if row else 0}
+
+
+def delete_letters(dlq: int, *, history: float, limit: int, after: ExpiredRow | None = None) -> list[ExpiredRow]:
+    """Delete up to `limit` letters of a DLQ that were finished at least `history` seconds ago.
+
+    Return them, the oldest first. If `after` is given, begin after this letter.
+    """
     with transaction.atomic():
-        ids = rows.column(int, _CHOOSE, {"dlq": dlq, "history": history, "limit": limit})
-        if ids:
+        values = {"dlq": dlq, "history": history, "limit": limit, **begin_after(after)}
+        if chosen := rows.fetch(ExpiredRow, _CHOOSE, values):
+            ids = [letter.id for letter in chosen]
             lanes = rows.column(
                 int,
                 "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
@@ -123,7 +151,7 @@ def delete_letters(dlq: int, *, history: float, limit: int) -> int:
             for statement in _FORGET:
                 rows.execute(statement, {"ids": ids})
             rows.execute(_LANES, {"lanes": lanes})
-    return len(ids)
+    return chosen
 
 
 def delete_waves(*, history: float) -> int:
@@ -134,9 +162,13 @@ def delete_waves(*, history: float) -> int:
     return rows.execute(_WAVES, {"history": history})
 
 
-def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` consumer reports older than `history` s that are about no stored letter; return how many."""
-    return rows.execute(_REPORTS, {"history": history, "limit": limit})
+def delete_reports(*, history: float, limit: int, after: ExpiredRow | None = None) -> list[ExpiredRow]:
+    """Delete up to `limit` consumer reports older than `history` seconds that are about no stored letter.
+
+    Return them, the oldest first. If `after` is given, begin after this report.
+    """
+    deleted = rows.fetch(ExpiredRow, _REPORTS, {"history": history, "limit": limit, **begin_after(after)})
+    return sorted(deleted, key=lambda report: (report.at, report.id))
 
 
 def delete_bulk_actions(*, history: float, limit: int) -> int:

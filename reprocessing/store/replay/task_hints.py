@@ -46,6 +46,8 @@ UPDATE redrive_task_hints
                   <= redrive_now() - make_interval(secs => %(every)b::float8)
 """
 
+_PURGE_SOON = "UPDATE redrive_task_hints SET purged_at = 'epoch' WHERE id = 1"
+
 
 @dataclass(frozen=True, slots=True)
 class _Untaken:
@@ -91,3 +93,8 @@ def is_due(what: str, *, every: float) -> bool:
     `what`: "sweep" or "purge".
     """
     return rows.execute(_DUE, {"what": what, "every": every}) == 1
+
+
+def make_purge_due() -> None:
+    """Make the next purge due at once, because the last purge left old rows."""
+    rows.execute(_PURGE_SOON, {})

@@ -73,6 +73,19 @@ a-purge-frees-a-held-key: test_a_letter_is_not_deleted_while_its_target_may_hold
 -   AND {COPY_UNTIL} IS NULL
 +
 
+@reprocessing/pipeline/maintenance/purge.py
+@tests/reprocessing/pipeline/maintenance/test_purge.py
+a-dlq-with-many-old-letters-holds-up-the-others: test_a_purge_ends_in_time_and_each_dlq_has_its_turn
+-            waiting.append(step)
++            waiting.appendleft(step)
+a-purge-that-ran-out-of-time-waits-an-hour: test_what_a_purge_left_is_purged_soon
+-        task_hints.make_purge_due()
++        pass
+a-purge-that-ends-early-forgets-which-bodies-are-deleted:
+    test_a_purge_that_ends_early_records_how_far_bodies_are_deleted
+-    body_retention.store_deleted_through(dlq)
++
+
 @reprocessing/store/maintenance/schema.py
 @tests/reprocessing/store/maintenance/test_schema.py
 a-guard-that-was-switched-off-is-well: test_dropped_and_disabled_parts_are_named

@@ -85,7 +85,7 @@ def _without_body() -> tuple[Workbench, dict[str, Any]]:
     """A delivered letter whose body was deleted, and the message that was sent."""
     bench, sent = _delivered()
     DeadLetterQueue.objects.update(keep_bodies=0)
-    assert body_retention.delete_bodies(bench.dlq.pk, limit=10) == 1
+    assert len(body_retention.delete_bodies(bench.dlq.pk, limit=10)) == 1
     return bench, sent
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
 from reprocessing.conf import current
-from reprocessing.models import Attempt, DlqCopy, Lane, Letter, Payload, Report, Reporter
+from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, Lane, Letter, Payload, Report, Reporter, Wave
 from reprocessing.pipeline.maintenance import purge
 from reprocessing.store.ordering.lanes import database_now as now
+from reprocessing.store.replay import task_hints
 from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, redriven
 from tests.reprocessing.pipeline.benches import bury_keyed
 from tests.reprocessing.store.stock import NOW, Stock
@@ -18,6 +21,8 @@ from tests.reprocessing.store.stock import NOW, Stock
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DAY = timedelta(days=1)
+#: Steps that delete rows in chunks, with two DLQs: letters of each, reports, hours, minutes, API calls.
+STEPS = 6
 
 
 @pytest.mark.soak
@@ -27,9 +32,10 @@ def test_a_delivered_letter_is_purged_after_its_history_and_its_lane_still_knows
     bench.ready()
     bench.replay()
     clock.advance(bench.conf.history.total_seconds() - 60)
-    assert purge.purge_expired(conf=bench.conf) == 0
+    purge.purge_expired(conf=bench.conf)
+    assert Letter.objects.count() == 1
     clock.advance(61)
-    assert purge.purge_expired(conf=bench.conf) == 1
+    assert not purge.purge_expired(conf=bench.conf)
     left = [model.__name__ for model in (Letter, Payload, Attempt, DlqCopy) if model.objects.exists()]
     assert (left, Lane.objects.count(), bench.lane().highest_sent_sequence is None) == ([], 1, False)
     bury_keyed(bench, "a1")
@@ -42,7 +48,75 @@ def test_a_purge_goes_group_by_group_until_none_is_left(clock: Clock, monkeypatc
     bench = redriven(*"abcde")
     monkeypatch.setattr(purge, "_GROUP", 2)
     clock.advance(bench.conf.history.total_seconds() + 1)
-    assert (purge.purge_expired(conf=bench.conf), Letter.objects.count()) == (5, 0)
+    assert (purge.purge_expired(conf=bench.conf), Letter.objects.count()) == (False, 0)
+
+
+def _old_letters(stock: Stock, many: int) -> list[Letter]:
+    """Create letters with bodies, that finished more than 90 days ago, the oldest first."""
+    start = now() - 100 * DAY
+    return [stock.another_letter(state="delivered", finished_at=start + timedelta(minutes=n)) for n in range(many)]
+
+
+def _purge_in(turns: int, dice: Callable[[], float] = lambda: 0.0) -> bool:
+    """Purge with time for so many chunks. With the default dice, the turns have the order of the steps."""
+    return purge.purge_expired(conf=current(), seconds=float(turns), clock=count().__next__, dice=dice)
+
+
+def _left(stock: Stock) -> int:
+    return Letter.objects.filter(dlq=stock.dlq, state="delivered").count()
+
+
+def test_a_purge_ends_in_time_and_each_dlq_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "_GROUP", 2)
+    stocks = [Stock(), Stock()]
+    for stock in stocks:
+        _old_letters(stock, 5)
+    assert (_purge_in(STEPS + 2), [_left(stock) for stock in stocks]) == (True, [1, 1])
+    assert (_purge_in(STEPS + 2), [_left(stock) for stock in stocks]) == (False, [0, 0])
+
+
+def test_a_purge_without_time_deletes_one_chunk_and_what_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "_GROUP", 2)
+    stock = Stock()
+    _old_letters(stock, 5)
+    Wave.objects.create(run=stock.run, no=1, settled_at=now() - 100 * DAY, sent=1, failed=0)
+    assert (_purge_in(0), _left(stock), Wave.objects.count()) == (True, 3, 0)
+
+
+@pytest.mark.parametrize(("sign", "turns", "left"), [(1, 1, [1, 3]), (-1, STEPS - 1, [3, 1])])
+def test_the_order_of_the_turns_is_random(
+    sign: int, turns: int, left: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purge, "_GROUP", 2)
+    stocks = [Stock(), Stock()]
+    for stock in stocks:
+        _old_letters(stock, 3)
+    rising = count()
+    _purge_in(turns, lambda: float(sign * next(rising)))
+    assert [_left(stock) for stock in stocks] == left
+
+
+def test_what_a_purge_left_is_purged_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "_GROUP", 2)
+    task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
+    _old_letters(Stock(), 3)
+    due = []
+    for turns in (1, 99):
+        left = _purge_in(turns)
+        due.append((left, task_hints.is_due("purge", every=3_600.0)))
+    assert due == [(True, True), (False, False)]
+
+
+def test_a_purge_that_ends_early_records_how_far_bodies_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge, "_GROUP", 2)
+    stock = Stock()
+    DeadLetterQueue.objects.update(keep_bodies=7)
+    letters = [stock.another_letter(state="delivered", finished_at=now() - timedelta(days=20 - n)) for n in range(5)]
+    assert _purge_in(2)  # a turn for letters, and a turn for bodies
+    stock.dlq.refresh_from_db()
+    assert stock.dlq.bodies_deleted_through == letters[2].finished_at
+    assert not _purge_in(99)
+    assert Payload.objects.filter(letter__in=letters).count() == 0
 
 
 def test_reports_are_purged_when_no_letter_they_are_about_is_left() -> None:

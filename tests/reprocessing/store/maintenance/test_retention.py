@@ -56,7 +56,7 @@ def _single(stock: Stock, key: bytes = b"s") -> Lane:
 
 def _forget(history: float = HISTORY, limit: int = 100) -> int:
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True)
-    return sum(retention.delete_letters(dlq, history=history, limit=limit) for dlq in dlqs)
+    return sum(len(retention.delete_letters(dlq, history=history, limit=limit)) for dlq in dlqs)
 
 
 def _is_there(letter: Letter) -> bool:
