@@ -94,7 +94,7 @@ def test_a_sum_of_counts_has_the_limits_of_each_run(orders: DeadLetterQueue, mon
     assert (counts["monday"].capped, counts["monday"].failed_attempts) == (frozenset(), 0)
     found = run_result_output.sum_tallies(counts.values())
     assert (found.delivered + found.presumed, found.closed_as_duplicate) == (3, 1)
-    assert (found.capped, found.failed_attempts) == ({"delivered", "presumed"}, None)
+    assert (found.capped, found.failed_attempts) == (frozenset({"delivered", "presumed"}), None)
     assert run_result_output.sum_tallies([counts["monday"]]) == counts["monday"]
 
 
