@@ -189,7 +189,6 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
     `start` and `length` are in thousandths of the bar's length. `more` is "+" if there may be more messages, because
     they are counted only up to a limit.
     """
-    capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
     certain = {} if isinstance(tally, RoughRunCounts) else {"presumed__exact": 0}
     parts = (
@@ -207,7 +206,7 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
     start = 0.0
     for kind, what, counted, n, asked in parts:
         length = 1000 * n / tally.letters if tally.letters else 0.0
-        more = "+" if counted in capped and n >= progress.MAX_COUNT else ""
+        more = "+" if counted in tally.capped and n >= progress.MAX_COUNT else ""
         place = {"start": round(start, 2), "length": round(length, 2), "address": letters_of(run, asked)}
         yield {"kind": kind, "what": what, "n": n, "more": more, **place}
         start += length

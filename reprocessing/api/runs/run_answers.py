@@ -13,7 +13,7 @@ from reprocessing.models import Run
 from reprocessing.models.target import MAX_RATE, MIN_RATE
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.runs import run_transitions
-from reprocessing.store.runs.progress import RoughRunCounts
+from reprocessing.store.runs.progress import RunCounts
 
 
 class PlanRequest(Change):
@@ -107,8 +107,8 @@ class ProgressView(Answer):
     messages whose key queue waits for the decision of a person. `blocked`: those of the queued messages that are in
     their key queue behind messages of another run, which has ended or is paused.
 
-    If an automatic run has sent more than 20,000 messages, at most 20,000 finished messages of each state are counted,
-    so `messages` and `percent` are lower limits.
+    If an automatic run has more than 20,000 messages or attempts, at most 20,000 finished messages of each state are
+    counted. `capped` then names the numbers that may be higher; `messages` and `percent` are lower limits, too.
     """
 
     messages: int
@@ -122,8 +122,9 @@ class ProgressView(Answer):
     awaiting: int
     held: int
     blocked: int
-    failed_attempts: int | None = Field(description="null: not counted, since the automatic run has sent many messages")
+    failed_attempts: int | None = Field(description="null: not counted, since the automatic run is large")
     percent: int = Field(description="share of the run's messages that are finished, in percent")
+    capped: list[str] = Field(description="names of the numbers above that may be higher; empty: all were counted")
 
 
 class WaveView(Answer):
@@ -160,6 +161,7 @@ class RunDetail(RunView):
     seconds_left: float | None = Field(description="min seconds until the run ends; null: not running, or not known")
     failing: str | None = Field(description="most frequent answer of recent failed attempts; null: none")
     arrived_since: int | None = Field(description="messages captured since the start; the run does not send them")
+    arrived_since_is_minimum: bool = Field(description="more messages may have been captured; they were not counted")
 
     @classmethod
     def read(cls, status: RunStatus) -> RunDetail:
@@ -172,7 +174,7 @@ class RunDetail(RunView):
                 duplicate=tally.closed_as_duplicate, parked=tally.parked, discarded=tally.discarded,
                 waiting=tally.waiting, sending=tally.sending, awaiting=tally.awaiting, held=tally.held,
                 blocked=tally.blocked, percent=tally.percent,
-                failed_attempts=None if isinstance(tally, RoughRunCounts) else tally.failed_attempts,
+                failed_attempts=tally.failed_attempts, capped=_capped(tally),
             ),
             wave_history=[
                 WaveView(no=wave.no, size=wave.size, sent=wave.sent, failed=wave.failed, settled_at=wave.settled_at)
@@ -186,7 +188,8 @@ class RunDetail(RunView):
                 for left in status.left
             ],
             seconds_left=status.seconds, failing=status.failing.answer if status.failing else None,
-            arrived_since=status.arrived,
+            arrived_since=status.arrived.n if status.arrived else None,
+            arrived_since_is_minimum=status.arrived is not None and status.arrived.is_minimum,
         )  # fmt: skip
 
 
@@ -194,3 +197,7 @@ class RunAnswer(ChangeAnswer):
     """The result of the request to plan or change a run, or of its dry run."""
 
     run: RunView | None = Field(description="null: a dry run planned nothing")
+
+
+def _capped(tally: RunCounts) -> list[str]:
+    return sorted(name.replace("closed_as_duplicate", "duplicate") for name in tally.capped)

@@ -115,17 +115,17 @@ class Command(DrainCommand):
         refused = drain_output.expiry_refusal(outlook) if outlook and outlook.late_targets else ""
         if outlook and not options["json"]:
             self.say("\n".join(drain_output.plan_lines(outlook, 0)))
-            if since := arrived_since.arrived_since_start(run.pk):
-                self.say(f"  since then      {drain_output.counted(since, 'message')} arrived; not part of this run")
+            if arrived := drain_output.arrived_text(arrived_since.arrived_since_start(run.pk)):
+                self.say(f"  since then      {arrived} arrived; not part of this run")
         if refused:
             raise CommandError(refused)
         if options["confirm"]:
             self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if outlook and options["json"]:
-            self.report(
-                drain_output.plan_in_json(outlook, 0, refused) | {"arrived": arrived_since.arrived_since_start(run.pk)}
-            )
+            since = arrived_since.arrived_since_start(run.pk)
+            arrived_in_json = {"arrived": since.n, "arrived_is_minimum": since.is_minimum}
+            self.report(drain_output.plan_in_json(outlook, 0, refused) | arrived_in_json)
         elif not outlook:
             self.show_result(run, options, progress.count_letters(run.pk), dry_run=True)
         if not options["json"]:

@@ -18,6 +18,7 @@ from reprocessing.models.run import Run
 from reprocessing.pipeline.runs import run_actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.pipeline.runs.other_runs import describe_holder
+from reprocessing.store.runs.arrived_since import Arrived
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 
 #: Max message ids that the plan shows.
@@ -256,3 +257,10 @@ def lane_word(ordering_key: str) -> str:
 def counted(count: int, what: str) -> str:
     """Return a number with its noun `what`, such as "1 message" or "1,200 messages"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def arrived_text(since: Arrived) -> str:
+    """Return the number of messages that were captured since a run began, such as "20,000+ messages"; empty: none."""
+    if since.is_minimum:
+        return f"{since.n:,}+ messages"
+    return counted(since.n, "message") if since.n else ""

@@ -103,7 +103,7 @@ def rule_in_json(one: RuleStatus) -> dict[str, Any]:
         "stopped": one.stopped,
         "error_count": one.error_count,
         "asked": one.asked,
-        "asked_is_minimum": one.asked_is_minimum,
+        "asked_is_estimate": one.asked_is_estimate,
         "errs_too_often": one.errs_too_often,
         "last_error": one.last_error or None,
     }
@@ -118,8 +118,8 @@ def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
     yield f"rule {rule['name']}{where} ({rule['action']}): {decided} decided{last}{stops}"
     if rule["error_count"]:
         word, name = "ERROR" if rule["errs_too_often"] else "error", rule["name"]
-        least = "at least " if rule["asked_is_minimum"] else ""
-        of = f"{rule['error_count']:,} of {least}{counted(rule['asked'] or 0, 'message')}, which it holds"
+        about = "about " if rule["asked_is_estimate"] else ""
+        of = f"{rule['error_count']:,} of {about}{counted(rule['asked'] or 0, 'message')}, which it holds"
         yield f"  {word}: it could not evaluate {of}: {rule['last_error']}"
         yield f"  to correct it: manage.py add_rule {name} --reason WHY shows it; or"
         yield f"  to disable it: manage.py disable_rule {name} --reason WHY --confirm"

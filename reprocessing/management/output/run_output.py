@@ -11,17 +11,16 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import run_result_output
-from reprocessing.management.output.drain_output import counted
+from reprocessing.management.output.drain_output import arrived_text, counted
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.runs.progress import RoughRunCounts
 
 
 def run_lines(status: RunStatus) -> Iterable[str]:
     """Yield the lines that show_runs prints about a run."""
-    run, tally = status.run, status.tally
+    run = status.run
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
         yield f"  {run.state:9} at {format_time(run.changed_at)} by {run.stopped_by}: {run.why}"
@@ -38,21 +37,30 @@ def run_lines(status: RunStatus) -> Iterable[str]:
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     if limits := _limits(run):
         yield f"  limits    {limits}"
-    least = "at least " if isinstance(tally, RoughRunCounts) else ""
+    yield from _progress(status)
+    yield from _forecast(status)
+    if status.cost is None:
+        yield "  cost      not counted, as the run is large"
+    elif status.cost.most:
+        yield f"  cost      so far {cost_in_words(status.cost)}, for sends and deletes, without captures"
+    if status.arrived and (arrived := arrived_text(status.arrived)):
+        yield f"  since     {arrived} more captured in {run.dlq.name}; not part of this run"
+
+
+def _progress(status: RunStatus) -> Iterable[str]:
+    tally = status.tally
+    least = "at least " if tally.is_lower_bound else ""
     ended = f" ({least}{tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {run_result_output.progress_text(tally)}{ended}"
-    if status.in_other_runs:
+    if status.in_other_runs is None:
+        yield "            messages that it sent, now in other runs: not counted, as the run is large"
+    elif status.in_other_runs:
         yield f"            {counted(status.in_other_runs, 'message')} that it sent, now in other runs"
     if status.failing:
         yield f"  failing   {status.failing.answer}, {counted(status.failing.attempts, 'attempt')} recently"
     yield from (f"  blocked   {text}" for text in status.blocking)
     if status.waves:
         yield "  waves     " + "; ".join(map(_wave, status.waves))
-    yield from _forecast(status)
-    if status.cost and status.cost.most:
-        yield f"  cost      so far {cost_in_words(status.cost)}, for sends and deletes, without captures"
-    if status.arrived:
-        yield f"  since     {counted(status.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
 
 
 def _limits(run: Run) -> str:
@@ -92,15 +100,14 @@ def in_json(status: RunStatus) -> dict[str, Any]:
     `capped`: names of the counts that may be higher; `captured` is then a lower limit, too.
     """
     run, tally = status.run, status.tally
-    capped = sorted(tally.capped) if isinstance(tally, RoughRunCounts) else []
     return {
         "run": run.name,
         "dlq": run.dlq.name,
         **run_result_output.counts_in_json(tally),
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
-        "failed_attempts": None if isinstance(tally, RoughRunCounts) else tally.failed_attempts,
-        "capped": capped,
+        "failed_attempts": tally.failed_attempts,
+        "capped": sorted(tally.capped),
         "failing": status.failing and asdict(status.failing),
         "in_other_runs": status.in_other_runs,
         "kind": run.kind,
@@ -129,5 +136,6 @@ def in_json(status: RunStatus) -> dict[str, Any]:
             for one in status.left
         ],
         "aws_requests": status.cost and asdict(status.cost),
-        "arrived": status.arrived,
+        "arrived": status.arrived.n if status.arrived else None,
+        "arrived_is_minimum": status.arrived is not None and status.arrived.is_minimum,
     }  # fmt: skip

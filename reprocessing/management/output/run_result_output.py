@@ -8,7 +8,10 @@ from typing import Any
 
 from reprocessing.management.output.drain_output import FINAL_STATES, counted
 from reprocessing.models.dlq import DeadLetterQueue
-from reprocessing.store.runs.progress import RoughRunCounts, RunCounts
+from reprocessing.store.runs.progress import RunCounts
+
+#: The counts that every run has; `failed_attempts` may be missing.
+_COUNTS = [one.name for one in fields(RunCounts) if one.name not in {"failed_attempts", "capped"}]
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
@@ -18,7 +21,8 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
         run: the run's id.
         dlq: the DLQ of the run.
         tally: the number of the run's messages in each state.
-        along: the same numbers, by run id, of the DLQ's other runs whose messages this command also sent.
+        along: the same numbers, by run id, of the DLQ's other runs whose messages this command also sent. In the JSON,
+            `capped` names those that may be higher, as in a large automatic run.
     """
     return {
         "run": run,
@@ -26,7 +30,7 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
         "failed_attempts": tally.failed_attempts,
         "dry_run": False,
         "dlq": dlq.name,
-        "along": {name: counts_in_json(other) for name, other in along.items()},
+        "along": {name: {**counts_in_json(other), "capped": sorted(other.capped)} for name, other in along.items()},
     }
 
 
@@ -48,16 +52,17 @@ def progress_text(tally: RunCounts) -> str:
 
     "20,000+" means that there may be more messages, which were not counted.
     """
-    capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     found = [(name, words, getattr(tally, name)) for name, words in FINAL_STATES.items()]
-    ends = [f"{n:,}{'+' if name in capped else ''} {words}" for name, words, n in found if n]
+    ends = [f"{n:,}{'+' if name in tally.capped else ''} {words}" for name, words, n in found if n]
     if tally.waiting:
         ends.append(f"{tally.waiting:,} queued")
     if tally.awaiting:
         ends.append(f"{tally.awaiting:,} awaiting outcome")
-    if tally.failed_attempts:
+    if tally.failed_attempts is None:
+        ends.append("failed attempts not counted")
+    elif tally.failed_attempts:
         ends.append(counted(tally.failed_attempts, "failed attempt"))
-    letters = f"{tally.letters:,}+ messages" if capped else counted(tally.letters, "message")
+    letters = f"{tally.letters:,}+ messages" if tally.capped else counted(tally.letters, "message")
     return f"{letters}: {', '.join(ends)}" if tally.letters else "no messages"
 
 
@@ -81,7 +86,13 @@ def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCoun
 def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
     """Return the sum of the counts of several runs."""
     every = list(tallies)
-    return RunCounts(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(RunCounts)})
+    counts = {name: sum(getattr(tally, name) for tally in every) for name in _COUNTS}
+    failed = [tally.failed_attempts for tally in every if tally.failed_attempts is not None]
+    return RunCounts(
+        **counts,
+        failed_attempts=sum(failed) if len(failed) == len(every) else None,
+        capped=frozenset[str]().union(*(tally.capped for tally in every)),
+    )
 
 
 def unfinished_text(tally: RunCounts) -> str:

@@ -57,9 +57,10 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     yield from _problems(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  messages  {_counts(dlq['messages'])}"
-    if dlq["known"]:
-        of = f" (of at most {MAX_OF_PART:,} messages of each state)" if dlq["known_is_part"] else ""
-        yield f"  evidence  {_counts(dlq['known'])}{of}"
+    if dlq["known"] or dlq["known_is_part"]:
+        most = f"{MAX_OF_PART:,}"
+        of = f" (of the newest {most} finished messages, and {most} of each other state)"
+        yield f"  evidence  {_counts(dlq['known'])}{of if dlq['known_is_part'] else ''}"
     if dlq["parked"]:
         yield "  parked    " + "; ".join(
             f"{n:,}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()
@@ -78,7 +79,7 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
         yield f"  run       {which} is {_run_state(run)}"
         if run["why"]:
             yield f"            {run['why']}"
-        if (asked := run["aws_requests"]) and asked["most"]:  # costs of large runs are only in show_runs
+        if (asked := run["aws_requests"]) and asked["most"]:  # costs of large drains are only in show_runs
             yield f"            cost so far {cost_in_words(Cost(**asked))}, for sends and deletes"
     yield f"  capture   {_capture(dlq['capture'])}"
 

@@ -33,7 +33,7 @@ from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.maintenance import detect_restore
-from reprocessing.pipeline.runs import drain, other_runs
+from reprocessing.pipeline.runs import drain, other_runs, run_status
 from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import progress
@@ -151,16 +151,17 @@ class DrainCommand(Console):
         try:
             tally = drain.replay_run(
                 run, drain_context(interruption), along=[one.pk for one in along],
-                on_progress=lambda own: log.line_if_due(
-                    lambda: progress_line(run.dlq, sum_tallies([own, *tallies(along).values()]), pace)
+                on_progress=lambda _: log.line_if_due(
+                    lambda: progress_line(run.dlq, sum_tallies(tallies([run, *along]).values()), pace)
                 ),
             )  # fmt: skip
         except DatabaseError:
             log.line(f"Nothing is lost. To continue the run: {go_on}")
             raise
-        self.show_result(run, options, tally, tallies(along))
+        others = tallies(along)
+        self.show_result(run, options, tally, others)
         fail_if_stopped([run, *along])
-        every = sum_tallies([tally, *tallies(along).values()])
+        every = sum_tallies([tally, *others.values()])
         if interruption() and every.under_way:
             stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
             raise CommandError(
@@ -225,8 +226,8 @@ def fail_if_stopped(runs: Sequence[Run]) -> None:
 
 
 def tallies(runs: Sequence[Run]) -> dict[str, RunCounts]:
-    """Return the number of messages by state of each run, by the run's name."""
-    return {one.name: progress.count_letters(one.pk) for one in runs}
+    """Return the number of messages by state of each run, by the run's name. In large automatic runs, it is limited."""
+    return {one.name: run_status.letter_counts(one) for one in runs}
 
 
 def _going_on(run: Run, along: Sequence[Run]) -> str:

@@ -27,10 +27,10 @@ from reprocessing.store.safety import failed_answers
 def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
     """Return the progress line of a drain: the number of messages by state, then the reasons why messages wait.
 
-    If nobody seems to consume a target, this reason comes first. `pace` measures the rate. If `pace` is None, the line
-    has no rate.
+    If nobody seems to consume a target, this reason comes first. `pace` measures the rate. The line has no rate if
+    `pace` is None, or if not all finished messages of a large automatic run are counted.
     """
-    speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
+    speed = pace.add(tally.letters - tally.open, tally.open) if pace and not tally.capped else ""
     lag = conf.current().count_lag.total_seconds()
     sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
     unconsumed = [one for one in sent if pending_outcomes.is_never_empty(one)]

@@ -183,7 +183,7 @@ def replay_run(
     The replay also ends when `context.stop()` returns True. It does not wait for letters behind a parked letter of
     their lane, or behind a letter of a run that has ended or is paused. The other running runs of the DLQ are replayed,
     too, since this run's letters may wait for their letters in the lanes. `along`: ids of other runs that must also be
-    finished before the replay ends. `on_progress`: called every few seconds, with the run's letter counts.
+    finished before the replay ends. `on_progress`: called every few seconds, with the run's unfinished letters.
     """
     threads: list[_RepeatedWork] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
@@ -195,12 +195,12 @@ def replay_run(
                 runs=progress.running_runs(run.dlq_id), stop=context.stop,
             )  # fmt: skip
             report = replay.run(seconds=context.conf.slice.total_seconds())
-            tally = progress.count_letters(run.pk)
-            on_progress(tally)
+            unfinished = progress.count_unfinished(run.pk)
+            on_progress(unfinished)
             if progress.run_state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
                 break
             running = set(progress.running_runs(run.dlq_id)).intersection(along)
-            if not tally.under_way and not any(progress.count_unfinished(other).under_way for other in running):
+            if not unfinished.under_way and not any(progress.count_unfinished(other).under_way for other in running):
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)

@@ -11,7 +11,8 @@ from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import arrived_since, progress, remaining_letters, run_cost
-from reprocessing.store.runs.progress import RoughRunCounts, RunCounts
+from reprocessing.store.runs.arrived_since import Arrived
+from reprocessing.store.runs.progress import RunCounts
 from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
@@ -56,7 +57,7 @@ class RunStatus:
     awaited: list[PendingOutcome]
     in_other_runs: int | None
     cost: Cost | None
-    arrived: int | None
+    arrived: Arrived | None
     failing: CommonFailure | None
     blocking: list[str]
 
@@ -69,15 +70,15 @@ class RunStatus:
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.seconds_until_known(awaited)
         tally = letter_counts(run)
-        is_capped = isinstance(tally, RoughRunCounts)
+        is_large = tally.failed_attempts is None
         return cls(
             run=run,
             tally=tally,
             awaited=awaited,
-            in_other_runs=None if is_capped else progress.count_in_other_runs(run.pk),
+            in_other_runs=None if is_large else progress.count_in_other_runs(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
             left=remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
-            cost=None if is_capped else run_cost.cost_of_run(run.pk, prices),
+            cost=None if is_large else run_cost.cost_of_run(run.pk, prices),
             arrived=None if run.kind == RunKind.AUTOMATIC else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
             blocking=other_runs.describe_blocking(run) if tally.blocked else [],

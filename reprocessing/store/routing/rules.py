@@ -16,6 +16,7 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
+from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes.recent_letters import MAX_OF_PART, RECENT_LETTERS
 
@@ -154,33 +155,43 @@ class RuleStatus:
     last_hit_at: datetime | None
     stopped: int
     error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
-    asked: int | None  #: recent letters on which the rule was evaluated; None: not counted, because it had no errors
-    asked_is_minimum: bool  #: whether the rule was perhaps evaluated on more letters, which are not recent
+    asked: int | None  #: letters on which the rule was evaluated; None: not counted, because it had no errors
+    asked_is_estimate: bool  #: whether `asked` is estimated from recent letters and stored counts
     last_error: str  #: the newest error
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the rule failed on at least 1 % of its recent letters, so that people are notified."""
+        """Return whether the rule failed on at least 1 % of its letters, so that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-# `asked` is counted among recent letters. Their table has no index of the letters on which rules were evaluated.
+# A DLQ's letters are many, and their table has no index of the letters on which rules were evaluated. So the share of
+# evaluated letters is read from recent letters, for each final state, and multiplied by the stored count of this state.
+# All errors are compared with this number: among recent letters alone, errors are too many, because letters with
+# errors wait until a person acts. If there is no recent letter in a state, all letters in the state count.
 _RULE_STATUS = f"""
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.last_error,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
-       CASE WHEN u.error_count > 0 AND recent.is_part THEN greatest(recent.asked, u.error_count)
-            WHEN u.error_count > 0 THEN coalesce(recent.asked, 0) END AS asked,
-       coalesce(recent.is_part, false) AS asked_is_minimum
+       CASE WHEN u.error_count > 0 AND found.is_estimate THEN greatest(found.asked, u.error_count)
+            WHEN u.error_count > 0 THEN coalesce(found.asked, 0) END AS asked,
+       coalesce(found.is_estimate, false) AS asked_is_estimate
   FROM redrive_rule u LEFT JOIN redrive_dlq d ON d.id = u.dlq_id
  CROSS JOIN LATERAL (
-       SELECT sum(one.asked)::bigint AS asked, bool_or(one.n = %(most)b::bigint) AS is_part FROM (
-              SELECT count(*) AS n, count(*) FILTER (
+       SELECT round(sum(CASE WHEN whole.state IN ('delivered', 'duplicate', 'discarded', 'parked')
+                             THEN coalesce(whole.n * recent.asked / recent.n, whole.n)
+                             ELSE coalesce(recent.asked, 0) END))::bigint AS asked,
+              bool_or(whole.n > coalesce(recent.n, 0)) AS is_estimate
+         FROM (SELECT dlq_id, state, sum(n) AS n FROM {COUNTS} t
+                WHERE u.error_count > 0 AND (u.dlq_id IS NULL OR dlq_id = u.dlq_id) AND state <> 'captured'
+                GROUP BY 1, 2) whole
+         LEFT JOIN (
+              SELECT d.id AS dlq_id, l.state, count(*) AS n, count(*) FILTER (
                      WHERE l.rulebook_version > 0
                        AND (b.id IS NULL OR (b.position, b.id) >= (u.position, u.id))) AS asked
                 FROM redrive_dlq d CROSS JOIN LATERAL {RECENT_LETTERS} l LEFT JOIN redrive_rule b ON b.id = l.rule_id
                WHERE u.error_count > 0 AND (u.dlq_id IS NULL OR d.id = u.dlq_id)
-               GROUP BY d.id, l.part) one) recent
+               GROUP BY 1, 2) recent ON recent.dlq_id = whole.dlq_id AND recent.state = whole.state) found
  WHERE u.enabled AND coalesce(u.valid_from <= redrive_now(), true) AND coalesce(u.valid_until > redrive_now(), true)
    AND (%(dlq)b::bigint IS NULL OR u.dlq_id IS NULL OR u.dlq_id = %(dlq)b::bigint)
  ORDER BY u.position, u.id

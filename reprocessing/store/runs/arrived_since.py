@@ -17,10 +17,13 @@ SELECT r.dlq_id, coalesce(
   FROM redrive_run r WHERE r.id = %(run)b
 """
 
-# Reads the letters by their ids, which rise with the time of capture: older letters are not read.
+# Reads letters by their ids, which rise with the time of capture: older letters are not read. Letters of other DLQs
+# have ids in between, and no index has a DLQ's letters by id, so the newest `most` letters of all DLQs are read.
 _ARRIVED = """
-SELECT count(*) AS n FROM redrive_letter l
- WHERE l.id >= %(first)b::bigint AND l.dlq_id = %(dlq)b::bigint AND l.captured_at > %(since)b::timestamptz
+SELECT count(*) FILTER (WHERE l.dlq_id = %(dlq)b::bigint AND l.captured_at > %(since)b::timestamptz) AS n,
+       count(*) = %(most)b::bigint AND min(l.captured_at) > %(since)b::timestamptz AS is_minimum
+  FROM (SELECT dlq_id, captured_at FROM redrive_letter WHERE id >= %(first)b::bigint
+         ORDER BY id DESC LIMIT %(most)b::bigint) l
 """
 
 # Counts among the newest letters in state captured, which are read by index.
@@ -36,16 +39,27 @@ SELECT count(*) AS n FROM (
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """How many letters of a DLQ were captured since a run began. `is_minimum`: there may be more, not counted."""
+
+    n: int
+    is_minimum: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Began:
     dlq_id: int
     at: datetime
 
 
-def arrived_since_start(run: int) -> int:
-    """Return how many letters of the run's DLQ were captured after the run was started (or planned, if not started)."""
+def arrived_since_start(run: int) -> Arrived:
+    """Return how many letters of the run's DLQ were captured after the run was started (or planned, if not started).
+
+    They are counted among the newest 20,000 letters of all DLQs.
+    """
     (began,) = rows.fetch(_Began, _BEGAN, {"run": run})
-    first = capture_times.first_id(began.at)
-    return rows.value(int, _ARRIVED, {"first": first, "dlq": began.dlq_id, "since": began.at})
+    asked = {"first": capture_times.first_id(began.at), "dlq": began.dlq_id, "since": began.at, "most": MAX_COUNT}
+    return rows.fetch(Arrived, _ARRIVED, asked)[0]
 
 
 def arrived_since_plan(run: int) -> int:

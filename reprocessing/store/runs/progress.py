@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Final, LiteralString
+from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store import rows
@@ -118,6 +118,8 @@ class RunCounts:
         captured: letters that are on no lane yet. `sending`: letters that are being sent now.
         held: letters that wait for a parked letter of their lane, or whose lane is stopped.
         blocked: letters that wait for an earlier letter of their lane, whose run sends nothing.
+        failed_attempts: None: not counted, because the run is large.
+        capped: names of the fields whose true number may be higher; `letters` may then be higher, too.
     """
 
     letters: int
@@ -132,7 +134,8 @@ class RunCounts:
     awaiting: int
     held: int
     blocked: int
-    failed_attempts: int
+    failed_attempts: int | None
+    capped: frozenset[str] = frozenset()
 
     @property
     def open(self) -> int:
@@ -146,8 +149,8 @@ class RunCounts:
 
     @property
     def is_lower_bound(self) -> bool:
-        """Return whether the true `percent` may be higher: False, since all letters were counted."""
-        return False
+        """Return whether the true `percent` may be higher, because finished letters were not all counted."""
+        return bool(self.capped)
 
     @property
     def percent(self) -> int:
@@ -162,11 +165,9 @@ class RunCounts:
 class RoughRunCounts(RunCounts):
     """Counts of a run of more than 10,000 letters. To be fast, at most 20,000 letters of each state are counted.
 
-    Held and blocked letters, and failed attempts, are not counted (0). `delivered` includes letters that are presumed
-    delivered. `capped`: names of the fields whose true count may be higher.
+    Held and blocked letters are not counted (0). `delivered` includes letters that are presumed delivered. The number
+    of all letters is known from the plan, if the run kept its letters.
     """
-
-    capped: frozenset[str]
 
     @property
     def is_lower_bound(self) -> bool:
@@ -198,10 +199,10 @@ def count_unfinished(run: int) -> RunCounts:
     return rows.fetch(RunCounts, _UNFINISHED_TALLY, {"run": run})[0]
 
 
-def count_capped(run: int) -> RoughRunCounts:
+def count_capped(run: int) -> RunCounts:
     """Return a run's unfinished letters by state, and up to 20,000 of its finished letters in each state.
 
-    This takes no longer for a run that has sent messages for months. Failed attempts are not counted (0).
+    This takes no longer for a run that has sent messages for months. Failed attempts are not counted (None).
     """
     found, unfinished = _states(run, most=MAX_COUNT), count_unfinished(run)
     delivered = {row.state: row.n for row in rows.fetch(_States, _DELIVERED, {"run": run, "most": MAX_COUNT})}
@@ -211,7 +212,8 @@ def count_capped(run: int) -> RoughRunCounts:
     if sum(delivered.values()) == MAX_COUNT:
         capped |= {"delivered", "presumed"}
     letters = unfinished.letters + sum(ends.values())
-    return RoughRunCounts(**{**asdict(unfinished), "letters": letters, **ends}, capped=frozenset(capped))
+    not_all: dict[str, Any] = {"failed_attempts": None, "capped": frozenset(capped)}
+    return RunCounts(**{**asdict(unfinished), "letters": letters, **ends, **not_all})
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
@@ -232,7 +234,7 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     waiting = sum(found[state] for state in _UNSENT)
     ends = {_COLUMNS.get(state, state): n for state, n in found.items() if state != "waiting"}
     return RoughRunCounts(
-        letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, blocked=0, failed_attempts=0,
+        letters=max(whole, sum(found.values())), waiting=waiting, presumed=0, held=0, blocked=0, failed_attempts=None,
         capped=frozenset("waiting" if state in _UNSENT else _COLUMNS.get(state, state) for state in capped), **ends,
     )  # fmt: skip
 

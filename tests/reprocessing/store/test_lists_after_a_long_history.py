@@ -19,6 +19,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import filtered_letters
 from reprocessing.store.routing import routable_letters
 from reprocessing.store.runs import arrived_since
+from reprocessing.store.runs.arrived_since import Arrived
 from reprocessing.store.search import filter_conditions, open_messages
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics
@@ -117,7 +118,18 @@ def test_messages_of_a_dlq_since_a_time_are_read_without_older_ones(stock: Stock
 
 def test_messages_that_arrived_since_the_start_of_a_run_are_counted_without_older_ones(stock: Stock) -> None:
     Run.objects.filter(pk=stock.run.pk).update(started_at=database_now() - timedelta(minutes=5))
-    assert _cheap(lambda: arrived_since.arrived_since_start(stock.run.pk)) == 1
+    assert _cheap(lambda: arrived_since.arrived_since_start(stock.run.pk)) == Arrived(1, is_minimum=False)
+
+
+def test_messages_that_arrived_since_a_start_long_ago_are_counted_among_the_newest(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrived_since, "MAX_COUNT", 2 * PAGE)
+    Run.objects.filter(pk=stock.run.pk).update(started_at=database_now() - timedelta(days=31))
+    assert _cheap(lambda: arrived_since.arrived_since_start(stock.run.pk)) == Arrived(PAGE + 1, is_minimum=True)
+    fourth = Letter.objects.filter(dlq=stock.dlq).order_by("-pk")[3]
+    Run.objects.filter(pk=stock.run.pk).update(started_at=fourth.captured_at)
+    assert _cheap(lambda: arrived_since.arrived_since_start(stock.run.pk)) == Arrived(3, is_minimum=False)
 
 
 def test_the_first_letter_since_a_time_is_found_among_letters_with_gaps(stock: Stock) -> None:

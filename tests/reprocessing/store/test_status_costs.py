@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from reprocessing.domain.aws.pricing import Prices
+from reprocessing.management.shared import drain_command
 from reprocessing.models import Lane, Letter, Rule
 from reprocessing.pipeline.dlqs.examine import other_targets
 from reprocessing.pipeline.runs.run_status import RunStatus
@@ -20,7 +21,6 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import progress, run_cost
-from reprocessing.store.runs.progress import RoughRunCounts
 from tests.reprocessing.store.explained import Explained, explained
 from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics, without_statistics
 from tests.reprocessing.store.stock import Stock
@@ -118,21 +118,35 @@ def test_the_evidence_of_recent_letters_is_read_without_the_older_ones(
 
 
 @pytest.mark.parametrize("of_all", [False, True])
-def test_the_messages_of_a_failing_rule_are_counted_among_recent_ones(
+def test_a_failing_rule_is_judged_by_all_messages_and_reads_the_recent_ones(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, *, of_all: bool
 ) -> None:
     monkeypatch.setattr(rules, "MAX_OF_PART", FEW)
-    Rule.objects.create(
-        name="odd",
-        action="hold",
-        enabled=True,
-        error_count=1,
-        last_error="odd",
-        created_by="ann",
-        dlq=None if of_all else stock.dlq,
-    )
+    _failing_rule(dlq=None if of_all else stock.dlq)
     (found,) = _answer(lambda: rules.rule_statuses(None if of_all else stock.dlq.pk))
-    assert (found.asked, found.asked_is_minimum, found.errs_too_often) == (FEW, True, True)
+    assert (found.asked, found.asked_is_estimate, found.errs_too_often) == (ROWS, True, False)
+    Rule.objects.update(error_count=ROWS // 100 - 1)
+    assert not rules.rule_statuses()[0].errs_too_often
+    Rule.objects.update(error_count=ROWS // 100 + 1)
+    assert rules.rule_statuses()[0].errs_too_often
+
+
+def test_messages_of_a_failing_rule_are_known_after_others_were_discarded(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "MAX_OF_PART", FEW)
+    earlier = Rule.objects.create(name="first", position=1, action="discard", created_by="ann")
+    ended = {"state": "discarded", "lane": None, "finished_at": database_now()}
+    stock.more_letters(FEW, **ended)
+    stock.more_letters(FEW, **ended, rulebook_version=1, rule=earlier)
+    _failing_rule(dlq=stock.dlq)
+    (found,) = _answer(rules.rule_statuses)
+    assert (found.asked, found.asked_is_estimate, found.errs_too_often) == (ROWS, True, False)
+
+
+def _failing_rule(**fields: object) -> None:
+    values = {"name": "odd", "action": "hold", "enabled": True, "error_count": 1, "last_error": "odd"}
+    Rule.objects.create(**values, created_by="ann", **fields)
 
 
 @_WITH_AND_WITHOUT
@@ -142,10 +156,19 @@ def test_the_progress_of_an_automatic_run_is_read_without_its_history(
     monkeypatch.setattr(run_cost, "MAX_COUNTED", FEW)
     monkeypatch.setattr(progress, "MAX_COUNT", FEW)
     found = _answer(lambda: RunStatus.read(stock.run, count_lag=60, prices=Prices()))
-    assert isinstance(found.tally, RoughRunCounts)
     assert (found.tally.letters, found.tally.delivered, found.tally.waiting) == (FEW + 1, FEW, 1)
     assert found.tally.capped == {"delivered", "presumed"}
-    assert (found.in_other_runs, found.cost) == (None, None)
+    assert (found.tally.failed_attempts, found.in_other_runs, found.cost) == (None, None, None)
+
+
+@_WITH_AND_WITHOUT
+def test_a_drain_that_also_sends_an_automatic_run_does_not_read_its_history(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_cost, "MAX_COUNTED", FEW)
+    monkeypatch.setattr(progress, "MAX_COUNT", FEW)
+    (tally,) = _answer(lambda: drain_command.tallies([stock.run])).values()
+    assert (tally.letters, tally.under_way) == (FEW + 1, 1)
 
 
 @_WITH_AND_WITHOUT

@@ -409,7 +409,7 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
     assert (told["captured"], told["waiting"]) == (0, 0)
     assert told["along"][other] == {
         "captured": 1, "delivered": 1, "presumed": 0, "parked": 0, "closed_as_duplicate": 0, "discarded": 0,
-        "waiting": 0, "held": 0, "blocked": 0,
+        "waiting": 0, "held": 0, "blocked": 0, "capped": [],
     }  # fmt: skip
 
 

@@ -96,13 +96,13 @@ def acts(run: Run) -> list[tuple[str, str, str, object, object]]:
 def test_a_plan_selects_letters_and_its_start_enlists_only_these(stock: Stock) -> None:
     run = planned(stock)
     assert (run.state, run.selected, run.behind, of(run)) == ("planned", 2, 0, [("1", "captured"), ("2", "captured")])
-    assert arrived_since.arrived_since_start(run.pk) == 0
+    assert arrived_since.arrived_since_start(run.pk).n == 0
     capture(stock, "3")
-    assert arrived_since.arrived_since_start(run.pk) == 1
+    assert arrived_since.arrived_since_start(run.pk).n == 1
     run_transitions.start(run, **BY)
     assert (stop(run)[0], of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
     assert [act for act, *_ in acts(run)] == ["planned", "started"]
-    assert arrived_since.arrived_since_start(run.pk) == 0
+    assert arrived_since.arrived_since_start(run.pk).n == 0
 
 
 def test_planning_again_changes_nothing(stock: Stock) -> None:
