@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
-from uuid import uuid4
 
 from django.db import connection
 
@@ -89,7 +88,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_EXPIRING)
-    if _delete_copies(dlq, above=str(uuid4())):
+    if _delete_copies(dlq, above=None):
         _delete_copies(dlq, above="")
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
@@ -97,8 +96,8 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
         pass
 
 
-def _delete_copies(dlq: DeadLetterQueue, *, above: str) -> bool:
-    """Delete the copies that are to be deleted, in the order of their message ids, from `above` on.
+def _delete_copies(dlq: DeadLetterQueue, *, above: str | None) -> bool:
+    """Delete the copies that are to be deleted, in the order of their message ids, from `above` on (None: from any).
 
     Return False if SQS deleted no copy of a batch: it may not answer. SQS may also refuse some copies for ever (their
     queue was deleted, and created again). So each sweep begins at another message id, to get to the copies behind them.

@@ -87,7 +87,8 @@ SELECT (SELECT count(*) FROM redrive_dlq_copy c
 # visibility change was lost. A copy that stays in the DLQ is received again.
 _TO_DELETE = """
 SELECT dlq_id, message_id, handle FROM redrive_dlq_copy
- WHERE dlq_id = %(dlq)b AND state = 'delete' AND message_id > %(above)b::text
+ WHERE dlq_id = %(dlq)b AND state = 'delete'
+   AND message_id > (SELECT coalesce(%(above)b::text, md5(redrive_now()::text)))
    AND (visible_until > redrive_now() OR NOT (SELECT fifo FROM redrive_dlq WHERE id = %(dlq)b))
  ORDER BY message_id LIMIT %(limit)b
 """
@@ -192,10 +193,11 @@ def count_invisible(dlq: int, *, count_lag: float) -> int:
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
-def copies_to_delete(dlq: int, *, above: str, limit: int) -> list[Deletable]:
+def copies_to_delete(dlq: int, *, above: str | None, limit: int) -> list[Deletable]:
     """Return up to `limit` messages to delete from the DLQ, whose receipt handles may still be valid.
 
-    The messages are sorted by message id; their ids are greater than `above`.
+    The messages are sorted by message id; their ids are greater than `above`. None: begin at an id that depends on the
+    time of the call.
     """
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "above": above, "limit": limit})
 
