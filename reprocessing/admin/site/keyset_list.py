@@ -8,7 +8,6 @@ A filter that no index serves may still read the whole table to find few rows. A
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,7 +28,6 @@ from reprocessing.domain.errors import InvalidFilter
 from reprocessing.store.search.filter_conditions import search_timeout
 
 Row = TypeVar("Row", bound=Model)
-Found = TypeVar("Found")
 if TYPE_CHECKING:
     Pages = Paginator[Any]  # only the type checker needs the type argument
 else:
@@ -94,7 +92,7 @@ class KeysetList(ChangeList):
     @property
     def counts_all(self) -> bool:
         """Whether the shown number of rows is exact, not "at least 1,000"."""
-        return self.known is not None or (self.result_count < REACH and not self._is_stopped)
+        return not self._is_stopped and (self.known is not None or self.result_count < REACH)
 
     @cached_property
     def known(self) -> int | None:
@@ -135,12 +133,8 @@ class KeysetList(ChangeList):
         given = _read(keys, self._after) if self._after is not None else None
         if given is None:
             self._after = None
-        rows = self._read(lambda: list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])) or []
-        if self._is_stopped:
-            messages.warning(request, _STOPPED)
+        rows, self.result_count = self._rows_and_number(request, keys, given)
         self.result_list = rows[: self.list_per_page]
-        self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
-        self.result_count = self._number(len(rows))
         # Shown in the link to all rows, after a search.
         self.full_result_count = None if self.query else self.result_count
         self.show_full_result_count = self.can_show_all = self.multi_page = False
@@ -148,25 +142,33 @@ class KeysetList(ChangeList):
         if len(rows) > self.list_per_page:
             self.more = self.get_query_string({AFTER: _after_text(keys, self.result_list[-1])})
 
-    def _read(self, read: Callable[[], Found]) -> Found | None:
-        """Return what a function reads from PostgreSQL; None: a query took longer than 5 seconds, and was stopped."""
+    def _rows_and_number(
+        self, request: HttpRequest, keys: list[OrderColumn], given: list[Any] | None
+    ) -> tuple[list[Any], int]:
+        """Return the rows of this page and one more, if there is one, and the number of rows in the list.
+
+        A query that takes longer than 5 seconds is stopped: then rows are missing, or the number is too low.
+        """
+        self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
+        rows, number = list[Any](), None
         try:
             with search_timeout():
-                return read()
+                rows = list(_beyond(self.ordered_rows(given), keys, given)[: self.list_per_page + 1])
+                number = self._number(len(rows))
         except InvalidFilter:
             self._is_stopped = True
-            return None
+            if not rows:
+                messages.warning(request, _STOPPED)
+        return rows, len(rows) if number is None else number
 
     def _number(self, read: int) -> int:
         """Return the number of rows in the list. `read`: rows read for this page, one more than it shows if it can.
 
-        If all rows are on this page, they are not counted again. If counting takes too long, the result is too low.
+        If all rows are on this page, they are not counted again.
         """
         if self.known is not None:
             return self.known
-        if self._is_stopped or (self._after is None and read <= self.list_per_page):
-            return read
-        return self._read(lambda: self.paginator.count) or read
+        return read if self._after is None and read <= self.list_per_page else self.paginator.count
 
 
 def search_words(text: str) -> list[str]:
