@@ -57,7 +57,7 @@ CAPTURE_SLICE = 150.0
 #: Max batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
 GROUPING_BATCHES = 20
 #: Seconds between two runs of the task `recover`, and between two runs of the task `delete_expired`.
-RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
+RECOVER_EVERY = 10.0
 #: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.
 SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
 #: Max bulk actions that one tick starts; max DLQs that it polls; how many worker slots it enqueues hints for.
@@ -90,8 +90,8 @@ def tick(**_future: object) -> None:
         check_conditions.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
         if enlistment_batches.unenlisted_runs(limit=1):
             enlist_letters.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
-        if task_hints.is_due("purge", every=PURGE_EVERY):
-            delete_expired.apply_async(queue=CONTROL, expires=PURGE_EVERY)
+        if task_hints.is_due("purge", every=purging.PURGE_EVERY):
+            delete_expired.apply_async(queue=CONTROL, expires=purging.PURGE_EVERY)
     if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.PUBLISH_EVERY):
         publish_to_cloudwatch.apply_async(queue=CONTROL, expires=publishing.PUBLISH_EVERY)
 
@@ -244,7 +244,7 @@ def run_bulk_action(operation_id: int, **_future: object) -> None:
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """For at most 10 s, put messages of started runs onto their lanes, if they are not there yet."""
+    """For about 10 s, put messages of started runs onto their lanes, if they are not there yet."""
     plan.enlist_started_plans(stop=plan.after_seconds(RECOVER_EVERY))
 
 

@@ -496,13 +496,13 @@ def test_sweeps_and_purges_are_sent_when_they_are_due_and_do_not_pile_up(post: P
     tasks.tick()
     tasks.tick()
     assert (post.of("recover"), post.of("delete_expired")) == ([()], [])
-    clock.advance(tasks.PURGE_EVERY)
+    clock.advance(purging.PURGE_EVERY)
     tasks.tick()
     tasks.tick()
     assert (post.of("recover"), post.of("delete_expired")) == ([(), ()], [()])
     options = {one.name: one.options for one in post.messages}
     assert options["recover"] == {"queue": "redrive-control", "expires": tasks.RECOVER_EVERY}
-    assert options["delete_expired"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
+    assert options["delete_expired"] == {"queue": "redrive-control", "expires": purging.PURGE_EVERY}
 
 
 def test_a_sweep_has_large_plans_go_on_that_were_started(

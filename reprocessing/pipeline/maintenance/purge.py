@@ -20,8 +20,11 @@ from reprocessing.store.runs import run_minutes
 
 #: Most rows that one call deletes: letters and similar rows; failure groups, bulk actions and incidents.
 _GROUP, _CAUSES = 1_000, 10_000
-#: Seconds in which rows are deleted in chunks. The soft time limit of tasks is twice as long.
-_SECONDS = 120.0
+#: Seconds between two purges that leave no old rows.
+PURGE_EVERY = 3600.0
+#: Seconds in which rows are deleted in chunks. If some are left, the next purge begins this much later, so that other
+#: tasks have their turn; and a worker that is to stop can finish a purge.
+_SECONDS = 60.0
 
 _DICE = random.SystemRandom().random
 
@@ -37,8 +40,8 @@ def purge_expired(
     earlier if its DLQ has a retention for bodies (`keep_bodies`).
 
     Tables that may have many old rows take turns: each turn deletes 1,000 rows. After `seconds`, measured by `clock`,
-    no further turn begins. If old rows are left then, the next purge is due at once. `dice` returns random numbers from
-    0 to below 1: the order of the turns is random, so that no DLQ always waits for all others.
+    no further turn begins. If old rows are left then, the next purge is due in as many seconds. `dice` returns random
+    numbers from 0 to below 1: the order of the turns is random, so that no DLQ always waits for all others.
     """
     history = conf.history.total_seconds()
     _delete_small_tables(history)
@@ -46,7 +49,7 @@ def purge_expired(
     until = clock() + seconds
     left = _delete_in_turns(steps, stop=lambda: clock() >= until)
     if left:
-        task_hints.make_purge_due()
+        task_hints.make_purge_due(within=seconds, every=PURGE_EVERY)
     return left
 
 

@@ -116,7 +116,8 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 def _close_in_groups(find: _Find, close: _Close) -> int:
     """Close the attempts that `find` returns, 500 in a transaction; return how many. Stop when a restore hold begins.
 
-    What `find` has found stays true: later looks do not refute earlier ones, and a returned attempt is closed already.
+    What `find` has found stays true, unless a person changes the target meanwhile: later looks do not refute earlier
+    ones, and a returned attempt is closed already.
     """
     done = 0
     while found := find(limit=_FOUND):

@@ -126,9 +126,11 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
     """Put letters of started plans onto lanes, if they are not there yet, until `stop` returns True; return how many.
 
-    `stop` is asked after each batch, and after each run. `only`: id of the only run; None: all runs.
+    `only`: id of the only run; None: all runs. `stop` is asked after each batch and each run; for `only`, also before.
     """
     done = 0
+    if only and stop():
+        return 0
     for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
         done += _enlist_started(run, stop)
         if stop():

@@ -41,11 +41,12 @@ UPDATE redrive_letter SET body_deleted_at = redrive_now(), revision_id = NULL WH
     "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
 )
 
-# PostgreSQL would read all these letters for min(l.finished_at), because of the subquery on payloads.
+# PostgreSQL would read all these letters for min(l.finished_at), because of the subquery on payloads. An hour is kept
+# back for letters whose transactions have not ended: with `keep_bodies` 0, they may have finished before now.
 _STORE_PROGRESS = f"""
-UPDATE redrive_dlq SET bodies_deleted_through = coalesce(
+UPDATE redrive_dlq SET bodies_deleted_through = least(redrive_now() - interval '1 hour', coalesce(
        (SELECT l.finished_at {_PAST} ORDER BY l.finished_at, l.id LIMIT 1),
-       redrive_now() - make_interval(days => keep_bodies))
+       redrive_now() - make_interval(days => keep_bodies)))
  WHERE id = %(dlq)b AND keep_bodies IS NOT NULL
 """  # noqa: S608  # as above
 

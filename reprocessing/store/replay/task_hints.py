@@ -46,7 +46,10 @@ UPDATE redrive_task_hints
                   <= redrive_now() - make_interval(secs => %(every)b::float8)
 """
 
-_PURGE_SOON = "UPDATE redrive_task_hints SET purged_at = 'epoch' WHERE id = 1"
+_PURGE_SOON = """
+UPDATE redrive_task_hints SET purged_at = redrive_now() - make_interval(secs => %(every)b::float8 - %(within)b::float8)
+ WHERE id = 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,9 @@ def is_due(what: str, *, every: float) -> bool:
     return rows.execute(_DUE, {"what": what, "every": every}) == 1
 
 
-def make_purge_due() -> None:
-    """Make the next purge due at once, because the last purge left old rows."""
-    rows.execute(_PURGE_SOON, {})
+def make_purge_due(*, within: float, every: float) -> None:
+    """Make the next purge due in `within` seconds, because the last purge left old rows.
+
+    `every`: seconds between two purges that leave none, as for `is_due`.
+    """
+    rows.execute(_PURGE_SOON, {"within": within, "every": every})

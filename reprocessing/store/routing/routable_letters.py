@@ -84,8 +84,8 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l {_JOINS} ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
-# No index has all letters of a DLQ by id. So the newest `most` letters are read from three indexes: unfinished letters
-# of each state, parked and finished letters.
+# No index has all letters of a DLQ by id. So about the newest `most` letters are read from three indexes: unfinished
+# letters of each state by the time of their first send, parked and finished letters by the time of their end.
 _NEWEST = """
 SELECT id FROM (
     SELECT newest.id FROM unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting']) AS s(state) CROSS JOIN LATERAL (

@@ -161,7 +161,7 @@ class RuleStatus:
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the rule failed on at least 1 % of its letters, so that people are notified."""
+        """Return whether the rule failed on at least 1 % of its letters, so that commands show an ERROR."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 

@@ -14,12 +14,19 @@ import pytest
 from django.db import connection, transaction
 
 from reprocessing.store import rows
+from tests.conditions import eventually
 from tests.reprocessing.store.seeded_letters import TABLES
 
 Plan = dict[str, Any]
 
 _PARAMETER: Final = re.compile(r"%\((\w+)\)b")
 _VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+
+
+_OTHER_SNAPSHOTS: Final = """
+SELECT count(*) FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,23 @@ def explained() -> Iterator[list[Explained]]:
 
 
 def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:
-    """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time."""
+    """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time.
+
+    It cannot mark them while another session has an older snapshot, such as an autovacuum of PostgreSQL's own tables.
+    """
+    eventually(_has_the_only_snapshot, within=60)
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))
     return Explained(
         _caller(), " ".join(statement.split()), max(1, *_found(plan), *lists), _buffers(plan), frozenset(_scanned(plan))
     )  # fmt: skip
+
+
+def _has_the_only_snapshot() -> bool:
+    connection.ensure_connection()
+    raw: Any = connection.connection
+    return psycopg.ClientCursor(raw).execute(_OTHER_SNAPSHOTS).fetchone() == (0,)
 
 
 def _plan(statement: str, parameters: Any) -> Plan:  # noqa: ANN401  # psycopg's

@@ -79,7 +79,7 @@ a-dlq-with-many-old-letters-holds-up-the-others: test_a_purge_ends_in_time_and_e
 -            waiting.append(step)
 +            waiting.appendleft(step)
 a-purge-that-ran-out-of-time-waits-an-hour: test_what_a_purge_left_is_purged_soon
--        task_hints.make_purge_due()
+-        task_hints.make_purge_due(within=seconds, every=PURGE_EVERY)
 +        pass
 a-purge-that-ends-early-forgets-which-bodies-are-deleted:
     test_a_purge_that_ends_early_records_how_far_bodies_are_deleted

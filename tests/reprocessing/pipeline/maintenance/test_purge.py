@@ -96,13 +96,14 @@ def test_the_order_of_the_turns_is_random(
     assert [_left(stock) for stock in stocks] == left
 
 
-def test_what_a_purge_left_is_purged_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_purge_left_is_purged_soon(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge, "_GROUP", 2)
     task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
     _old_letters(Stock(), 3)
     due = []
     for turns in (1, 99):
         left = _purge_in(turns)
+        clock.advance(2)  # longer than the first purge
         due.append((left, task_hints.is_due("purge", every=3_600.0)))
     assert due == [(True, True), (False, False)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -13,8 +12,10 @@ from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import group_failures
+from reprocessing.store.capture import capture_lease
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
+from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.safety import circuit_breakers, stops
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
@@ -46,6 +47,16 @@ def _some_refused(bench: Workbench, refused: int, copies: int) -> list[str]:
     DlqCopy.objects.filter(message_id__in=ids[:refused]).update(state="delete", handle="of a deleted queue")
     DlqCopy.objects.filter(message_id__in=ids[refused:]).update(state="delete")
     return ids
+
+
+def _begin_after(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
+    """Let the sweeps begin after these message ids, and not after ids that depend on the time."""
+    starts, find = iter(ids), capture_lease.copies_to_delete
+
+    def found(dlq: int, *, above: str | None, limit: int) -> list[Deletable]:
+        return find(dlq, above=next(starts) if above is None else above, limit=limit)
+
+    monkeypatch.setattr(capture_lease, "copies_to_delete", found)
 
 
 def _a_dlq_in_front_of_another() -> tuple[Workbench, Workbench]:
@@ -252,9 +263,8 @@ def test_a_lane_held_by_a_rule_is_not_released_by_the_parking_lot() -> None:
 def test_copies_that_sqs_refuses_to_delete_do_not_keep_other_copies_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     ids = _some_refused(bench, 3, 4)
-    starts = iter([UUID(int=0), *map(UUID, ids)])
     monkeypatch.setattr(recover, "_GROUP", 1)
-    monkeypatch.setattr(recover, "uuid4", lambda: next(starts))
+    _begin_after(monkeypatch, "", *ids)
     for _ in range(5):
         recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert set(DlqCopy.objects.filter(state="delete").values_list("message_id", flat=True)) == set(ids[:3])
@@ -264,6 +274,6 @@ def test_one_sweep_deletes_all_copies_around_one_that_sqs_refuses_to_delete(monk
     bench = Workbench()
     ids = _some_refused(bench, 1, 6)
     monkeypatch.setattr(recover, "_GROUP", 2)
-    monkeypatch.setattr(recover, "uuid4", lambda: UUID(ids[2]))
+    _begin_after(monkeypatch, ids[2])
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert list(DlqCopy.objects.filter(state="delete").values_list("message_id", flat=True)) == ids[:1]
