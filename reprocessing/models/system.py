@@ -77,8 +77,7 @@ class TaskHints(models.Model):
     """Limits of task hints, in the table's only row. Task hints are Celery tasks: they name lanes with letters to send.
 
     `width`: max lanes that get a hint at a time (every 2 s). `lifetime`: seconds for which a hint is valid. `swept_at`,
-    `purged_at`: when the recovery task and the purge task were last enqueued. `purged_at` is earlier if the last purge
-    left old rows, so that the next purge begins soon.
+    `purged_at`: when the recovery and the purge task were last enqueued; `purged_at` is earlier if a purge left rows.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
