@@ -262,5 +262,5 @@ def counted(count: int, what: str) -> str:
 def arrived_text(since: Arrived) -> str:
     """Return the number of messages that were captured since a run began, such as "20,000+ messages"; empty: none."""
     if since.is_minimum:
-        return f"{since.n:,}+ messages" if since.n else ""
+        return f"{since.n:,}+ messages" if since.n else "perhaps some messages"
     return counted(since.n, "message") if since.n else ""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+
+from django.db import connection
 
 from reprocessing.conf import Conf
 from reprocessing.models import DeadLetterQueue
@@ -17,6 +20,8 @@ from reprocessing.store.maintenance.retention import ExpiredRow
 from reprocessing.store.notifications import incident_retention, sending
 from reprocessing.store.replay import task_hints
 from reprocessing.store.runs import run_minutes
+
+logger = logging.getLogger(__name__)
 
 #: Most rows that one call deletes: letters and similar rows; failure groups, bulk actions and incidents.
 _GROUP, _CAUSES = 1_000, 10_000
@@ -40,16 +45,18 @@ def purge_expired(
     earlier if its DLQ has a retention for bodies (`keep_bodies`).
 
     Tables that may have many old rows take turns: each turn deletes 1,000 rows. After `seconds`, measured by `clock`,
-    no further turn begins. If old rows are left then, the next purge is due in as many seconds. `dice` returns random
-    numbers from 0 to below 1: the order of the turns is random, so that no DLQ always waits for all others.
+    no further turn begins. If old rows are left then, the next purge is due in as many seconds; in twice as many, if
+    this purge does not end, because its worker is killed or PostgreSQL fails. An error of one table's rows is logged, and counts as
+    rows that are left. `dice` returns random numbers from 0 to below 1: the order of the turns is random, so that no
+    DLQ always waits for all others.
     """
+    task_hints.make_purge_due(within=2 * seconds, every=PURGE_EVERY)
     history = conf.history.total_seconds()
     _delete_small_tables(history)
     steps = sorted(_steps(history), key=lambda _: dice())
     until = clock() + seconds
     left = _delete_in_turns(steps, stop=lambda: clock() >= until)
-    if left:
-        task_hints.make_purge_due(within=seconds, every=PURGE_EVERY)
+    task_hints.make_purge_due(within=seconds if left else PURGE_EVERY, every=PURGE_EVERY)
     return left
 
 
@@ -96,12 +103,21 @@ def _repeated(delete: Callable[[], int]) -> Iterator[int]:
 
 
 def _delete_in_turns(steps: Iterable[Iterator[int]], *, stop: Callable[[], bool]) -> bool:
-    """Take a value of each step in turn, until the value is less than 1,000; return True if `stop` ends this."""
-    waiting = deque(steps)
+    """Take a value of each step in turn, until the value is less than 1,000; return whether rows are left.
+
+    Rows are left if `stop` ends this, or if a step failed.
+    """
+    waiting, failed = deque(steps), False
     while waiting:
         step = waiting.popleft()
-        if next(step) >= _GROUP:
-            waiting.append(step)
+        try:
+            if next(step) >= _GROUP:
+                waiting.append(step)
+        except Exception:
+            if not connection.is_usable():
+                raise
+            logger.exception("Rows past their retention could not be deleted. The next purge tries again.")
+            failed = True
         if waiting and stop():
             return True
-    return False
+    return failed

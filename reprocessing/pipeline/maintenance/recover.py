@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import connection
@@ -29,6 +31,7 @@ logger = logging.getLogger(__name__)
 MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500  #: most copies or notices in one batch
 _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether their letters are finished
+_FAILING_FOR = 10.0  #: seconds for which a sweep goes on to delete copies of a DLQ although SQS deletes only some
 _EXPIRING = 10_000  #: most copies of one DLQ that a sweep marks because SQS will soon delete them
 #: Most batches of letters that a sweep assigns to failure groups; while lanes are replayed, it assigns one. A batch
 #: takes a quarter of a second, and most letters that are being replayed are delivered without a group.
@@ -79,31 +82,35 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
     return book
 
 
-def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
+def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf, clock: Callable[[], float] = time.monotonic) -> None:
     """Do the part of a sweep that is about one DLQ.
 
     A copy is a letter's message in the DLQ. Delete copies of letters that are finished, or whose copy SQS will soon
     delete. Keep other copies hidden. Let key queues continue that no parked message holds up any more. Send notices
-    about parked letters to the parking queue.
+    about parked letters to the parking queue. If SQS deletes only some copies, deleting ends 10 s after it began,
+    measured by `clock`.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_EXPIRING)
-    if _delete_copies(dlq, above=None):
-        _delete_copies(dlq, above="")
+    until = clock() + _FAILING_FOR
+    if _delete_copies(dlq, above=None, is_late=lambda: clock() >= until):
+        _delete_copies(dlq, above="", is_late=lambda: clock() >= until)
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
     while dlq.parking_url and _send_notices(dlq):
         pass
 
 
-def _delete_copies(dlq: DeadLetterQueue, *, above: str | None) -> bool:
+def _delete_copies(dlq: DeadLetterQueue, *, above: str | None, is_late: Callable[[], bool]) -> bool:
     """Delete the copies that are to be deleted, in the order of their message ids, from `above` on (None: from any).
 
-    Return False if SQS deleted no copy of a batch: it may not answer. SQS may also refuse some copies for ever (their
-    queue was deleted, and created again). So each sweep begins at another message id, to get to the copies behind them.
+    Return False if SQS deleted no copy of a batch, or if it deleted only some when `is_late` returns True: it may not
+    answer, and other DLQs wait for this sweep. SQS may also refuse some copies for ever (their queue was deleted, and
+    created again). So each sweep begins at another message id, to get to the copies behind them.
     """
     while deletable := capture_lease.copies_to_delete(dlq.pk, above=above, limit=_GROUP):
-        if not delete_copies.delete_from_dlq(dlq, deletable):
+        deleted = delete_copies.delete_from_dlq(dlq, deletable)
+        if not deleted or (deleted < len(deletable) and is_late()):
             return False
         above = deletable[-1].message_id
     return True

@@ -117,13 +117,15 @@ def _close_in_groups(find: _Find, close: _Close) -> int:
     """Close the attempts that `find` returns, 500 in a transaction; return how many. Stop when a restore hold begins.
 
     What `find` has found stays true, unless a person changes the target meanwhile: later looks do not refute earlier
-    ones, and a returned attempt is closed already.
+    ones, and a returned attempt is closed already. Another worker that found the same attempts may have closed them
+    before: their lanes are not locked again.
     """
     done = 0
     while found := find(limit=_FOUND):
         for first in range(0, len(found), _GROUP):
-            some = found[first : first + _GROUP]
-            _close(some, close)
+            some = evidence.still_open(found[first : first + _GROUP])
+            if some:
+                _close(some, close)
             done += len(some)
             if restore_hold.current_hold() is not None:
                 return done

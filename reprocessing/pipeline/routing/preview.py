@@ -82,14 +82,15 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
     bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
-    while chunk := routable_letters.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
+    while not preview.cut:
+        chunk = routable_letters.captured_since(since=since, dlq=dlq, below=below, bodies=bodies)
         if not _add_all(preview, shares, chunk, (book, alone), stop):
             return preview
-        below = chunk[-1].letter_id
-        on_progress(preview.letters)
-        if most is not None and preview.letters >= most:
-            preview.cut = True
+        below = chunk[-1].letter_id if chunk else routable_letters.lowest_captured(since=since, dlq=dlq, below=below)
+        if below is None:
             break
+        on_progress(preview.letters)
+        preview.cut = (most is not None and preview.letters >= most) or (not chunk and stop())
     return preview
 
 

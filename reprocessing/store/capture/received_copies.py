@@ -149,9 +149,10 @@ SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.le
  ORDER BY met.message_id, met.rank, met.no DESC
 """  # noqa: S608  # the inserted text is a constant
 
-# The letters of all attempts that are open, or whose outcome stayed unknown, are read, and their hashes compared. These
-# are few, unless many sends were not answered in an outage. An index of all letters by hash would cost each capture,
-# and few services send without redrive ids. OFFSET 0: the planner would rather read all letters.
+# The letters of all attempts that are open, or whose outcome stayed unknown, are read, and their hashes compared. With
+# outcome `absence`, these may be as many as the messages sent in some minutes, and after an outage even more. An index
+# of all letters by hash would cost each capture, and few services send without redrive ids. OFFSET 0: the planner would
+# rather read all letters.
 _DOUBTFUL_HASHES = """
 WITH doubtful AS (
     SELECT letter_id FROM redrive_attempt WHERE closed_at IS NULL

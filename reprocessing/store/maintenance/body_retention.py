@@ -10,19 +10,26 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE, ExpiredRow, begin_after
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
+# The time before which letters must have finished. A subquery, so that `_STORE_PROGRESS` has the same time twice: if it
+# waits for a transaction that changes `keep_bodies`, PostgreSQL computes subqueries from the old value, and other
+# expressions from the new value. A mark from the new value would pass over bodies that the old value keeps.
+_LIMIT: Final[LiteralString] = (
+    "(SELECT redrive_now() - make_interval(days => keep_bodies) FROM redrive_dlq WHERE id = %(dlq)b)"
+)
+
 # Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. A letter that a person
 # erased or shredded has no body, and gets none if its message comes back. The condition on 'parked', which the list of
 # states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time. There is only one lower bound: with two,
 # PostgreSQL might read the index from the lesser one.
-_PAST: Final[LiteralString] = """
+_PAST: Final[LiteralString] = f"""
   FROM redrive_letter l
  WHERE l.dlq_id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
-   AND l.finished_at < (SELECT redrive_now() - make_interval(days => keep_bodies) FROM redrive_dlq WHERE id = %(dlq)b)
+   AND l.finished_at < {_LIMIT}
    AND (l.finished_at, l.id) > (coalesce(
        %(after)b::timestamptz, (SELECT bodies_deleted_through FROM redrive_dlq WHERE id = %(dlq)b), '-infinity'
        ), %(after_id)b::bigint)
    AND l.body_deleted_at IS NULL AND EXISTS (SELECT FROM redrive_payload p WHERE p.letter_id = l.id)
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # The body stays while the letter may be sent again: an attempt's outcome is open, or SQS may deliver its copy again.
 _CHOOSE = f"""
@@ -45,8 +52,7 @@ UPDATE redrive_letter SET body_deleted_at = redrive_now(), revision_id = NULL WH
 # back for letters whose transactions have not ended: with `keep_bodies` 0, they may have finished before now.
 _STORE_PROGRESS = f"""
 UPDATE redrive_dlq SET bodies_deleted_through = least(redrive_now() - interval '1 hour', coalesce(
-       (SELECT l.finished_at {_PAST} ORDER BY l.finished_at, l.id LIMIT 1),
-       redrive_now() - make_interval(days => keep_bodies)))
+       (SELECT l.finished_at {_PAST} ORDER BY l.finished_at, l.id LIMIT 1), {_LIMIT}))
  WHERE id = %(dlq)b AND keep_bodies IS NOT NULL
 """  # noqa: S608  # as above
 

@@ -66,7 +66,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, n.due, sum(n.lan
 
 # Every key that ever had a message has a lane; most are idle, and have no run. So the runs with lanes are found by
 # steps in an index, and only the lanes of these runs are read (OFFSET 0: for a join, the planner would read all lanes).
-# The other parts find lanes whose first letter has no run. A lane that waits for an outcome has the run that sent.
+# The other parts find lanes whose first letter has no run. A lane that waits for an outcome has a run, since its first
+# letter was sent, or was released into a run.
 _LANES_OF_DLQ = _LANES.format(
     which="""
 WITH RECURSIVE with_lanes AS (

@@ -132,6 +132,8 @@ SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
  WHERE q.empty OR latest.empty
 """
 
+_STILL_OPEN = "SELECT id FROM redrive_attempt WHERE id = ANY(%(attempts)b::bigint[]) AND closed_at IS NULL"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
@@ -189,6 +191,12 @@ def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
     `count_lag`: seconds by which SQS's counts may lag.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
+
+
+def still_open(found: Sequence[OpenAttempt]) -> list[OpenAttempt]:
+    """Return those of these attempts that are not closed yet, in the same order."""
+    left = set(rows.column(int, _STILL_OPEN, {"attempts": [attempt.attempt_id for attempt in found]}))
+    return [attempt for attempt in found if attempt.attempt_id in left]
 
 
 def watched_targets() -> list[WatchedTarget]:

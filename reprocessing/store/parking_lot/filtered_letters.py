@@ -58,7 +58,7 @@ class CountByReason:
 
     `without_lane`: how many have no ordering key or lane yet. `unchanged`: how many were parked because
     all attempts failed or by a rule, and were not edited since: they would probably fail again. `rules`: ids of the
-    rules that quarantined them; None: a rule that was deleted.
+    rules that quarantined them, which may have been deleted; None: not known, since a person chose another target.
     """
 
     dlq: str

@@ -74,15 +74,19 @@ _LOAD = f"""
 """  # noqa: S608  # the inserted texts are constants
 
 # Ordered from the newest letter to the oldest: ids rise with the time of capture. `first` ends the search.
+_NEXT_CAPTURED: Final[LiteralString] = """
+  FROM redrive_letter
+ WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
+   AND id >= %(first)b::bigint AND captured_at >= %(since)b
+   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+ ORDER BY id DESC LIMIT 1000
+"""
 _CAPTURED = f"""
 {_COLUMNS}
   FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
-          FROM redrive_letter
-         WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
-           AND id >= %(first)b::bigint AND captured_at >= %(since)b
-           AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT 1000) l {_JOINS} ORDER BY l.id DESC
+        {_NEXT_CAPTURED}) l {_JOINS} ORDER BY l.id DESC
 """  # noqa: S608  # as above
+_LOWEST_CAPTURED = f"SELECT id FROM (SELECT id {_NEXT_CAPTURED}) l ORDER BY id LIMIT 1"  # noqa: S608  # as above
 
 # No index has all letters of a DLQ by id. So about the newest `most` letters are read from three indexes: unfinished
 # letters of each state by the time of their first send, parked and finished letters by the time of their end.
@@ -137,14 +141,21 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
-    A call returns up to 1,000 letters, or about 16 MiB. An empty result means that there are no more letters. `dlq`:
-    only letters of this DLQ; None: of all DLQs. `bodies`: also load the bodies.
+    A call reads up to 1,000 letters, or about 16 MiB, and returns those that have a payload. So if the result is empty,
+    there may be more letters (see `lowest_captured`). `dlq`: only letters of this DLQ; None: of all DLQs. `bodies`:
+    also load the bodies.
     """
-    values = {
-        "since": since, "first": capture_times.first_id(since), "dlq": dlq, "below": below, "bodies": bodies,
-        "limit": BODY_LIMIT, "chunk": CHUNK,
-    }  # fmt: skip
-    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
+    sizes = {"bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, _next_captured(since, dlq, below) | sizes))
+
+
+def lowest_captured(*, since: datetime, dlq: int | None, below: int | None) -> int | None:
+    """Return the lowest id of the letters that `captured_since` reads with the same arguments; None: it reads none."""
+    return next(iter(rows.column(int, _LOWEST_CAPTURED, _next_captured(since, dlq, below))), None)
+
+
+def _next_captured(since: datetime, dlq: int | None, below: int | None) -> dict[str, Any]:
+    return {"since": since, "first": capture_times.first_id(since), "dlq": dlq, "below": below}
 
 
 def newest_ids(dlq: int | None, most: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, LiteralString
@@ -20,6 +21,7 @@ MAX_COUNT: Final = 20_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 _UNFINISHED: Final = frozenset({*_UNSENT, "awaiting"})
+_ENDED_OTHERWISE: Final = (LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
 _COLUMNS: Final = {"duplicate": "closed_as_duplicate"}  # the states whose counts have another name
 
 # A drain is finished when none of its letters is captured, queued, being sent or waiting for an outcome.
@@ -204,10 +206,11 @@ def count_capped(run: int) -> RunCounts:
 
     This takes no longer for a run that has sent messages for months. Failed attempts are not counted (None).
     """
-    found, unfinished = _states(run, most=MAX_COUNT), count_unfinished(run)
+    found = _states(run, most=MAX_COUNT, states=_ENDED_OTHERWISE)
+    unfinished = count_unfinished(run)
     delivered = {row.state: row.n for row in rows.fetch(_States, _DELIVERED, {"run": run, "most": MAX_COUNT})}
     ends = {"delivered": 0, "presumed": 0, **delivered}
-    ends |= {_COLUMNS.get(state, state): found[state] for state in ("parked", "duplicate", "discarded")}
+    ends |= {_COLUMNS.get(state, state): found[state] for state in _ENDED_OTHERWISE}
     capped = {name for name, n in ends.items() if n == MAX_COUNT}
     if sum(delivered.values()) == MAX_COUNT:
         capped |= {"delivered", "presumed"}
@@ -223,7 +226,7 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     one state has more than 20,000 letters, its count is computed: all letters that the run got, minus the letters in
     the other states. This is not possible for an aborted run, since its letters may be in other runs by now.
     """
-    found = _states(run, most=MAX_COUNT)
+    found = _states(run, most=MAX_COUNT, states=list(LetterState))
     if sum(found.values()) <= MAX_EXACT:
         return count_letters(run)
     size = rows.fetch(_Size, _SIZE, {"run": run, "selected": selected})[0]
@@ -239,8 +242,8 @@ def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     )  # fmt: skip
 
 
-def _states(run: int, *, most: int) -> dict[str, int]:
-    asked = {"run": run, "most": most, "states": [state.value for state in LetterState]}
+def _states(run: int, *, most: int, states: Sequence[LetterState]) -> dict[str, int]:
+    asked = {"run": run, "most": most, "states": [state.value for state in states]}
     return {row.state: row.n for row in rows.fetch(_States, _STATES, asked)}
 
 

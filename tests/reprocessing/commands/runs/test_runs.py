@@ -9,7 +9,7 @@ from reprocessing.models import Breaker, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain, feed_run
 from reprocessing.store.ordering.lanes import database_now as now
-from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs import arrived_since, run_transitions
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.refusals import refusal
@@ -180,6 +180,17 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert "2 messages to be sent, 0.05 of 0.5 messages/s now" in said
     assert "ends      in about 22 seconds, if nothing fails and the rate keeps ramping up" in said
     assert f"since     1 message more captured in {bench.name}; not part of this run" in said
+
+
+def test_messages_that_were_not_counted_are_not_said_to_be_none(
+    bench: Workbench, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrived_since, "MAX_COUNT", 1)
+    other = Workbench()
+    for dlq in (bench, other, other):
+        dlq.bury("later")
+        dlq.capture()
+    assert f"since     perhaps some messages more captured in {bench.name}" in ask("show_runs", bench.name)
 
 
 def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(

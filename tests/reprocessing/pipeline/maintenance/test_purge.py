@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.db import DatabaseError
 
 from reprocessing.conf import current
 from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, Lane, Letter, Payload, Report, Reporter, Wave
 from reprocessing.pipeline.maintenance import purge
+from reprocessing.store.maintenance import retention
+from reprocessing.store.maintenance.retention import ExpiredRow
 from reprocessing.store.ordering.lanes import database_now as now
 from reprocessing.store.replay import task_hints
 from tests.reprocessing.pipeline.bench import KEYED, Clock, Workbench, redriven
@@ -140,3 +146,38 @@ def test_reports_are_purged_when_no_letter_they_are_about_is_left() -> None:
     purge.purge_expired(conf=replace(current(), history=DAY))
     assert list(Report.objects.order_by("id").values_list("type", flat=True)) == list(about)[:-1]
     assert Reporter.objects.count() == 1
+
+
+def test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_soon(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
+    failing, other = stocks = [Stock(), Stock()]
+    for stock in stocks:
+        _old_letters(stock, 3)
+    delete = retention.delete_letters
+
+    def fails(dlq: int, **fields: Any) -> list[ExpiredRow]:
+        if dlq == failing.dlq.pk:
+            raise DatabaseError("deadlock detected")
+        return delete(dlq, **fields)
+
+    monkeypatch.setattr(retention, "delete_letters", fails)
+    assert (_purge_in(99), _left(failing), _left(other)) == (True, 3, 0)
+    assert [entry.message for entry in caplog.records if entry.exc_info] == [
+        "Rows past their retention could not be deleted. The next purge tries again."
+    ]
+    clock.advance(100)
+    assert task_hints.is_due("purge", every=purge.PURGE_EVERY)
+
+
+def test_after_a_purge_that_did_not_end_the_next_begins_soon(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
+    monkeypatch.setattr(purge, "_steps", Mock(side_effect=SystemExit))
+    due = []
+    for advance in (0, 100, 21):
+        clock.advance(advance)
+        due.append(task_hints.is_due("purge", every=purge.PURGE_EVERY))
+        with suppress(SystemExit):
+            purge.purge_expired(conf=current())
+    assert due == [False, False, True]

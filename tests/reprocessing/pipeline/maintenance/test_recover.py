@@ -277,3 +277,17 @@ def test_one_sweep_deletes_all_copies_around_one_that_sqs_refuses_to_delete(monk
     _begin_after(monkeypatch, ids[2])
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert list(DlqCopy.objects.filter(state="delete").values_list("message_id", flat=True)) == ids[:1]
+
+
+def test_a_sweep_gives_way_to_other_dlqs_if_sqs_deletes_only_some_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    ids = sorted(bench.bury_all(*map(str, range(6))))
+    bench.capture()
+    DlqCopy.objects.update(state="delete")
+    DlqCopy.objects.filter(message_id__in=ids[::2]).update(handle="of a deleted queue")  # one in each batch
+    monkeypatch.setattr(recover, "_GROUP", 2)
+    _begin_after(monkeypatch, "")
+    seconds = iter([0.0, 5.0, 11.0])
+    recover.sweep_dlq(bench.dlq, conf=bench.conf, clock=lambda: next(seconds))
+    left = DlqCopy.objects.filter(state="delete").order_by("message_id").values_list("message_id", flat=True)
+    assert list(left) == [ids[0], ids[2], ids[4], ids[5]]

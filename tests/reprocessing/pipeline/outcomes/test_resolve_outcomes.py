@@ -81,6 +81,16 @@ def test_one_search_for_evidence_serves_several_transactions(clock: Clock, monke
     assert [len(call.args[0]) for call in closed.call_args_list] == [2, 2, 1]
 
 
+def test_attempts_that_another_worker_has_closed_are_not_closed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, _ = _awaiting()
+    Target.objects.filter(pk=bench.target.pk).update(proof="accepted")
+    found = evidence.accepted_attempts(limit=10)
+    assert (bench.promote(), bench.states()) == (1, {"letter": "delivered"})
+    monkeypatch.setattr(evidence, "accepted_attempts", lambda **_: found)
+    monkeypatch.setattr(resolve_outcomes, "_close", Mock(side_effect=AssertionError))
+    assert bench.promote() == 0
+
+
 def test_where_acceptance_is_enough_no_delivery_is_presumed() -> None:
     """It was seen empty twice, too, but what is known is more than what may be presumed."""
     bench, taken = _awaiting()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Letter, Rule
+from reprocessing.models import Letter, Payload, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import preview
 from reprocessing.pipeline.routing.preview import RulePreview
@@ -112,3 +112,18 @@ def test_a_preview_loads_chunks_and_reports_its_progress(monkeypatch: pytest.Mon
     found = preview.letters(_as_if(mine), since=lanes.database_now() - timedelta(days=1), on_progress=told.append)
     assert (found.letters, found.shares[0].acts) == (5, 5)
     assert told == [1, 2, 3, 4, 5]
+
+
+def test_a_preview_reads_past_messages_without_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    mine = rule("mine", "discard", "body exists", enabled=False)
+    for text in ("a", "bb", "ccc"):
+        bench.bury(text)
+        bench.capture()
+    newer = Letter.objects.order_by("pk").values_list("pk", flat=True)[1:]
+    Payload.objects.filter(letter__in=list(newer)).delete()
+    one_letter = routable_letters._CAPTURED.replace("LIMIT 1000", "LIMIT 1")
+    monkeypatch.setattr(routable_letters, "_CAPTURED", one_letter)
+    lowest = routable_letters._LOWEST_CAPTURED.replace("LIMIT 1000", "LIMIT 1")
+    monkeypatch.setattr(routable_letters, "_LOWEST_CAPTURED", lowest)
+    assert dict(_look(mine).would_act_on) == {"captured": 1}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from reprocessing.models import Attempt, DeadLetterQueue, Letter, Payload, Revision
 from reprocessing.store.maintenance import body_retention
 from reprocessing.store.ordering import lanes
+from tests.race.abreast import behind
 from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics
@@ -107,3 +110,17 @@ def test_letters_without_a_body_are_not_read_again(clock: Clock) -> None:
         with explained() as found:
             assert body_retention.delete_bodies(stock.dlq.pk, limit=100) == []
     assert [one.buffers for one in found if one.buffers > MOST or one.scanned] == []
+
+
+def test_bodies_that_end_earlier_by_a_new_setting_are_deleted_although_the_setting_changed_meanwhile(
+    clock: Clock,
+) -> None:
+    stock = _stock()
+    letter = _finished(stock)
+    clock.advance(2 * DAY)
+
+    def keep_one_day() -> None:
+        DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(keep_bodies=1)
+
+    behind(keep_one_day, partial(body_retention.store_deleted_through, stock.dlq.pk))
+    assert (_delete(stock), _has_body(letter)) == (1, False)
