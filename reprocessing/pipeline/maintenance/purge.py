@@ -46,9 +46,9 @@ def purge_expired(
 
     Tables that may have many old rows take turns: each turn deletes 1,000 rows. After `seconds`, measured by `clock`,
     no further turn begins. If old rows are left then, the next purge is due in as many seconds; in twice as many, if
-    this purge does not end, because its worker is killed or PostgreSQL fails. An error of one table's rows is logged, and counts as
-    rows that are left. `dice` returns random numbers from 0 to below 1: the order of the turns is random, so that no
-    DLQ always waits for all others.
+    this purge does not end, because its worker is killed or PostgreSQL fails. If a turn fails, the error is logged, and
+    its rows are left. `dice` returns random numbers from 0 to below 1: the order of the turns is random, so that no DLQ
+    always waits for all others.
     """
     task_hints.make_purge_due(within=2 * seconds, every=PURGE_EVERY)
     history = conf.history.total_seconds()

@@ -85,7 +85,7 @@ _CAPTURED = f"""
 {_COLUMNS}
   FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
         {_NEXT_CAPTURED}) l {_JOINS} ORDER BY l.id DESC
-"""  # noqa: S608  # as above
+"""  # as above
 _LOWEST_CAPTURED = f"SELECT id FROM (SELECT id {_NEXT_CAPTURED}) l ORDER BY id LIMIT 1"  # noqa: S608  # as above
 
 # No index has all letters of a DLQ by id. So about the newest `most` letters are read from three indexes: unfinished

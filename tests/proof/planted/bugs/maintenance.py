@@ -79,8 +79,11 @@ a-dlq-with-many-old-letters-holds-up-the-others: test_a_purge_ends_in_time_and_e
 -            waiting.append(step)
 +            waiting.appendleft(step)
 a-purge-that-ran-out-of-time-waits-an-hour: test_what_a_purge_left_is_purged_soon
--        task_hints.make_purge_due(within=seconds, every=PURGE_EVERY)
-+        pass
+-    task_hints.make_purge_due(within=seconds if left else PURGE_EVERY, every=PURGE_EVERY)
++    task_hints.make_purge_due(within=PURGE_EVERY, every=PURGE_EVERY)
+a-purge-that-was-killed-waits-an-hour: test_after_a_purge_that_did_not_end_the_next_begins_soon
+-    task_hints.make_purge_due(within=2 * seconds, every=PURGE_EVERY)
++
 a-purge-that-ends-early-forgets-which-bodies-are-deleted:
     test_a_purge_that_ends_early_records_how_far_bodies_are_deleted
 -    body_retention.store_deleted_through(dlq)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -152,15 +151,15 @@ def test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_
     clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
-    failing, other = stocks = [Stock(), Stock()]
-    for stock in stocks:
+    failing, other = Stock(), Stock()
+    for stock in (failing, other):
         _old_letters(stock, 3)
     delete = retention.delete_letters
 
-    def fails(dlq: int, **fields: Any) -> list[ExpiredRow]:
+    def fails(dlq: int, *, history: float, limit: int, after: ExpiredRow | None) -> list[ExpiredRow]:
         if dlq == failing.dlq.pk:
             raise DatabaseError("deadlock detected")
-        return delete(dlq, **fields)
+        return delete(dlq, history=history, limit=limit, after=after)
 
     monkeypatch.setattr(retention, "delete_letters", fails)
     assert (_purge_in(99), _left(failing), _left(other)) == (True, 3, 0)
@@ -174,10 +173,10 @@ def test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_
 def test_after_a_purge_that_did_not_end_the_next_begins_soon(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     task_hints.next_hint_round(most=1, least_life=1.0, most_life=1.0)
     monkeypatch.setattr(purge, "_steps", Mock(side_effect=SystemExit))
+    with suppress(SystemExit):
+        purge.purge_expired(conf=current(), seconds=60.0)
     due = []
-    for advance in (0, 100, 21):
-        clock.advance(advance)
+    for seconds in (100, 21):
+        clock.advance(seconds)
         due.append(task_hints.is_due("purge", every=purge.PURGE_EVERY))
-        with suppress(SystemExit):
-            purge.purge_expired(conf=current())
-    assert due == [False, False, True]
+    assert due == [False, True]

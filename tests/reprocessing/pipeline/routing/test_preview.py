@@ -116,7 +116,7 @@ def test_a_preview_loads_chunks_and_reports_its_progress(monkeypatch: pytest.Mon
 
 def test_a_preview_reads_past_messages_without_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
-    mine = rule("mine", "discard", "body exists", enabled=False)
+    mine = rule("mine", "discard", enabled=False)
     for text in ("a", "bb", "ccc"):
         bench.bury(text)
         bench.capture()
