@@ -275,6 +275,21 @@ def test_a_poll_that_waited_until_its_dlq_was_due_again_still_runs(
     assert (polled, late.options["expires"]) == ([bench.dlq.pk], 60 * MINUTE)
 
 
+def test_a_tick_has_the_letters_enlisted_that_waited_for_a_paused_automatic_run(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 1)
+    bench = _daily("a1", "a2")
+    who: dict[str, Any] = {"by": "ann", "reason": "mended"}
+    run_transitions.pause(feed_run.automatic_run(bench.dlq).pk, **who)
+    for paused in (True, False):
+        tasks.tick()
+        post.work_off()
+        assert ("captured" in bench.states().values()) is paused
+        if paused:
+            run_transitions.resume(feed_run.automatic_run(bench.dlq).pk, **who)
+
+
 @pytest.mark.parametrize(
     ("result", "batches"),
     [
