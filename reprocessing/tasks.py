@@ -1,6 +1,7 @@
 """The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks when it is time for them.
 
 A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with ids of lanes.
+`since`: when a poll or capture was enqueued, as ISO 8601 (see `schedule.begin_poll`).
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ CONTROL, CAPTURE, REPLAY = "redrive-control", "redrive-capture", "redrive-replay
 CAPTURE_SLICE = 150.0
 #: Max batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
 GROUPING_BATCHES = 20
-#: Seconds between two runs of the task `recover`, and between two runs of the task `delete_expired`.
-RECOVER_EVERY = 10.0
+#: Seconds between two runs of the task `recover`; seconds after which an enqueued poll expires (docs/adr/0064).
+RECOVER_EVERY, POLL_LIFE = 10.0, 3600.0
 #: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.
 SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
 #: Max bulk actions that one tick starts; max DLQs that it polls; how many worker slots it enqueues hints for.
@@ -74,7 +75,7 @@ def tick(**_future: object) -> None:
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
     if due := schedule.claim_due(now=now, limit=DLQS_A_TICK):
-        poll_dlqs.apply_async((due,), queue=CAPTURE)
+        poll_dlqs.apply_async((due,), kwargs={"since": now.isoformat()}, queue=CAPTURE, expires=POLL_LIFE)
     if rules.raise_version_if_due(now):
         reroute_letters.apply_async(queue=CONTROL)
     _hint()
@@ -114,27 +115,27 @@ def _hint() -> None:
 
 
 @shared_task(name="reprocessing.poll_dlqs")
-def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
+def poll_dlqs(dlq_ids: list[int], *, since: str | None = None, **_future: object) -> None:
     """Record the message counts of these DLQs, and enqueue captures. After 75 s, a new task continues."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
-            poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
+            poll_dlqs.apply_async((ids[number:],), kwargs={"since": since}, queue=CAPTURE, expires=POLL_LIFE)
             return
         if dlq := schedule.find_dlq(dlq_id):  # read just before its poll, because another task may have polled it
-            _poll(dlq)
+            _poll(dlq, since)
 
 
-def _poll(dlq: DeadLetterQueue) -> None:
+def _poll(dlq: DeadLetterQueue, since: str | None) -> None:
     """Record the message counts of one DLQ, and enqueue a capture if the DLQ needs one.
 
     A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
     """
     try:
-        if (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
+        if (poll := schedule.begin_poll(dlq, now=(now := lanes.database_now()), since=since)) is None:
             return
         if feed_run.record_depth(dlq):
-            capture.apply_async((dlq.pk,), queue=CAPTURE)
+            capture.apply_async((dlq.pk,), kwargs={"since": now.isoformat()}, queue=CAPTURE)
         else:
             schedule.end_poll(poll)
     except QueueUnreachable as error:
@@ -147,13 +148,13 @@ def _poll(dlq: DeadLetterQueue) -> None:
 
 
 @shared_task(name="reprocessing.capture")
-def capture(dlq_id: int, **_future: object) -> None:
+def capture(dlq_id: int, *, since: str | None = None, **_future: object) -> None:
     """Capture one DLQ for at most 150 s; if messages are left, enqueue another task.
 
     If the DLQ may not be captured now, such as in mode observe, the task only records its message counts.
     """
     dlq = schedule.find_dlq(dlq_id)
-    if dlq is None or (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
+    if dlq is None or (poll := schedule.begin_poll(dlq, now=lanes.database_now(), since=since)) is None:
         return
     try:
         if not feed_run.is_wanted(dlq):
@@ -183,8 +184,8 @@ def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.error and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
-        schedule.extend_poll(poll, until=lanes.database_now())
-        capture.apply_async((dlq.pk,), queue=CAPTURE)
+        schedule.extend_poll(poll, until=(now := lanes.database_now()))
+        capture.apply_async((dlq.pk,), kwargs={"since": now.isoformat()}, queue=CAPTURE)
     elif captured.letters and dlq.at_once:
         schedule.poll_now(dlq)
     elif captured.drained or gathered.skipped:

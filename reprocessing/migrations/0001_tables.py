@@ -325,6 +325,7 @@ class Migration(migrations.Migration):
                 ("aws_redrive_error", models.TextField(blank=True, db_default="", default="")),
                 ("aws_may_have_moved_at", models.DateTimeField(blank=True, null=True)),
                 ("next_poll_at", models.DateTimeField(blank=True, null=True)),
+                ("poll_began_at", models.DateTimeField(blank=True, null=True)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("fence", models.BigIntegerField(default=0)),
                 ("orphans_hidden_until", models.DateTimeField(blank=True, null=True)),

@@ -101,6 +101,7 @@ class DeadLetterQueue(models.Model):
         aws_redrive_asked_at, aws_redrive_answered_at: when AWS was last asked about its redrive, and last answered.
         aws_redrive_error: why AWS did not answer the last time that it was asked; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters; null: AWS moved none.
+        poll_began_at: when the last poll or capture by a Celery task began; null: none has begun.
         leased_until: until when only one worker may capture the DLQ. `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
@@ -175,6 +176,7 @@ class DeadLetterQueue(models.Model):
     aws_may_have_moved_at = models.DateTimeField(null=True, blank=True)
 
     next_poll_at = models.DateTimeField(null=True, blank=True)
+    poll_began_at = models.DateTimeField(null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(default=0)
     orphans_hidden_until = models.DateTimeField(null=True, blank=True)

@@ -30,7 +30,7 @@ class Message:
 
     def work(self) -> None:
         """What a worker does with it."""
-        self.task(*self.args)
+        self.task(*self.args, **self.options.get("kwargs", {}))
 
 
 @dataclass

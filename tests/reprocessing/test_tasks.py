@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -87,6 +88,18 @@ def _given_again(post: Post, clock: Clock, seconds: float) -> list[tuple[Any, ..
     clock.advance(seconds)
     tasks.tick()
     return post.of("poll_dlqs")
+
+
+def _called(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """Return the ids of the DLQs with which this function of `feed_run` was called; the list grows."""
+    called, whole = list[int](), getattr(feed_run, name)
+
+    def note(dlq: DeadLetterQueue, **options: object) -> object:
+        called.append(dlq.pk)
+        return whole(dlq, **options)
+
+    monkeypatch.setattr(feed_run, name, note)
+    return called
 
 
 def _bodies(bench: Workbench) -> list[str]:
@@ -209,6 +222,74 @@ def test_a_look_or_a_capture_that_sqs_doubles_asks_once(post: Post) -> None:
     assert asked(full.dlq_url)[before:] == []
 
 
+def test_however_many_polls_of_a_dlq_wait_it_is_polled_and_captured_once(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polled, captured = (_called(monkeypatch, name) for name in ("record_depth", "poll_dlq"))
+    bench = _filled("a1")
+    for _ in range(5):
+        tasks.tick()
+        clock.advance(MINUTE)
+    assert post.of("poll_dlqs") == [([bench.dlq.pk],)] * 5
+    post.work_off()
+    assert (polled, captured) == ([bench.dlq.pk], [bench.dlq.pk])
+    clock.advance(MINUTE)
+    tasks.tick()
+    post.work_off()
+    assert polled == [bench.dlq.pk] * 2
+
+
+def test_a_dlq_that_does_not_answer_is_asked_once_for_all_polls_that_wait(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _filled()
+    bench.sqs.delete_queue(QueueUrl=bench.dlq_url)
+    polled = _called(monkeypatch, "record_depth")
+    for _ in range(3):
+        tasks.tick()
+        clock.advance(MINUTE)
+    post.work_off()
+    assert polled == [bench.dlq.pk]
+
+
+def test_a_capture_that_sqs_doubles_runs_once(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    captured = _called(monkeypatch, "poll_dlq")
+    bench = _filled("a1")
+    tasks.poll_dlqs([bench.dlq.pk])
+    (capture,) = post.take()
+    for _ in range(2):
+        capture.work()
+    assert captured == [bench.dlq.pk]
+
+
+def test_a_poll_that_waited_until_its_dlq_was_due_again_still_runs(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polled = _called(monkeypatch, "record_depth")
+    bench = _filled()
+    tasks.tick()
+    (late,) = (one for one in post.take() if one.name == "poll_dlqs")
+    clock.advance(30 * MINUTE)
+    tasks.tick()
+    late.work()
+    assert (polled, late.options["expires"]) == ([bench.dlq.pk], 60 * MINUTE)
+
+
+def test_a_tick_has_the_letters_enlisted_that_waited_for_a_paused_automatic_run(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enlistment_batches, "BATCH_LETTERS", 1)
+    bench = _daily("a1", "a2")
+    who: dict[str, Any] = {"by": "ann", "reason": "mended"}
+    run_transitions.pause(feed_run.automatic_run(bench.dlq).pk, **who)
+    for paused in (True, False):
+        tasks.tick()
+        post.work_off()
+        assert ("captured" in bench.states().values()) is paused
+        if paused:
+            run_transitions.resume(feed_run.automatic_run(bench.dlq).pk, **who)
+
+
 @pytest.mark.parametrize(
     ("result", "batches"),
     [
@@ -266,8 +347,11 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
     assert (given, _given_again(post, clock, MINUTE)) == ([], [])
 
 
-def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    _daily("a")
+@pytest.mark.parametrize("make", [_daily, _filled])
+def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(
+    make: Callable[..., Workbench], post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("a")
     ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
     monkeypatch.setattr(feed_run, "poll_dlq", lambda *_, **__: feed_run.PollResult(ends.pop(0)))
     tasks.tick()

@@ -206,6 +206,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     """Return whether something needs a capture.
 
     A capture is needed for the outcomes of sent letters, and before captured letters are enlisted (given to a run).
+    A paused automatic run gets such letters after somebody has resumed it, so until then they need no capture.
     """
     if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
@@ -214,7 +215,8 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     captured = Letter.objects.filter(dlq=dlq, state="captured", run=None)
     ended = (RunState.FINISHED, RunState.ABORTED)
     back = Letter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
-    return captured.exists() or back.exists()
+    paused = Run.objects.filter(dlq=dlq, kind=RunKind.AUTOMATIC, state=RunState.PAUSED)
+    return (captured.exists() or back.exists()) and not paused.exists()
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:

@@ -12,7 +12,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.ordering.placement import KeyPolicy, StoredPlace
 from reprocessing.domain.runs.selection import ALL_LETTERS
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.run import RunKind
+from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters, plan_obstacles
 from reprocessing.store import rows
@@ -191,7 +191,8 @@ def enlist(
             return EnlistResult(left=True)
         found = enlistment_batches.count_free(dlq.pk, through=through)
         if found.n > enlistment_batches.BATCH_LETTERS:
-            return _by_instalments(dlq.pk, run.pk, found.newest, stop)
+            is_running = run.state == RunState.RUNNING  # else nothing is enlisted, and to sort all letters takes long
+            return _by_instalments(dlq.pk, run.pk, found.newest, stop) if is_running else EnlistResult()
     done = _at_once(dlq, run, through)
     return EnlistResult(done.letters, done.lanes, done.parked)
 

@@ -73,12 +73,20 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
     return due
 
 
-def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
-    """Begin a poll of this DLQ, whose row was just read. None: another process polls it, or has just polled it."""
+def begin_poll(dlq: DeadLetterQueue, *, now: datetime, since: str | None = None) -> OpenPoll | None:
+    """Begin a poll of this DLQ, whose row was just read. None: another process polls it, or has just polled it.
+
+    `since`: when the task of this poll was enqueued (ISO 8601). If a poll began after this time, the task came late or
+    twice, and polls nothing (docs/adr/0064).
+    """
     stamp, then = dlq.next_poll_at, _next_poll(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
-        return OpenPoll(dlq.pk, stamp, None)
-    return OpenPoll(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
+        then = None
+    elif stamp > now + RETRY_AFTER:
+        return None
+    after = datetime.fromisoformat(since) if since else now
+    begun = DeadLetterQueue.objects.filter(pk=dlq.pk).exclude(poll_began_at__gt=after).update(poll_began_at=now)
+    return OpenPoll(dlq.pk, stamp, then) if begun else None
 
 
 def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:

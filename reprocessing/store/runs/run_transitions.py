@@ -10,10 +10,12 @@ from typing import Final, LiteralString, TypeVar
 from reprocessing.domain.approvals.requested_action import ActionKind, RequestedAction
 from reprocessing.domain.errors import NativeRedriveConflict
 from reprocessing.models.audit import AuditAct
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard, limits
 from reprocessing.store.aws import aws_redrives
+from reprocessing.store.dlqs import schedule
 from reprocessing.store.notifications.run_events import conclude_standstills
 from reprocessing.store.runs import enlistment_batches, leftover_lanes
 from reprocessing.store.runs.enlistment import Enlisted, enlist_letters
@@ -133,6 +135,8 @@ def reopen(run: int, *, by: str, reason: str, approval: int | None = None) -> Ru
 def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
     """Resume a paused run, with a new wave of one letter; return its state before. None: the run is not paused.
 
+    The DLQ of an automatic run is due for a poll now, which enlists letters that waited.
+
     Raises ApprovalNeeded if a second person is needed.
     """
     return _begin_again(run, RunState.PAUSED, by, reason, approval)
@@ -147,6 +151,8 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
         was = move_run(run, [state], RunState.RUNNING, by=by, reason=reason)
         if was:
             waves.begin(run)
+            for dlq in DeadLetterQueue.objects.filter(runs__pk=run, runs__kind=RunKind.AUTOMATIC):
+                schedule.poll_now(dlq)  # enlists the letters that waited while the run was paused
         return was
 
     return rows.in_transaction(work)

@@ -38,6 +38,9 @@ a-turn-waits-for-who-names-its-dlq: test_a_new_row_that_names_a_dlq_keeps_nobody
 a-turn-that-is-given-counts-as-had: test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later
 -                then = min(then, now + RETRY_AFTER)
 +
+every-poll-that-waited-runs: test_however_many_polls_of_a_dlq_wait_it_is_polled_and_captured_once
+-.exclude(poll_began_at__gt=after).update(
++.update(
 
 @reprocessing/store/dlqs/source_queues.py
 @tests/reprocessing/commands/dlqs/test_remove_source.py

@@ -202,6 +202,20 @@ def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused(
     assert bench.states() == {"a1": "waiting", "a2": "waiting"}
 
 
+def test_an_empty_dlq_is_not_captured_for_letters_that_wait_for_a_paused_run(bench: Workbench) -> None:
+    run = feed_run.automatic_run(bench.dlq)
+    run_transitions.pause(run.pk, **WHO)
+    assert bench.capture().skipped
+    run_transitions.resume(run.pk, **WHO)
+    assert bench.capture().enlisted == plan.EnlistResult(letters=7, lanes=4)
+
+
+def test_the_backlog_of_a_paused_run_is_not_sorted(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enlistment_batches, "next_automatic_batches", sorting := Mock(return_value=[]))
+    run_transitions.pause(feed_run.automatic_run(bench.dlq).pk, **WHO)
+    assert (_enlist(bench), sorting.called) == (plan.EnlistResult(), False)
+
+
 @pytest.mark.soak
 def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
     bench = _bench(waves=True)
