@@ -13,7 +13,7 @@ import time
 import uuid
 from datetime import UTC, datetime, timedelta
 
-from celery import shared_task
+from celery import exceptions, shared_task
 from celery.signals import worker_process_shutdown, worker_shutdown
 from django.db import connection
 
@@ -282,9 +282,10 @@ def discover_dlqs(**_future: object) -> None:
 
 @shared_task(name="reprocessing.run_doctor")
 def run_doctor(**_future: object) -> None:
-    """Run the checks of redrive_doctor for the service and for five DLQs. The next run checks the next DLQs."""
+    """Run the checks of redrive_doctor for the service and for up to five DLQs. The next run checks the next DLQs."""
     now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # only compared with other clocks
-    checkup.checkup(CheckContext(names=(), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now))
+    limits = (exceptions.SoftTimeLimitExceeded,)
+    checkup.checkup(CheckContext(control=CONTROL, conf=conf.current(), rates=send_rates(), now=now, ended_by=limits))
 
 
 @shared_task(name="reprocessing.publish_to_cloudwatch")

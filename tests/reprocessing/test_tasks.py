@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import DataError, OperationalError, connection
 from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
@@ -17,8 +18,11 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue, FailureGroup, Heartbeat, Lane, TickCount
 from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.capture.new_letters import NewLetters
 from reprocessing.pipeline.maintenance import purge as purging
 from reprocessing.pipeline.maintenance import recover as recovery
+from reprocessing.pipeline.maintenance.doctor import CheckContext
+from reprocessing.pipeline.notifications import checkup
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.pipeline.replay import replay_slice
@@ -31,6 +35,7 @@ from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import CheckQuestion
+from tests.reprocessing.incidents import is_open
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, asked, post
 from tests.reprocessing.store.stock import Stock
@@ -436,6 +441,63 @@ def test_trouble_with_a_dlq_is_noted_on_it_and_raises_nothing(
     assert (told, post.messages) == ([(last_error, None)], [])
 
 
+UNEXPECTED = "An unexpected error occurred: DataError. Its traceback is in the log of the workers."
+
+
+def _capture_in_vain(bench: Workbench) -> None:
+    def fail(*_: object, **__: object) -> set[str]:
+        raise DataError("invalid value: canary")
+
+    with pytest.MonkeyPatch.context() as broken, pytest.raises(DataError):  # noqa: PT012
+        broken.setattr(NewLetters, "store", fail)
+        tasks.capture(bench.dlq.pk)
+
+
+def _last_error() -> str:
+    return DeadLetterQueue.objects.get().last_error
+
+
+@pytest.mark.usefixtures("post")
+def test_an_unexpected_error_of_a_capture_is_shown_at_the_dlq_until_a_capture_succeeds() -> None:
+    bench = _filled("a1")
+    _capture_in_vain(bench)
+    after_capture = _last_error()
+    tasks.poll_dlqs([bench.dlq.pk])  # the message is invisible
+    after_poll = _last_error()
+    bench.bury("a2", key="a")
+    tasks.capture(bench.dlq.pk)
+    assert (after_capture, after_poll, _last_error()) == (UNEXPECTED, UNEXPECTED, "")
+
+
+@pytest.mark.usefixtures("post")
+def test_an_unexpected_error_of_a_poll_is_shown_at_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _filled()
+
+    def fail(_: object) -> None:
+        raise DataError("invalid value: canary")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(feed_run, "depth", fail)
+        tasks.poll_dlqs([bench.dlq.pk])
+    failed = _last_error()
+    tasks.poll_dlqs([bench.dlq.pk])
+    assert (failed, _last_error()) == (UNEXPECTED, "")
+
+
+@pytest.mark.usefixtures("post")
+def test_messages_that_no_capture_can_store_are_told_of_before_sqs_deletes_them(clock: Clock) -> None:
+    bench = _filled("a1")
+    _capture_in_vain(bench)
+    tasks.check_conditions()
+    tasks.poll_dlqs([bench.dlq.pk])
+    tasks.check_conditions()  # the message is invisible
+    clock.advance(3.5 * DAY)
+    bench.bury("a2", key="a")
+    tasks.poll_dlqs([bench.dlq.pk])
+    tasks.check_conditions()
+    assert list(is_open("messages_expiring")) == [f"dlq:{bench.dlq.pk}"]
+
+
 def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) -> None:
     brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 10}
     _due_lanes(25)
@@ -623,6 +685,13 @@ def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: py
     monkeypatch.setattr(stage, name, lambda *, conf, **_: called.append(conf.long_poll))
     task()
     assert called == [0]
+
+
+def test_the_soft_time_limit_of_a_task_ends_the_checks_of_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts = list[CheckContext]()
+    monkeypatch.setattr(checkup, "checkup", contexts.append)
+    tasks.run_doctor()
+    assert [context.ended_by for context in contexts] == [(SoftTimeLimitExceeded,)]
 
 
 @pytest.mark.parametrize(

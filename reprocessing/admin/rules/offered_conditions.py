@@ -18,8 +18,8 @@ from django.http import HttpRequest
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules.condition_builder import BuilderRow
 from reprocessing.domain.message.envelope import unpack_attributes
-from reprocessing.domain.message.identity import LetterFacts, Selector
-from reprocessing.domain.routing.message_fields import MessageFields
+from reprocessing.domain.message.identity import LetterFacts
+from reprocessing.domain.routing.message_fields import MessageFields, read_selector
 from reprocessing.domain.routing.offered_fields import OfferedField, OfferedFields, offered_fields
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.parking_lot import message_edits
@@ -122,5 +122,5 @@ def _facts(letters: Sequence[RoutableLetter], dlq: DeadLetterQueue | None) -> li
 def _masked(letter: RoutableLetter, dlq: DeadLetterQueue) -> MessageFields:
     shown = viewed_content.masked(dlq, letter.body, unpack_attributes(letter.attributes))
     known = LetterFacts(letter.message_id, shown.body, shown.attributes, letter.system)
-    kind, tenant = (Selector.parse(text) if text else None for text in (dlq.message_type, dlq.tenant))
+    kind, tenant = read_selector(dlq.message_type), read_selector(dlq.tenant)
     return MessageFields(known, dlq.name, letter.source, kind, tenant)

@@ -28,7 +28,7 @@ from reprocessing.domain.payloads.masking import MASK
 from reprocessing.domain.routing.condition_fields import Field, FieldKind, NotText
 from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Operator
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.domain.routing.message_fields import MessageFields
+from reprocessing.domain.routing.message_fields import MessageFields, read_selector
 from reprocessing.models import AuditAct, AuditEntry, Letter
 from reprocessing.store.parking_lot import failure_group_pages, message_edits
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
@@ -207,7 +207,7 @@ def _facts(of: Letter) -> MessageFields | None:
         return None
     shown = viewed_content.masked(of.dlq, held.body, unpack_attributes(held.attributes))
     known = LetterFacts(of.message_id, shown.body, shown.attributes, held.system)
-    kind, tenant = (Selector.parse(text) if text else None for text in (of.dlq.message_type, of.dlq.tenant))
+    kind, tenant = read_selector(of.dlq.message_type), read_selector(of.dlq.tenant)
     return MessageFields(known, of.dlq.name, of.source.arn if of.source else "", kind, tenant)
 
 

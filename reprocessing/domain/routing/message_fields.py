@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import assert_never
 
+from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import json_view
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import Attribute
@@ -24,6 +25,9 @@ _DIGITS = 1_024  # most digits of a number that is compared as text
 
 _MISSING, _PRESENT = Missing(), NotText()
 
+#: A setting of a DLQ that is a selector. None: the setting is empty. `Unreadable`: it is not valid.
+SelectorSetting = Selector | Unreadable | None
+
 
 @dataclass(frozen=True)
 class MessageFields:
@@ -31,15 +35,15 @@ class MessageFields:
 
     Attributes:
         source: ARN or name of the source queue; empty: not known.
-        type: the DLQ's selector (such as body:type) that reads the message type. None if the DLQ has none.
-        tenant: the DLQ's selector that reads the tenant. None if the DLQ has none.
+        type: the DLQ's selector (such as body:type) that reads the message type.
+        tenant: the DLQ's selector that reads the tenant.
     """
 
     letter: LetterFacts = field(repr=False)
     dlq: str
     source: str = ""
-    type: Selector | None = None
-    tenant: Selector | None = None
+    type: SelectorSetting = None
+    tenant: SelectorSetting = None
     _known: dict[str, FieldValue] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def read(self, asked: Field) -> FieldValue:
@@ -74,9 +78,11 @@ class MessageFields:
                 assert_never(never)
         return found
 
-    def _selected(self, selector: Selector | None) -> FieldValue:
+    def _selected(self, selector: SelectorSetting) -> FieldValue:
         found: FieldValue = _MISSING
         match selector:
+            case Unreadable():
+                found = selector
             case None | Selector(SelectorSource.NONE):
                 pass
             case Selector(SelectorSource.ATTRIBUTE, name):
@@ -139,6 +145,14 @@ class MessageFields:
     def _document(self) -> JsonValue | Unreadable:
         found = _too_large(self.letter.body) or self.letter.document
         return None if isinstance(found, Unreadable) and not found.is_json else found
+
+
+def read_selector(text: str) -> SelectorSetting:
+    """Return the selector in a setting of a DLQ. If it is not valid, only the rules that read the field fail."""
+    try:
+        return Selector.parse(text) if text else None
+    except InvalidSelector as error:
+        return Unreadable(str(error))
 
 
 def _too_large(body: bytes) -> Unreadable | None:

@@ -87,8 +87,8 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     capture = _Capture(dlq, capturing, conf, dice, dirty)
     try:
         return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, on_progress=on_progress)
-    except DatabaseError:
-        capture.give_back()
+    except DatabaseError as error:
+        capture.give_back(capture_lease.unexpected_error(error))
         raise
 
 
@@ -134,13 +134,13 @@ class _Capture:
         self._done.newest_letter = newest or 0
         return self._done
 
-    def give_back(self) -> None:
-        """End the lease after PostgreSQL failed.
+    def give_back(self, why: str) -> None:
+        """End the lease after PostgreSQL failed; `why` is the DLQ's error text.
 
         The received messages stay hidden for a while. Until then, no capture proves that a message is absent.
         """
         try:
-            capture_lease.end(self._capturing, clean=False, drained=False)
+            capture_lease.end(self._capturing, clean=False, drained=False, last_error=why)
         except DatabaseError as error:
             logger.warning(
                 "The lease on %s could not be ended; it expires soon: %s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -12,6 +13,9 @@ from typing import Self
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import QueueAddress, depth, receive
+from reprocessing.store.capture.capture_lease import unexpected_error
+
+logger = logging.getLogger(__name__)
 
 #: The queue has run dry when each receiver thread had this many empty polls in a row.
 EMPTY_POLLS = 3
@@ -96,6 +100,10 @@ class ReceiverPool:
     def _listen(self, number: int) -> None:
         try:
             self._receive(number)
+        except Exception as error:
+            logger.exception("A receiver of %s failed.", self._address.name)
+            self.error = unexpected_error(error)
+            self._over.set()
         finally:
             with self._guard:
                 self._at_work -= 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -20,44 +21,41 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 #: Most DLQs that one call of `checkup` examines, to limit its calls to AWS. The next call examines the next DLQs.
 DLQS: Final = 5
+#: Seconds after which a call of `checkup` begins with no other DLQ. Checks take longer while AWS does not answer.
+CHECK_SECONDS: Final = 60.0
 
 
-def checkup(of: CheckContext) -> None:
-    """Check the service and the next five DLQs. Open an incident for each check that finds an error.
+def checkup(of: CheckContext, clock: Callable[[], float] = time.monotonic) -> None:
+    """Check the service and the next DLQs: one to five, as many as begin within 60 s, measured by `clock`.
 
-    People are notified of incidents. An incident ends when its check finds no error, or when its subject no longer
-    exists, such as the former name of a DLQ. If a check could not be made, its incident stays as it is. This function
-    commits by itself.
+    Open an incident for each check that finds an error. People are notified of incidents. An incident ends when its
+    check finds no error, or when its subject no longer exists, such as the former name of a DLQ. If a check could not
+    be made, its incident stays as it is. This function commits by itself after each check, so that checks that are
+    killed later lose no incident.
     """
-    found: list[Event] = []
-    over: list[tuple[EventKind, str]] = []
-    looks = list(_looks(of))
-    looked, checked = {of_finding(look.title) for look, _ in looks}, {dlq for _, dlq in looks}
-    for subject, of_dlq in open_findings().items():
-        if of_dlq in checked and subject not in looked:
-            over.append((EventKind.DOCTOR_WORSE, subject))
-    for look, dlq in looks:
+    until = clock() + CHECK_SECONDS
+    _record(doctor.run_service_checks(of), None)
+    for _ in range(min(DLQS, DeadLetterQueue.objects.count())):
+        for dlq in DeadLetterQueue.objects.filter(pk__in=doctor_turns.next_dlqs(1)):
+            _record(doctor.run_dlq_checks(replace(of, names=(dlq.name,))), dlq.pk)
+        if clock() >= until:
+            return
+
+
+def _record(looks: Iterable[CheckResult], dlq: int | None) -> None:
+    """Open and end the incidents of the service itself (`dlq` None) or of one DLQ."""
+    looked = set[str]()
+    for look in looks:
+        subject = of_finding(look.title)
+        looked.add(subject)
         severities = [finding.severity for finding in look.findings]
         if FindingSeverity.ERROR in severities:
-            found.append(_event(look, dlq))
+            rows.in_transaction(partial(announce, [_event(look, dlq)]))
         elif FindingSeverity.UNKNOWN not in severities:
-            over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
-    rows.in_transaction(partial(_write, found, over))
-
-
-def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
-    announce(found)
-    conclude(over)
-
-
-def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
-    for look in doctor.run_service_checks(of):
-        yield look, None
-    turns = doctor_turns.next_dlqs(DLQS)
-    names = dict(DeadLetterQueue.objects.filter(pk__in=turns).values_list("pk", "name"))
-    for dlq in turns:
-        for look in doctor.run_dlq_checks(replace(of, names=(names[dlq],))):
-            yield look, dlq
+            rows.in_transaction(partial(conclude, [(EventKind.DOCTOR_WORSE, subject)]))
+    gone = [subject for subject, of_dlq in open_findings().items() if of_dlq == dlq and subject not in looked]
+    if looked and gone:
+        rows.in_transaction(partial(conclude, [(EventKind.DOCTOR_WORSE, subject) for subject in gone]))
 
 
 def _event(look: CheckResult, dlq: int | None) -> Event:

@@ -17,6 +17,7 @@ from reprocessing.domain.notifications.observation import Holds, HoldsNot, NotKn
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
 from reprocessing.models.dlq import Mode
+from reprocessing.pipeline.runs import plan_obstacles
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.dlqs import dlq_status
@@ -119,18 +120,28 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
     """Return how many messages of each DLQ are not captured, by the DLQ's id.
 
-    In mode automatic, the number is 0, unless captures fail. In other modes, the number is not known during a capture;
-    then the DLQ is left out.
+    In mode automatic, the number is 0, unless captures fail. DLQs whose number is not known are left out: in mode
+    automatic, a capture that failed may have made the messages invisible; in other modes, a capture runs.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
-    known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
+    known = (watch for watch in watches if not _is_unknown(watch))
     return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in known}
+
+
+def _is_unknown(watch: DlqStatus) -> bool:
+    if watch.mode == Mode.AUTOMATIC:
+        return _captures_fail(watch) and not watch.depth_visible
+    return watch.captured_until is not None
 
 
 def _left_out(watch: DlqStatus, ours: int) -> int:
     if watch.mode == Mode.AUTOMATIC:
-        return watch.depth_visible or 0 if watch.last_error else 0
+        return watch.depth_visible or 0 if _captures_fail(watch) else 0
     return dlq_status.uncaptured(watch, ours)
+
+
+def _captures_fail(watch: DlqStatus) -> bool:
+    return bool(watch.last_error) and plan_obstacles.UNDECRYPTABLE not in watch.last_error
 
 
 def _expiring(conf: Conf, watches: Collection[DlqStatus], uncaptured: dict[int, int]) -> Iterator[Observation]:

@@ -19,7 +19,7 @@ from reprocessing.domain.routing.first_match import (
     RuleUnreadable,
     index_rules,
 )
-from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields
+from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields, SelectorSetting, read_selector
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.routing import rules
 from reprocessing.store.routing.routable_letters import RoutableLetter
@@ -36,8 +36,8 @@ class _Dlq:
     """The compiled rules of one DLQ, and where in its letters the message type and the tenant are (selectors)."""
 
     name: str
-    type: Selector | None
-    tenant: Selector | None
+    type: SelectorSetting
+    tenant: SelectorSetting
     routes: IndexedRules
     reads_bodies: bool
 
@@ -134,24 +134,20 @@ class RuleBook:
     def _prepared(self, dlq_id: int) -> _Dlq:
         row = DeadLetterQueue.objects.get(pk=dlq_id)
         its = [rule.rule for rule in self.rules if rule.dlq_id in {None, dlq_id}]
-        kind, tenant = _selector(row.message_type), _selector(row.tenant)
+        kind, tenant = read_selector(row.message_type), read_selector(row.tenant)
         return _Dlq(row.name, kind, tenant, index_rules(its), _reads_bodies(its, kind, tenant))
 
 
 _LATEST: dict[InForce, RuleBook] = {}
 
 
-def _selector(text: str) -> Selector | None:
-    return Selector.parse(text) if text else None
-
-
-def _reads_bodies(some: Sequence[Rule], kind: Selector | None, tenant: Selector | None) -> bool:
+def _reads_bodies(some: Sequence[Rule], kind: SelectorSetting, tenant: SelectorSetting) -> bool:
     fields = {condition.field for rule in some for condition in rule.conditions}
     selected = {Field(FieldKind.TYPE): kind, Field(FieldKind.TENANT): tenant}
     return any(
         field.kind in (FieldKind.BODY, FieldKind.TASK)
         or (
-            (selector := selected.get(field)) is not None
+            isinstance(selector := selected.get(field), Selector)
             and selector.source in (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
         )
         for field in fields

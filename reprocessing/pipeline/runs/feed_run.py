@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from django.db import transaction
 
 from reprocessing.conf import Conf
 from reprocessing.domain.aws.metric_names import CAPTURE_ERRORS, CAPTURES
-from reprocessing.domain.errors import NativeRedriveConflict, QueueUnreachable
+from reprocessing.domain.errors import NativeRedriveConflict, PayloadUnreadable, QueueUnreachable
 from reprocessing.gateways.sqs import QueueAddress, depth, extend
 from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
 from reprocessing.models.attempt import AWAITS_OUTCOME
@@ -66,11 +66,23 @@ def poll_dlq(
         QueueUnreachable: the DLQ's depth could not be read.
         PayloadKeyUnavailable: new messages cannot be encrypted. Nothing was received.
     """
-    with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with _errors_noted(dlq), record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
         counted.failed = bool(gathered.captured.error)
         counted.idle = gathered.skipped or gathered.captured.busy
     return gathered
+
+
+@contextmanager
+def _errors_noted(dlq: DeadLetterQueue) -> Iterator[None]:
+    """Record the type of an unexpected exception as the DLQ's error text. The callers record the other exceptions."""
+    try:
+        yield
+    except (QueueUnreachable, PayloadUnreadable):
+        raise
+    except Exception as error:
+        capture_lease.note_error(dlq.pk, capture_lease.unexpected_error(error))
+        raise
 
 
 def _letters(
@@ -127,8 +139,9 @@ def record_depth(dlq: DeadLetterQueue) -> bool:
     Raises:
         QueueUnreachable: the depth could not be read.
     """
-    visible = _note_depth(dlq)
-    return is_wanted(dlq) and (visible > 0 or _is_waited_for(dlq))
+    with _errors_noted(dlq):
+        visible = _note_depth(dlq)
+        return is_wanted(dlq) and (visible > 0 or _is_waited_for(dlq))
 
 
 def _note_depth(dlq: DeadLetterQueue) -> int:

@@ -6,9 +6,9 @@ If the process is killed, the next call continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts
 from reprocessing.domain.search.search_fields import values_of
@@ -19,22 +19,33 @@ from reprocessing.store.search.search_settings import SearchSettings
 
 
 def reindex_dlqs(*, seconds: float) -> bool:
-    """Index letters again, in batches, for about `seconds`. Return whether all letters are indexed."""
+    """Index letters again, in batches, for about `seconds`. Return whether all letters are indexed.
+
+    Raises:
+        PayloadKeyUnavailable: letters of a DLQ cannot be decrypted or indexed now. The next call tries them again. The
+            other DLQs are indexed.
+    """
     ends = time.monotonic() + seconds
     for settings in search_settings.all_settings():
         if settings.is_current:
             continue
         if settings.is_stale and not search_settings.index_again(settings):
             return False
+    failed: PayloadKeyUnavailable | None = None
     for settings in search_settings.all_settings():
-        if not _reindex(settings, may_go_on=lambda: time.monotonic() < ends):
-            return False
+        try:
+            if not _reindex(settings, ends=ends):
+                return False
+        except PayloadKeyUnavailable as error:
+            failed, ends = failed or error, time.monotonic() + seconds  # AWS KMS may have taken the time
+    if failed:
+        raise failed
     return True
 
 
-def _reindex(settings: SearchSettings, *, may_go_on: Callable[[], bool]) -> bool:
+def _reindex(settings: SearchSettings, *, ends: float) -> bool:
     while settings.below is not None:
-        if not may_go_on():
+        if time.monotonic() >= ends:
             return False
         part = reindexing.next_part(settings)
         letters, entries = _entries(settings, part) if settings.fields else ([], [])

@@ -228,10 +228,15 @@ def mark_finished_copies(dlq: int, *, limit: int) -> int:
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 
+# In mode automatic, a DLQ with messages is captured next: the capture clears the error text if it succeeds. After a
+# capture that failed, messages may be invisible.
 _DEPTH = """
 UPDATE redrive_dlq
    SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now(),
-       last_error = CASE WHEN starts_with(last_error, %(native)b::text) THEN last_error ELSE '' END
+       last_error = CASE WHEN starts_with(last_error, %(native)b::text)
+                           OR (mode = 'automatic' AND stopped_at IS NULL AND aws_redrive_since IS NULL
+                               AND (%(visible)b::bigint > 0 OR orphans_hidden_until > redrive_now()))
+                         THEN last_error ELSE '' END
  WHERE id = %(dlq)b
 """
 
@@ -241,10 +246,18 @@ UPDATE redrive_dlq SET last_error = %(last_error)b WHERE id = %(dlq)b AND NOT st
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record SQS's message counts of the DLQ. Clear its error text (`last_error`), unless AWS's redrive caused it."""
+    """Record SQS's message counts of the DLQ. Clear its error text (`last_error`), unless AWS's redrive caused it.
+
+    The text also stays if the DLQ is captured automatically and has messages: only a successful capture clears it then.
+    """
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
 def note_error(dlq: int, last_error: str) -> None:
     """Record as the DLQ's error text why it could not be read, unless the present text is about AWS's redrive."""
     rows.execute(_NOTE_ERROR, {"dlq": dlq, "last_error": last_error, "native": aws_redrives.ERROR_PREFIX})
+
+
+def unexpected_error(error: Exception) -> str:
+    """Return the error text for an exception without a known cause. The exception's own text may quote messages."""
+    return f"An unexpected error occurred: {type(error).__name__}. Its traceback is in the log of the workers."

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 from reprocessing.store import rows
 from reprocessing.store.payloads import content
 from reprocessing.store.search.search_entries import Entry, add_entries
@@ -90,8 +91,20 @@ def next_part(settings: SearchSettings) -> Part:
 
 
 def messages_of(part: Part) -> list[StoredMessage]:
-    """Return the messages of a batch, without deleted messages and messages that cannot be decrypted."""
-    readable, _ = content.opened_or_why(rows.fetch(StoredMessage, _CONTENTS, {"letters": part.letters}))
+    """Return the messages of a batch, without deleted messages, and messages that nobody can ever decrypt.
+
+    Raises:
+        PayloadKeyUnavailable: a message cannot be decrypted now.
+    """
+    found = rows.fetch(StoredMessage, _CONTENTS, {"letters": part.letters})
+    try:
+        return content.opened(found)
+    except PayloadKeyUnavailable:
+        raise  # the other keys are not tried: each may wait for AWS KMS
+    except PayloadUnreadable:
+        readable, problems = content.opened_or_errors(found)
+    if later := [error for error in problems.values() if isinstance(error, PayloadKeyUnavailable)]:
+        raise later[0]
     return readable
 
 

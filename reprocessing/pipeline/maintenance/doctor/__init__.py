@@ -49,13 +49,15 @@ class CheckContext:
         conf: the settings.
         rates: the connection to Redis, which has the rate limits.
         now: returns this machine's time.
+        ended_by: exceptions that end all checks, such as those of time limits. Other exceptions become findings.
     """
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     control: str
     conf: Conf
     rates: Rates
     now: Callable[[], datetime]
+    ended_by: tuple[type[Exception], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterato
     """
     for step in chain(_of_service(of), _of_dlqs(of)):
         begins(step.title)
-        yield _look(step)
+        yield _look(step, of)
 
 
 def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
@@ -88,7 +90,7 @@ def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
 
     Beat and workers are left out: a thread in each worker and beat (`watchdog.py`) checks them.
     """
-    yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
+    yield from (_look(step, of) for step in _of_service(of) if step.title != _ALIVE)
 
 
 def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
@@ -96,7 +98,7 @@ def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
 
     The check of consumers is left out, because it calls CloudWatch.
     """
-    yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
+    yield from (_look(step, of) for step in _of_dlqs(of) if step.title != _CONSUMERS)
 
 
 def _of_service(of: CheckContext) -> Iterator[_Step]:
@@ -124,7 +126,7 @@ def _of_dlqs(of: CheckContext) -> Iterator[_Step]:
         yield _Step(_CONSUMERS, partial(consumers.findings, rows, of.now()))
 
 
-def _look(step: _Step) -> CheckResult:
+def _look(step: _Step, of: CheckContext) -> CheckResult:
     found: list[DoctorFinding] = []
     try:
         with statement_timeout(_STATEMENT_TIMEOUT) if step.asks_postgres else nullcontext():
@@ -134,6 +136,8 @@ def _look(step: _Step) -> CheckResult:
     except (DatabaseError, InterfaceError) as error:
         found.append(_without_postgres(step.title, error))
         connection.close()  # the next check gets another connection
+    except of.ended_by:
+        raise
     except Exception as error:  # noqa: BLE001  an error in a check must not stop the others
         what = f"The check itself failed: {type(error).__name__}."
         found.append(

@@ -38,8 +38,8 @@ a-breaker-is-told-under-another-title: test_what_is_urgent_and_new_is_the_title_
 @reprocessing/pipeline/notifications/checkup.py
 @tests/reprocessing/pipeline/notifications/test_checkup.py
 an-error-of-an-old-name-stays-for-ever: test_an_error_of_a_part_that_there_is_no_more_is_over
--        if of_dlq in checked and subject not in looked:
-+        if subject is None:
+-if of_dlq == dlq and subject not in looked]
++if subject is None]
 what-the-doctor-cannot-see-is-well: test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone
 -        elif FindingSeverity.UNKNOWN not in severities:
 +        else:
@@ -54,8 +54,8 @@ a-stalled-run-is-over-because-nobody-looked:
 -(NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
 +_all_of((EventKind.RUN_STALLED,), [], is_open)
 a-capture-that-began-ends-an-expiry: test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
-- if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
-+)
+-    return watch.captured_until is not None
++    return False
 
 @reprocessing/pipeline/notifications/send.py
 @tests/reprocessing/pipeline/notifications/test_deliver.py

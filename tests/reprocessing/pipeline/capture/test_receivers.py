@@ -113,6 +113,20 @@ def test_a_failed_count_does_not_end_a_capture(monkeypatch: pytest.MonkeyPatch, 
     assert (len(asked), captured.error, captured.drained) == (2, "", True)
 
 
+def test_a_receiver_that_fails_unexpectedly_ends_the_capture_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+
+    def fail(*_: object, **__: object) -> list[ReceivedMessage]:
+        raise ValueError("canary")
+
+    monkeypatch.setattr(receivers, "receive", fail)
+    captured = bench.capture().captured
+    said = "An unexpected error occurred: ValueError. Its traceback is in the log of the workers."
+    assert (captured.error, captured.drained) == (said, False)
+    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).last_error == said
+
+
 def test_a_message_in_the_last_poll_makes_all_receivers_poll_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first receiver is quiet when the last poll of the second brings a message."""
     polls, last_poll, late = [0, 0], threading.Event(), object()

@@ -24,6 +24,7 @@ from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import CheckContext, CheckResult
+from reprocessing.pipeline.maintenance.doctor import dlqs as dlq_checks
 from reprocessing.pipeline.notifications import checkup
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
@@ -127,6 +128,35 @@ def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     check()
     assert looked[10:] == names[3:] + names[:1]
     assert [times for _, times, _ in told("doctor_worse")] == [1] * 7
+
+
+def test_checks_that_take_long_begin_with_no_other_dlq_and_what_they_found_is_told_of(
+    found: dict[str, list[DoctorFinding]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [Stock().dlq.name for _ in range(3)]
+    error, seconds = error_finding("", "", "", ""), iter([0.0, 1.0, checkup.CHECK_SECONDS])
+    monkeypatch.setattr(doctor, "run_dlq_checks", lambda of: [CheckResult(of.names[0], (error,))])
+    found["Redis"] = [error]
+    checkup.checkup(check_context(), clock=lambda: next(seconds))
+    assert is_open("doctor_worse").keys() == {"doctor:Redis", f"doctor:{names[0]}", f"doctor:{names[1]}"}
+    checkup.checkup(check_context(), clock=iter([0.0, checkup.CHECK_SECONDS]).__next__)
+    assert f"doctor:{names[2]}" in is_open("doctor_worse")
+
+
+def test_checks_that_a_time_limit_ends_have_told_of_what_they_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Stock(), Stock()
+    error = error_finding("", "", "", "")
+
+    def findings(row: DeadLetterQueue, _: object) -> list[DoctorFinding]:
+        if row.pk == second.dlq.pk:
+            raise TimeoutError
+        return [error]
+
+    monkeypatch.setattr(doctor, "run_service_checks", lambda _: [CheckResult("Redis", (error,))])
+    monkeypatch.setattr(dlq_checks, "findings", findings)
+    with pytest.raises(TimeoutError):
+        checkup.checkup(replace(check_context(), ended_by=(TimeoutError,)))
+    assert is_open("doctor_worse").keys() == {"doctor:Redis", f"doctor:{first.dlq.name}"}
 
 
 @pytest.mark.soak

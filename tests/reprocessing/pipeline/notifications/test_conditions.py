@@ -123,7 +123,7 @@ def test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them
     together([look] * 2)
     facts = {"dlq": stock.dlq.name, "messages": 7, "seconds": 86_400 - 600}
     assert is_open("messages_expiring") == {f"dlq:{stock.dlq.pk}": facts}
-    visible(stock, 0)
+    visible(stock, 0, last_error="")
     look()
     assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, False)]
 

@@ -11,6 +11,7 @@ import pytest
 from reprocessing.domain.message.identity import key_hash
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.models import Breaker, Claim, HealthCheck, Lane, Letter, RateClass, Rule, Target
+from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RuleBook
@@ -255,6 +256,21 @@ def test_a_rule_that_fails_holds_only_that_letter() -> None:
     rule("odd", "discard", "body:n equals 5")
     route.wake_stopped(RuleBook.load())
     assert bench.states()['{"n": 5}'] == "discarded"
+
+
+@pytest.mark.parametrize(
+    ("field", "condition"), [("message_type", "type equals paid"), ("tenant", "tenant equals acme")]
+)
+def test_a_field_that_cannot_be_read_in_a_dlq_holds_only_the_messages_of_that_dlq(field: str, condition: str) -> None:
+    broken, sound = Workbench(fields={field: "nonsense:x"}), Workbench()
+    rule("odd", "hold", condition)
+    for bench in (broken, sound):
+        bench.enqueue("x")
+    sound.replay()
+    recover.sweep_all(conf=sound.conf)
+    assert (sound.delivered_bodies(), broken.delivered_bodies(), broken.lane().phase) == (["x"], [], "held")
+    why = f'rule odd could not be evaluated: {condition.split(maxsplit=1)[0]}: "nonsense:x" is not a selector. Write '
+    assert broken.lane().why.startswith(why)
 
 
 def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:

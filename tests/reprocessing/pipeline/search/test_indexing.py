@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from reprocessing import conf
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import DeadLetterQueue, Letter, Payload, SearchEntry
+from reprocessing.models import DeadLetterQueue, Letter, Payload, PayloadKey, SearchEntry
 from reprocessing.pipeline.payloads import erase, rotate, shred
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.pipeline.search import reindex
@@ -256,3 +257,40 @@ def test_readable_values_become_hashes_when_payloads_are_encrypted(rings: Rings)
     rotate.seal_readable(lanes.database_now().date(), lambda _: None)
     assert [value[0] for _, value in _entries()] == ["\x1a", "\x1a"]
     assert _found("order_id:4711") == 1
+
+
+def _change_keys(bench: Workbench, *, searches: bool, **values: object) -> None:
+    """Change the data key of the payloads of a DLQ, or the key of its search values."""
+    PayloadKey.objects.filter(dlq=bench.dlq, day__isnull=searches).update(**values)
+    payload_keys.forget_unwrapped()
+
+
+def _indexed(name: str) -> list[int]:
+    return list(SearchEntry.objects.filter(name=name).order_by("dlq_id").values_list("dlq_id", flat=True))
+
+
+@pytest.mark.parametrize("searches", [False, True], ids=["of payloads", "of search values"])
+@pytest.mark.usefixtures("encrypted")
+def test_messages_whose_key_is_missing_are_indexed_when_it_is_back_and_those_of_other_dlqs_at_once(
+    searches: bool,
+) -> None:
+    first, second = sorted((_captured(1), _captured(2)), key=lambda bench: bench.name)
+    for bench in (first, second):
+        _change(bench, search_fields=["number=body:order.id"])
+    _change_keys(first, searches=searches, wrapped_by="former")
+    with pytest.raises(PayloadKeyUnavailable, match="former"):
+        reindex.reindex_dlqs(seconds=10)
+    assert (_indexed("number"), _indexed("order_id")) == ([second.dlq.pk], [first.dlq.pk])
+    _change_keys(first, searches=searches, wrapped_by="old")
+    assert reindex.reindex_dlqs(seconds=10)
+    assert (_indexed("number"), _indexed("order_id")) == (sorted([first.dlq.pk, second.dlq.pk]), [])
+
+
+@pytest.mark.usefixtures("encrypted")
+def test_messages_whose_key_was_destroyed_do_not_stop_the_index() -> None:
+    bench = _captured(1)
+    _change(bench, search_fields=["number=body:order.id"])
+    gone = {"destroyed_at": lanes.database_now(), "destroyed_by": "ann", "destroy_reason": "asked"}
+    _change_keys(bench, searches=False, wrapped=None, **gone)
+    assert reindex.reindex_dlqs(seconds=10)
+    assert SearchEntry.objects.count() == 0
