@@ -76,8 +76,11 @@ def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | Non
     """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time.
 
     It cannot mark them while another session has an older snapshot, such as an autovacuum of PostgreSQL's own tables.
+    PostgreSQL asks again which entries are dead for all sessions only after a new transaction id.
     """
     eventually(_has_the_only_snapshot, within=60)
+    raw: Any = connection.connection
+    psycopg.ClientCursor(raw).execute("SELECT pg_current_xact_id()")
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))
