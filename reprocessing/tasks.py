@@ -260,7 +260,7 @@ def resolve_outcomes(**_future: object) -> None:
 def recover(**_future: object) -> None:
     """Do what killed workers and failed calls to AWS left undone; end requests for approval that have expired."""
     decide.end_expired()
-    recovery.sweep_all(conf=conf.current())
+    recovery.sweep_all(conf=conf.current(), ended_by=(exceptions.SoftTimeLimitExceeded,))
 
 
 @shared_task(name="reprocessing.check_conditions")

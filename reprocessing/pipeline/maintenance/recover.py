@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from django.db import connection
 
@@ -37,34 +38,42 @@ _EXPIRING = 10_000  #: most copies of one DLQ that a sweep marks because SQS wil
 #: takes a quarter of a second, and most letters that are being replayed are delivered without a group.
 _BATCHES = 4
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
+_NOTICE_BATCHES = 10  #: most batches of notices that one sweep sends to a parking queue: other DLQs wait meanwhile
 _NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this many seconds after it read them
 
 
-def sweep_all(*, conf: Conf) -> None:
+def sweep_all(*, conf: Conf, ended_by: tuple[type[Exception], ...] = ()) -> None:
     """Do the sweep: first for the service as a whole, then for each DLQ that is not in mode observe.
 
-    An error at one DLQ is logged, and the sweep continues with the next DLQ.
+    An error of one step or DLQ is logged, and the sweep continues. DLQs with an error text come last: SQS may not
+    answer for them, so that each may take a minute. `ended_by`: exceptions that end the sweep, such as that of a time
+    limit.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.
     """
-    sweep_service()  # first, because this needs no queue
-    group_failures.assign_groups(batches=_BATCHES, stop=lanes.are_leased)
-    counters.fold_deltas()
-    for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
-        try:
-            sweep_dlq(dlq, conf=conf)
-        except QueueUnreachable as error:
-            logger.warning("%s: the sweep failed: %s", dlq.name, error, extra={"dlq": dlq.name})
-        except Exception:
-            if not connection.is_usable():
-                raise
-            logger.exception("%s: the sweep failed.", dlq.name, extra={"dlq": dlq.name})
-    follow_redrives.sweep()
+    _try("The service", sweep_service, ended_by)
+    _try("Failure groups", partial(group_failures.assign_groups, batches=_BATCHES, stop=lanes.are_leased), ended_by)
+    _try("Counters", counters.fold_deltas, ended_by)
+    urgent_first = expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe"))
+    for dlq in sorted(urgent_first, key=lambda dlq: bool(dlq.last_error)):
+        _try(dlq.name, partial(sweep_dlq, dlq, conf=conf), ended_by, dlq=dlq.name)
+    _try("AWS's redrives", follow_redrives.sweep, ended_by)
+    _try("Search fields", partial(reindex.reindex_dlqs, seconds=_REINDEX_FOR), ended_by)
+
+
+def _try(name: str, step: Callable[[], object], ended_by: tuple[type[Exception], ...], **extra: str) -> None:
+    """Take a step of a sweep. Its error is logged, unless PostgreSQL does not answer; the next sweep tries again."""
     try:
-        reindex.reindex_dlqs(seconds=_REINDEX_FOR)
-    except PayloadUnreadable as error:  # the next sweep tries again
-        logger.warning("Search fields could not be indexed: %s", error)
+        step()
+    except (QueueUnreachable, PayloadUnreadable) as error:
+        logger.warning("%s: the sweep failed: %s", name, error, extra=extra)
+    except ended_by:
+        raise
+    except Exception:
+        if not connection.is_usable():
+            raise
+        logger.exception("%s: the sweep failed.", name, extra=extra)
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
@@ -97,8 +106,9 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf, clock: Callable[[], float] = 
         _delete_copies(dlq, above="", is_late=lambda: clock() >= until)
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
-    while dlq.parking_url and _send_notices(dlq):
-        pass
+    for _ in range(_NOTICE_BATCHES if dlq.parking_url else 0):
+        if not _send_notices(dlq):
+            break
 
 
 def _delete_copies(dlq: DeadLetterQueue, *, above: str | None, is_late: Callable[[], bool]) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -13,11 +15,12 @@ from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.capture import capture_lease
+from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.routing import rule_changes
-from reprocessing.store.safety import circuit_breakers, stops
+from reprocessing.store.safety import circuit_breakers, stops, waves
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
 from tests.reprocessing.pipeline.benches import bury_keyed, captured, parked
 from tests.reprocessing.pipeline.rulings import ask_all, rule
@@ -291,3 +294,43 @@ def test_a_sweep_gives_way_to_other_dlqs_if_sqs_deletes_only_some_copies(monkeyp
     recover.sweep_dlq(bench.dlq, conf=bench.conf, clock=lambda: next(seconds))
     left = DlqCopy.objects.filter(state="delete").order_by("message_id").values_list("message_id", flat=True)
     assert list(left) == [ids[0], ids[2], ids[4], ids[5]]
+
+
+def test_dlqs_with_an_error_are_swept_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing, sound = Workbench(), Workbench()
+    DeadLetterQueue.objects.filter(pk=failing.dlq.pk).update(last_error="SQS did not answer.")
+    swept = list[int]()
+    monkeypatch.setattr(recover, "sweep_dlq", lambda dlq, **_: swept.append(dlq.pk))
+    recover.sweep_all(conf=sound.conf)
+    assert swept == [sound.dlq.pk, failing.dlq.pk]
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(waves, "judge_all_waves"), (group_failures, "assign_groups"), (counters, "fold_deltas")],
+    ids=["waves", "groups", "counters"],
+)
+def test_a_step_that_fails_keeps_no_dlq_from_its_sweep(
+    module: ModuleType, step: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = _with_a_copy_to_delete()
+    monkeypatch.setattr(module, step, Mock(side_effect=ValueError))
+    recover.sweep_all(conf=bench.conf)
+    assert (bench.left(), len([entry for entry in caplog.records if entry.exc_info])) == (0, 1)
+
+
+def test_a_sweep_sends_a_limited_number_of_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.dlq.parking_url = bench.dlq.url
+    send = Mock(return_value=True)
+    monkeypatch.setattr(recover, "_send_notices", send)
+    recover.sweep_dlq(bench.dlq, conf=bench.conf)
+    assert send.call_count == recover._NOTICE_BATCHES
+
+
+def test_a_time_limit_ends_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    monkeypatch.setattr(recover, "sweep_service", Mock(side_effect=TimeoutError))
+    monkeypatch.setattr(recover, "sweep_dlq", Mock(side_effect=AssertionError))
+    with pytest.raises(TimeoutError):
+        recover.sweep_all(conf=bench.conf, ended_by=(TimeoutError,))
