@@ -14,7 +14,7 @@ from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import group_failures
-from reprocessing.store.capture import capture_lease
+from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
@@ -299,6 +299,8 @@ def test_a_sweep_gives_way_to_other_dlqs_if_sqs_deletes_only_some_copies(monkeyp
 def test_dlqs_with_an_error_are_swept_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     failing, sound = Workbench(), Workbench()
     DeadLetterQueue.objects.filter(pk=failing.dlq.pk).update(last_error="SQS did not answer.")
+    failing_first = [DeadLetterQueue.objects.get(pk=bench.dlq.pk) for bench in (failing, sound)]
+    monkeypatch.setattr(expiry_rescue, "most_urgent_first", lambda _: failing_first)
     swept = list[int]()
     monkeypatch.setattr(recover, "sweep_dlq", lambda dlq, **_: swept.append(dlq.pk))
     recover.sweep_all(conf=sound.conf)
