@@ -68,6 +68,7 @@ def explained() -> Iterator[list[Explained]]:
         connection.ensure_connection()
         patch.setattr(connection.connection, "prepare_threshold", None)  # each plan is made for its parameters
         patch.setattr(rows, "_execute", of_rows)
+        _wait_until_others_have_ended()
         yield found
     assert found, "no statement was explained"
 
@@ -76,17 +77,25 @@ def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | Non
     """Return the cheaper of two undone executions: an index scan marks dead entries, and skips them the next time.
 
     It cannot mark them while another session has an older snapshot, such as an autovacuum of PostgreSQL's own tables.
-    PostgreSQL asks again which entries are dead for all sessions only after a new transaction id.
     """
     eventually(_has_the_only_snapshot, within=60)
-    raw: Any = connection.connection
-    psycopg.ClientCursor(raw).execute("SELECT pg_current_xact_id()")
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))
     return Explained(
         _caller(), " ".join(statement.split()), max(1, *_found(plan), *lists), _buffers(plan), frozenset(_scanned(plan))
     )  # fmt: skip
+
+
+def _wait_until_others_have_ended() -> None:
+    """Wait for transactions of other tests that began before now, in any database of this PostgreSQL.
+
+    A snapshot keeps what was deleted after the beginning of the oldest transaction, whatever its database.
+    """
+    cursor = psycopg.ClientCursor[Any](connection.connection)
+    [[now]] = cursor.execute("SELECT pg_current_xact_id()::text::bigint").fetchall()
+    oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+    eventually(lambda: cursor.execute(oldest).fetchall()[0][0] >= now, within=60)
 
 
 def _has_the_only_snapshot() -> bool:
