@@ -68,7 +68,6 @@ def explained() -> Iterator[list[Explained]]:
         connection.ensure_connection()
         patch.setattr(connection.connection, "prepare_threshold", None)  # each plan is made for its parameters
         patch.setattr(rows, "_execute", of_rows)
-        _wait_until_others_have_ended()
         yield found
     assert found, "no statement was explained"
 
@@ -78,6 +77,7 @@ def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | Non
 
     It cannot mark them while another session has an older snapshot, such as an autovacuum of PostgreSQL's own tables.
     """
+    _wait_until_others_have_ended()
     eventually(_has_the_only_snapshot, within=60)
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
@@ -92,6 +92,7 @@ def _wait_until_others_have_ended() -> None:
 
     A snapshot keeps what was deleted after the beginning of the oldest transaction, whatever its database.
     """
+    connection.ensure_connection()
     cursor = psycopg.ClientCursor[Any](connection.connection)
     [[now]] = cursor.execute("SELECT pg_current_xact_id()::text::bigint").fetchall()
     oldest = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
