@@ -53,10 +53,9 @@ logger = logging.getLogger(__name__)
 
 CONTROL, CAPTURE, REPLAY = "redrive-control", "redrive-capture", "redrive-replay"
 
-#: Max seconds of one capture task: two long polls of 20 s with three retries. The tasks' time limit is longer.
-CAPTURE_SLICE = 150.0
-#: Max batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
-GROUPING_BATCHES = 20
+#: Max seconds of one capture task: two long polls of 20 s with three retries (the tasks' time limit is longer); max
+#: batches of messages that it assigns to failure groups (`recover` assigns the rest).
+CAPTURE_SLICE, GROUPING_BATCHES = 150.0, 20
 #: Seconds between two runs of the task `recover`; seconds after which an enqueued poll expires (docs/adr/0064).
 RECOVER_EVERY, POLL_LIFE = 10.0, 3600.0
 #: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.

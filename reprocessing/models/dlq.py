@@ -78,8 +78,7 @@ class DeadLetterQueue(models.Model):
     Attributes:
         own_settings: names of the fields that the DLQ sets itself; other settings have the values of `policy`.
         default_source: the source queue of letters whose messages do not name their source queue; null: none.
-        new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
-            an earlier message of the key; null: as long as the target's visibility timeout.
+        new_key_delay: how long a lane's first letter waits for retries in its source queue; null: a visibility timeout.
         receive_limit: a letter that the service received more often than this is parked; null: no limit.
         message_type, tenant: selectors that say where a message has its type and its tenant, for rules.
         wave_success: share of a wave's letters (0 to 1) that must succeed before the next wave starts.
@@ -105,8 +104,7 @@ class DeadLetterQueue(models.Model):
         leased_until: until when only one worker may capture the DLQ. `fence`: a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         drained_through: start of the last capture that found the DLQ empty at its end.
-        places_version: rises when captured letters need new places in lanes, such as after a change of settings. A
-            place that was computed for an earlier version is not stored.
+        places_version: rises when captured letters need new places in lanes; a place for an older version is not kept.
         teams: Django groups whose members see the DLQ; empty: only people with permission view_all_dlqs see it.
         swept_through: where the next search for DLQ copies of finished letters begins (by `DlqCopy.visible_until`).
         uncaptured_since: since when every check has found uncaptured messages in the DLQ; null: none were found.

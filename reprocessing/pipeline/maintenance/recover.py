@@ -19,6 +19,7 @@ from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.parking_lot import group_failures, parking_queue
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.runs import plan
 from reprocessing.pipeline.search import reindex
 from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters, parking_queue_outbox
@@ -96,14 +97,14 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf, clock: Callable[[], float] = 
 
     A copy is a letter's message in the DLQ. Delete copies of letters that are finished, or whose copy SQS will soon
     delete. Keep other copies hidden. Let key queues continue that no parked message holds up any more. Send notices
-    about parked letters to the parking queue. If SQS deletes only some copies, deleting ends 10 s after it began,
+    about parked letters to the parking queue. If SQS deletes only some copies of a batch, deleting goes on for 10 s,
     measured by `clock`.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_EXPIRING)
-    until = clock() + _FAILING_FOR
-    if _delete_copies(dlq, above=None, is_late=lambda: clock() >= until):
-        _delete_copies(dlq, above="", is_late=lambda: clock() >= until)
+    is_late = plan.after_seconds(_FAILING_FOR, clock)
+    if _delete_copies(dlq, above=None, is_late=is_late):
+        _delete_copies(dlq, above="", is_late=is_late)
     _extend(dlq, conf)
     decisions.advance_held_lanes(dlq.pk)
     for _ in range(_NOTICE_BATCHES if dlq.parking_url else 0):
