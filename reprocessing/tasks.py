@@ -14,7 +14,6 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 from celery import exceptions, shared_task
-from celery.signals import worker_process_shutdown, worker_shutdown
 from django.db import connection
 
 from reprocessing import conf
@@ -33,7 +32,7 @@ from reprocessing.pipeline.maintenance.doctor import CheckContext
 from reprocessing.pipeline.notifications import checkup, conditions
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
-from reprocessing.pipeline.replay import attempt_spans, late_answers, replay_slice
+from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
@@ -48,6 +47,7 @@ from reprocessing.store.routing import rules
 from reprocessing.store.runs import enlistment_batches
 from reprocessing.store.safety import health_checks
 from reprocessing.watchdog import watch_processes
+from reprocessing.worker_signals import connect_signals
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +58,14 @@ CONTROL, CAPTURE, REPLAY = "redrive-control", "redrive-capture", "redrive-replay
 CAPTURE_SLICE, GROUPING_BATCHES = 150.0, 20
 #: Seconds between two runs of the task `recover`; seconds after which an enqueued poll expires (docs/adr/0064).
 RECOVER_EVERY, POLL_LIFE = 10.0, 3600.0
-#: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.
-SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
-#: Max bulk actions that one tick starts; max DLQs that it polls; how many worker slots it enqueues hints for.
-BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
+#: Max bulk actions that one tick starts; max seconds of a task of one of them.
+BULK_ACTIONS_A_TICK, BULK_ACTION_SLICE = 5, 10.0
+#: Max DLQs that one tick polls; how many worker slots it enqueues hints for.
+DLQS_A_TICK, SLOTS = 20, 8
 
 dice = random.SystemRandom().random
 watch_processes(CONTROL)
+connect_signals()
 
 
 @shared_task(name="reprocessing.tick")
@@ -72,6 +73,7 @@ def tick(**_future: object) -> None:
     """Detect a restore of PostgreSQL; enqueue the tasks for which it is time. Beat sends this task every 2 s."""
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
+    _enqueue_checks()  # first, so that people are notified if the rest fails
     now = lanes.database_now()
     if due := schedule.claim_due(now=now, limit=DLQS_A_TICK):
         poll_dlqs.apply_async((due,), kwargs={"since": now.isoformat()}, queue=CAPTURE, expires=POLL_LIFE)
@@ -83,6 +85,11 @@ def tick(**_future: object) -> None:
     if health_checks.are_due():
         check_targets.apply_async(queue=CONTROL, expires=10)
     _promote()
+    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.PUBLISH_EVERY):
+        publish_to_cloudwatch.apply_async(queue=CONTROL, expires=publishing.PUBLISH_EVERY)
+
+
+def _enqueue_checks() -> None:
     if notifications.is_due(conf.current()):
         send_notifications.apply_async(queue=CONTROL, expires=10)
     if task_hints.is_due("sweep", every=RECOVER_EVERY):
@@ -92,8 +99,6 @@ def tick(**_future: object) -> None:
             enlist_letters.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
         if task_hints.is_due("purge", every=purging.PURGE_EVERY):
             delete_expired.apply_async(queue=CONTROL, expires=purging.PURGE_EVERY)
-    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.PUBLISH_EVERY):
-        publish_to_cloudwatch.apply_async(queue=CONTROL, expires=publishing.PUBLISH_EVERY)
 
 
 def _promote() -> None:
@@ -128,7 +133,7 @@ def poll_dlqs(dlq_ids: list[int], *, since: str | None = None, **_future: object
 def _poll(dlq: DeadLetterQueue, since: str | None) -> None:
     """Record the message counts of one DLQ, and enqueue a capture if the DLQ needs one.
 
-    A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
+    A failure becomes the DLQ's error text, and the polls of other DLQs go on, unless PostgreSQL is down.
     """
     try:
         if (poll := schedule.begin_poll(dlq, now=(now := lanes.database_now()), since=since)) is None:
@@ -140,9 +145,10 @@ def _poll(dlq: DeadLetterQueue, since: str | None) -> None:
     except QueueUnreachable as error:
         capture_lease.note_error(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
-    except Exception:
+    except Exception as error:
         if not connection.is_usable():  # PostgreSQL is down: no DLQ can be polled
             raise
+        capture_lease.note_error(dlq.pk, capture_lease.unexpected_error(error))
         logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
 
@@ -206,15 +212,6 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:  # with one lane per task, the next lanes need new tasks
         _hint()
-
-
-@worker_process_shutdown.connect
-@worker_shutdown.connect
-def wait_for_late_answers(**_: object) -> None:
-    """Before the worker ends, wait for answers of targets and of notification destinations, and export trace spans."""
-    late_answers.wait_for_all(SHUTDOWN_WAIT)
-    notifications.wait_for_delivery(SHUTDOWN_WAIT)
-    attempt_spans.flush(conf.current(), SPANS_WAIT)
 
 
 @shared_task(name="reprocessing.check_targets")

@@ -47,6 +47,10 @@ class InvalidSettings(RedriveError):
     """settings.REDRIVE has an unknown name or an invalid value."""
 
 
+class StepsFailed(RedriveError):
+    """Some steps of a task failed with unexpected errors, which are in the log; the other steps were done."""
+
+
 class RateLimitUnavailable(RedriveError):
     """Redis did not answer, so the rate limit cannot be checked and nothing is sent."""
 

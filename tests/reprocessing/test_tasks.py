@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
@@ -17,6 +18,7 @@ from reprocessing import tasks
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue, FailureGroup, Heartbeat, Lane, TickCount
 from reprocessing.models.safety import CheckKind
+from reprocessing.pipeline import notifications
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.capture.new_letters import NewLetters
 from reprocessing.pipeline.maintenance import purge as purging
@@ -28,6 +30,7 @@ from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes
@@ -153,9 +156,29 @@ def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
     assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
 
 
-@pytest.mark.parametrize("error", [QueueUnreachable("gone"), RuntimeError("what nobody thought of")])
-def test_a_look_that_fails_is_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn(
-    error: Exception, post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+def test_a_tick_that_fails_has_enqueued_the_tasks_that_notify_people(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks.tick()
+    post.take()
+    clock.advance(tasks.RECOVER_EVERY)
+    monkeypatch.setattr(schedule, "claim_due", Mock(side_effect=DataError))
+    monkeypatch.setattr(notifications, "is_due", lambda _: True)
+    with pytest.raises(DataError):
+        tasks.tick()
+    assert [message.name for message in post.take()] == ["send_notifications", "recover", "check_conditions"]
+
+
+_UNEXPECTED = "An unexpected error occurred: RuntimeError. Its traceback is in the log of the workers."
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(QueueUnreachable("gone"), "gone"), (RuntimeError("what nobody thought of"), _UNEXPECTED)],
+    ids=["expected", "unexpected"],
+)
+def test_a_look_that_fails_is_the_dlq_s_error_and_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn(
+    error: Exception, text: str, post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, other = _daily(), _daily()
     look = feed_run.record_depth
@@ -169,7 +192,8 @@ def test_a_look_that_fails_is_given_again_a_minute_later_and_keeps_no_other_dlq_
     tasks.tick()
     post.work_off()
     other.dlq.refresh_from_db()
-    assert other.dlq.depth_visible == 0
+    failing.dlq.refresh_from_db()
+    assert (other.dlq.depth_visible, other.dlq.last_error, failing.dlq.last_error) == (0, "", text)
     assert _given_again(post, clock, MINUTE) == [([failing.dlq.pk],)]
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from django.db import connection
 
 from reprocessing.conf import Conf
+from reprocessing.domain.errors import StepsFailed
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.api import calls
 from reprocessing.store.approvals import requests
@@ -49,14 +50,20 @@ def purge_expired(
     this purge does not end, because its worker is killed or PostgreSQL fails. If a turn fails, the error is logged, and
     its rows are left. `dice` returns random numbers from 0 to below 1: the order of the turns is random, so that no DLQ
     always waits for all others.
+
+    Raises:
+        StepsFailed: a turn failed with an unexpected error. The other rows were deleted.
+        django.db.Error: PostgreSQL does not answer.
     """
     task_hints.make_purge_due(within=2 * seconds, every=PURGE_EVERY)
     history = conf.history.total_seconds()
     _delete_small_tables(history)
     steps = sorted(_steps(history), key=lambda _: dice())
     until = clock() + seconds
-    left = _delete_in_turns(steps, stop=lambda: clock() >= until)
-    task_hints.make_purge_due(within=seconds if left else PURGE_EVERY, every=PURGE_EVERY)
+    left, failed = _delete_in_turns(steps, stop=lambda: clock() >= until)
+    task_hints.make_purge_due(within=seconds if left or failed else PURGE_EVERY, every=PURGE_EVERY)
+    if failed:
+        raise StepsFailed("Some rows past their retention could not be deleted. The next purge tries again.")
     return left
 
 
@@ -102,10 +109,10 @@ def _repeated(delete: Callable[[], int]) -> Iterator[int]:
         yield delete()
 
 
-def _delete_in_turns(steps: Iterable[Iterator[int]], *, stop: Callable[[], bool]) -> bool:
-    """Take a value of each step in turn, until the value is less than 1,000; return whether rows are left.
+def _delete_in_turns(steps: Iterable[Iterator[int]], *, stop: Callable[[], bool]) -> tuple[bool, bool]:
+    """Take a value of each step in turn, until the value is less than 1,000.
 
-    Rows are left if `stop` ends this, or if a step failed.
+    Return whether `stop` ended this while rows were left, and whether a step failed.
     """
     waiting, failed = deque(steps), False
     while waiting:
@@ -119,5 +126,5 @@ def _delete_in_turns(steps: Iterable[Iterator[int]], *, stop: Callable[[], bool]
             logger.exception("Rows past their retention could not be deleted. The next purge tries again.")
             failed = True
         if waiting and stop():
-            return True
-    return failed
+            return True, failed
+    return False, failed

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 
 from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import PayloadUnreadable, QueueUnreachable
+from reprocessing.domain.errors import PayloadUnreadable, QueueUnreachable, StepsFailed
 from reprocessing.gateways.sqs import QueueAddress, extend
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import follow_redrives
@@ -51,20 +51,34 @@ def sweep_all(*, conf: Conf, ended_by: tuple[type[Exception], ...] = ()) -> None
     limit.
 
     Raises:
+        StepsFailed: the sweep was done, except for the steps that the text names. They failed with unexpected errors.
         django.db.Error: PostgreSQL does not answer.
     """
-    _try("The service", sweep_service, ended_by)
-    _try("Failure groups", partial(group_failures.assign_groups, batches=_BATCHES, stop=lanes.are_leased), ended_by)
-    _try("Counters", counters.fold_deltas, ended_by)
+    failed = [name for name, is_done in _steps(conf, ended_by) if not is_done]
+    if failed:
+        raise StepsFailed(f"These steps of the sweep failed: {', '.join(failed)}. The next sweep tries again.")
+
+
+def _steps(conf: Conf, ended_by: tuple[type[Exception], ...]) -> Iterator[tuple[str, bool]]:
+    """Take the steps of a sweep, and yield the name of each, and whether it ended without an unexpected error."""
+    take = partial(_try, ended_by)
+    yield take("The service", sweep_service)
+    yield take("Failure groups", partial(group_failures.assign_groups, batches=_BATCHES, stop=lanes.are_leased))
+    yield take("Counters", counters.fold_deltas)
     urgent_first = expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe"))
     for dlq in sorted(urgent_first, key=lambda dlq: bool(dlq.last_error)):
-        _try(dlq.name, partial(sweep_dlq, dlq, conf=conf), ended_by, dlq=dlq.name)
-    _try("AWS's redrives", follow_redrives.sweep, ended_by)
-    _try("Search fields", partial(reindex.reindex_dlqs, seconds=_REINDEX_FOR), ended_by)
+        yield take(dlq.name, partial(sweep_dlq, dlq, conf=conf), dlq=dlq.name)
+    yield take("AWS's redrives", follow_redrives.sweep)
+    yield take("Search fields", partial(reindex.reindex_dlqs, seconds=_REINDEX_FOR))
 
 
-def _try(name: str, step: Callable[[], object], ended_by: tuple[type[Exception], ...], **extra: str) -> None:
-    """Take a step of a sweep. Its error is logged, unless PostgreSQL does not answer; the next sweep tries again."""
+def _try(
+    ended_by: tuple[type[Exception], ...], name: str, step: Callable[[], object], **extra: str
+) -> tuple[str, bool]:  # fmt: skip
+    """Take a step of a sweep. Return its name, and whether it ended without an unexpected error.
+
+    An error is logged, unless PostgreSQL does not answer; the next sweep tries again.
+    """
     try:
         step()
     except (QueueUnreachable, PayloadUnreadable) as error:
@@ -75,6 +89,8 @@ def _try(name: str, step: Callable[[], object], ended_by: tuple[type[Exception],
         if not connection.is_usable():
             raise
         logger.exception("%s: the sweep failed.", name, extra=extra)
+        return name, False
+    return name, True
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:

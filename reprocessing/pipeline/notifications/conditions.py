@@ -16,7 +16,6 @@ from reprocessing.domain.notifications.hysteresis import holds
 from reprocessing.domain.notifications.observation import Holds, HoldsNot, NotKnown, Observation
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
-from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.runs import plan_obstacles
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
@@ -120,8 +119,8 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
     """Return how many messages of each DLQ are not captured, by the DLQ's id.
 
-    In mode automatic, the number is 0, unless captures fail. DLQs whose number is not known are left out: in mode
-    automatic, a capture that failed may have made the messages invisible; in other modes, a capture runs.
+    For a DLQ that is captured automatically, the number is 0, unless captures fail. DLQs whose number is not known are
+    left out: an automatic capture that failed may have made the messages invisible; or a capture runs on request.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if not _is_unknown(watch))
@@ -129,13 +128,13 @@ def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
 
 
 def _is_unknown(watch: DlqStatus) -> bool:
-    if watch.mode == Mode.AUTOMATIC:
+    if dlq_status.is_automatic(watch):
         return _captures_fail(watch) and not watch.depth_visible
     return watch.captured_until is not None
 
 
 def _left_out(watch: DlqStatus, ours: int) -> int:
-    if watch.mode == Mode.AUTOMATIC:
+    if dlq_status.is_automatic(watch):
         return watch.depth_visible or 0 if _captures_fail(watch) else 0
     return dlq_status.uncaptured(watch, ours)
 

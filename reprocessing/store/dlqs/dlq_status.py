@@ -137,7 +137,8 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
         WHERE c.dlq_id = d.id AND c.state = 'gone' AND c.gone_at BETWEEN d.depth_at AND 'infinity'
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
-   AND d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
+   AND (d.mode <> 'automatic' OR d.stopped_at IS NOT NULL)
+   AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
 """
 
 _STATES = """
@@ -161,14 +162,20 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
     return rows.fetch(DlqStatus, _WATCHES, values)
 
 
+def is_automatic(watch: DlqStatus) -> bool:
+    """Return whether beat captures the DLQ's messages without a request: in mode automatic, unless it is stopped."""
+    return watch.mode == Mode.AUTOMATIC and watch.stopped_at is None
+
+
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
-    `in_sight`: how many of the visible messages are captured. Return 0 in mode automatic and during a capture, because
-    a capture takes the other messages. Also return 0 if a capture emptied the DLQ after SQS counted the messages.
+    `in_sight`: how many of the visible messages are captured. Return 0 during a capture, or if the DLQ is captured
+    automatically: a capture takes the other messages. Also return 0 if a capture emptied the DLQ after SQS counted the
+    messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
-    if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
+    if is_automatic(watch) or watch.captured_until or (asked and drained and drained >= asked):
         return 0
     return max(0, (watch.depth_visible or 0) - in_sight)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 
-from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.errors import QueueUnreachable, StepsFailed
 from reprocessing.models import DeadLetterQueue, Letter, Rule, Run
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.maintenance import recover
@@ -85,7 +85,7 @@ class Cast:
         """What failed is not tried again in the same moment: where every fifth commit is lost, no time would go by."""
         try:
             act()
-        except (DatabaseError, QueueUnreachable):
+        except (DatabaseError, QueueUnreachable, StepsFailed):
             self.stage.bury()
             least, most = 0.1, 1.0
         self.stage.sleep(self.stage.dice.uniform(least, most) * self.pace)

@@ -18,7 +18,8 @@ from redrive_service.deployment import Platform, deployment_files
 from redrive_service.deployment.processes import MIGRATE, PROCESSES, USER, WEB, WORKERS
 from redrive_service.environment import read
 from redrive_service.server import _TO_FINISH
-from reprocessing.tasks import BULK_ACTION_SLICE, CAPTURE_SLICE, RECOVER_EVERY, SHUTDOWN_WAIT, SPANS_WAIT
+from reprocessing.tasks import BULK_ACTION_SLICE, CAPTURE_SLICE, RECOVER_EVERY
+from reprocessing.worker_signals import SHUTDOWN_WAIT, SPANS_WAIT
 from tests.house.reference import deployment
 from tests.redrive_service.deployment.written import FOLDER, composed, installation, manifests, task_definitions
 

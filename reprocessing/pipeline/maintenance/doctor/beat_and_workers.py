@@ -1,4 +1,4 @@
-"""Check that beat sends tasks, and that workers take tasks. A running process may do neither.
+"""Check that beat sends tasks, that workers take them, and that no task fails every time.
 
 A tick is the task that beat sends every 2 s. A hint is a task that sends the messages of lanes.
 """
@@ -19,10 +19,15 @@ from reprocessing.domain.maintenance.findings import (
     warning_finding,
 )
 from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.store.maintenance import task_failures
+from reprocessing.store.maintenance.task_failures import FailingTask
 from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
 _SILENT: Final = 60.0  #: seconds without a tick that are a problem; beat sends a tick every 2 s
+#: Failures of a task without a success in between that are an error: one or two may have a passing cause, such as a
+#: deadlock. Seconds after which a failure is forgotten: the rarest tasks run every hour.
+_FAILURES, _FORGOTTEN_AFTER = 3, 3 * 3600.0
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of key queues"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
@@ -64,6 +69,21 @@ def findings(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     if found.hinted and not found.worked_on and (found.lifetime or 0.0) > hint_life:
         what = f"Key queues are due, but workers did not take the tasks for them in time: {found.hinted:,}."
         yield error_finding(_REPLAY, what, "Nothing is sent.", _START_WORKER)
+
+
+def task_findings() -> Iterator[DoctorFinding]:
+    """Yield a finding for each task that fails again and again."""
+    found = task_failures.failing_tasks(least=_FAILURES, within=_FORGOTTEN_AFTER)
+    yield from map(_failing, found)
+    if not found:
+        yield ok_finding("tasks", "none fails again and again.")
+
+
+def _failing(task: FailingTask) -> DoctorFinding:
+    what = f"It failed {task.failures:,} times without a success, last {duration_in_words(task.age)} ago."
+    why = "The work of this task is not done, or only in part."
+    cure = f"The workers' log has the traceback: search for {task.name}. Mend its cause, or report it as a bug."
+    return error_finding(task.name, what, why, cure)
 
 
 def _clock(found: BeatStatus) -> DoctorFinding:

@@ -24,8 +24,32 @@ a-restore-that-was-held-is-held-again: test_a_worker_that_froze_with_the_proof_o
 -        if not restore_detection.raise_ticks(known) and not alone:
 +        if not restore_detection.raise_ticks(known) and known < 0:
 
+@reprocessing/worker_signals.py
+@tests/reprocessing/test_worker_signals.py
+a-task-that-succeeds-counts-as-failing: test_the_third_failure_of_a_task_is_an_error_until_the_task_succeeds
+-            _record(task_failures.record_success, sender.name)
++
+a-success-soon-after-a-failure-is-not-recorded:
+    test_a_success_between_failures_begins_the_count_again
+-            self._recorded.pop(sender.name, None)
++            self._recorded.setdefault(sender.name, self._clock())
+
+@reprocessing/tasks.py
+@tests/reprocessing/test_tasks.py
+a-tick-that-fails-notifies-nobody: test_a_tick_that_fails_has_enqueued_the_tasks_that_notify_people
+-    _enqueue_checks()  # first, so that people are notified if the rest fails
++
+a-poll-that-fails-unexpectedly-is-only-in-the-log:
+    test_a_look_that_fails_is_the_dlq_s_error_and_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn
+-        capture_lease.note_error(dlq.pk, capture_lease.unexpected_error(error))
++        capture_lease.unexpected_error(error)
+
 @reprocessing/pipeline/maintenance/recover.py
 @tests/reprocessing/pipeline/maintenance/test_recover.py
+a-sweep-hides-that-a-step-failed:
+    test_a_step_that_fails_keeps_no_dlq_from_its_sweep_and_the_sweep_says_so_at_its_end
+-        return name, False
++        return name, True
 nobody-looks-at-failures: test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker
 -    circuit_breakers.move_all_breakers()
 +    circuit_breakers.move_breakers([])
@@ -79,8 +103,11 @@ a-dlq-with-many-old-letters-holds-up-the-others: test_a_purge_ends_in_time_and_e
 -            waiting.append(step)
 +            waiting.appendleft(step)
 a-purge-that-ran-out-of-time-waits-an-hour: test_what_a_purge_left_is_purged_soon
--    task_hints.make_purge_due(within=seconds if left else PURGE_EVERY, every=PURGE_EVERY)
+-    task_hints.make_purge_due(within=seconds if left or failed else PURGE_EVERY, every=PURGE_EVERY)
 +    task_hints.make_purge_due(within=PURGE_EVERY, every=PURGE_EVERY)
+a-purge-hides-that-it-failed: test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_soon
+-    if failed:
++    if failed and left:
 a-purge-that-was-killed-waits-an-hour: test_after_a_purge_that_did_not_end_the_next_begins_soon
 -    task_hints.make_purge_due(within=2 * seconds, every=PURGE_EVERY)
 +

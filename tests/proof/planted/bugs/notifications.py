@@ -44,6 +44,13 @@ what-the-doctor-cannot-see-is-well: test_an_error_is_told_once_without_what_aws_
 -        elif FindingSeverity.UNKNOWN not in severities:
 +        else:
 
+@reprocessing/store/dlqs/dlq_status.py
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+messages-of-a-stopped-automatic-dlq-expire-unseen:
+    test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them
+-    return watch.mode == Mode.AUTOMATIC and watch.stopped_at is None
++    return watch.mode == Mode.AUTOMATIC
+
 @reprocessing/pipeline/notifications/conditions.py
 @tests/reprocessing/pipeline/notifications/test_conditions.py
 an-outage-of-all-workers-stalls-every-run: test_a_run_does_not_stand_still_because_all_workers_were_away

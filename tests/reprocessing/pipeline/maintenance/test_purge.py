@@ -13,6 +13,7 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.conf import current
+from reprocessing.domain.errors import StepsFailed
 from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, Lane, Letter, Payload, Report, Reporter, Wave
 from reprocessing.pipeline.maintenance import purge
 from reprocessing.store.maintenance import retention
@@ -162,7 +163,9 @@ def test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_
         return delete(dlq, history=history, limit=limit, after=after)
 
     monkeypatch.setattr(retention, "delete_letters", fails)
-    assert (_purge_in(99), _left(failing), _left(other)) == (True, 3, 0)
+    with pytest.raises(StepsFailed, match=r"^Some rows past their retention could not be deleted\."):
+        _purge_in(99)
+    assert (_left(failing), _left(other)) == (3, 0)
     assert [entry.message for entry in caplog.records if entry.exc_info] == [
         "Rows past their retention could not be deleted. The next purge tries again."
     ]

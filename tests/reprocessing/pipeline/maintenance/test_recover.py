@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
+from reprocessing.domain.errors import StepsFailed
 from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, Letter, ParkingQueueMessage, Run
 from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
@@ -101,7 +102,10 @@ def test_a_sweep_of_one_dlq_that_fails_is_logged_once_and_the_others_are_swept(
         let_go(dlq)
 
     monkeypatch.setattr(decisions, "advance_held_lanes", fails)
-    with caplog.at_level(logging.WARNING, logger=recover.__name__):
+    with (
+        caplog.at_level(logging.WARNING, logger=recover.__name__),
+        pytest.raises(StepsFailed, match=f"^These steps of the sweep failed: {first.name}. The next"),
+    ):
         recover.sweep_all(conf=first.conf)
     assert second.left() == 0
     assert _logged(caplog) == [f"{first.name}: the sweep failed."]
@@ -308,16 +312,21 @@ def test_dlqs_with_an_error_are_swept_after_the_others(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("module", "step"),
-    [(waves, "judge_all_waves"), (group_failures, "assign_groups"), (counters, "fold_deltas")],
+    ("module", "step", "name"),
+    [
+        (waves, "judge_all_waves", "The service"),
+        (group_failures, "assign_groups", "Failure groups"),
+        (counters, "fold_deltas", "Counters"),
+    ],
     ids=["waves", "groups", "counters"],
 )
-def test_a_step_that_fails_keeps_no_dlq_from_its_sweep(
-    module: ModuleType, step: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_step_that_fails_keeps_no_dlq_from_its_sweep_and_the_sweep_says_so_at_its_end(
+    module: ModuleType, step: str, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = _with_a_copy_to_delete()
     monkeypatch.setattr(module, step, Mock(side_effect=ValueError))
-    recover.sweep_all(conf=bench.conf)
+    with pytest.raises(StepsFailed, match=f"^These steps of the sweep failed: {name}. The next"):
+        recover.sweep_all(conf=bench.conf)
     assert (bench.left(), len([entry for entry in caplog.records if entry.exc_info])) == (0, 1)
 
 

@@ -20,7 +20,7 @@ from reprocessing.store.safety import stops
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
 from tests.reprocessing.pipeline.bench import BRISK, Clock
-from tests.reprocessing.store.stock import Stock
+from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,9 +108,18 @@ def visible(stock: Stock, n: int, **fields: object) -> None:
     DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.database_now(), **fields)
 
 
-@pytest.mark.parametrize("fields", [{}, {"mode": "observe"}, {"mode": "automatic", "last_error": "AccessDenied"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"mode": "observe"},
+        {"mode": "automatic", "last_error": "AccessDenied"},
+        {"mode": "automatic", "stopped_at": NOW, "stopped_by": "ann", "stop_reason": "a test"},
+    ],
+    ids=["manual", "observe", "captures fail", "stopped"],
+)
 def test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them(
-    clock: Clock, fields: dict[str, str]
+    clock: Clock, fields: dict[str, object]
 ) -> None:
     stock = Stock()  # whose DLQ keeps a message for four days
     visible(stock, 7, **fields)
