@@ -73,7 +73,7 @@ def tick(**_future: object) -> None:
     """Detect a restore of PostgreSQL; enqueue the tasks for which it is time. Beat sends this task every 2 s."""
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
-    _enqueue_checks()  # first, so that people are notified if the rest fails
+    _enqueue_checks()  # before the other steps, so that people are notified if these fail
     now = lanes.database_now()
     if due := schedule.claim_due(now=now, limit=DLQS_A_TICK):
         poll_dlqs.apply_async((due,), kwargs={"since": now.isoformat()}, queue=CAPTURE, expires=POLL_LIFE)
@@ -146,8 +146,8 @@ def _poll(dlq: DeadLetterQueue, since: str | None) -> None:
         capture_lease.note_error(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception as error:
-        if not connection.is_usable():  # PostgreSQL is down: no DLQ can be polled
-            raise
+        if isinstance(error, exceptions.SoftTimeLimitExceeded) or not connection.is_usable():
+            raise  # the time is up, or PostgreSQL is down: no DLQ can be polled
         capture_lease.note_error(dlq.pk, capture_lease.unexpected_error(error))
         logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
@@ -176,9 +176,9 @@ def capture(dlq_id: int, *, since: str | None = None, **_future: object) -> None
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    elif not gathered.skipped:  # letters that are sent now need no group; `recover` assigns groups to other letters
-        group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, poll, gathered)
+    if not gathered.skipped and not (gathered.enlisted and gathered.enlisted.letters):  # letters to send need no group
+        group_failures.assign_groups(batches=GROUPING_BATCHES)
 
 
 def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.PollResult) -> None:
@@ -255,18 +255,21 @@ def resolve_outcomes(**_future: object) -> None:
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
     """Do what killed workers and failed calls to AWS left undone; end requests for approval that have expired."""
-    decide.end_expired()
-    recovery.sweep_all(conf=conf.current(), ended_by=(exceptions.SoftTimeLimitExceeded,))
+    try:
+        decide.end_expired()
+    finally:
+        recovery.sweep_all(conf=conf.current(), ended_by=(exceptions.SoftTimeLimitExceeded,))
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` in time."""
-    conditions.check_conditions(view := conf.current())
+    """Enqueue `run_doctor` and `discover_dlqs` in time; open and end incidents, such as old parked messages."""
+    view = conf.current()
     if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)
     if view.discover_every and discovery_scopes.due_scopes() and metrics.is_due("discover", every=CAPTURE_SLICE):
         discover_dlqs.apply_async(queue=CAPTURE, expires=CAPTURE_SLICE)
+    conditions.check_conditions(view)
 
 
 @shared_task(name="reprocessing.discover_dlqs")

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from celery.signals import task_failure, task_success, worker_process_shutdown, worker_shutdown
-from django.db import DatabaseError, InterfaceError
+from celery.signals import task_failure, task_revoked, task_success, worker_process_shutdown, worker_shutdown
+from django.db import DatabaseError, InterfaceError, connection
 
 from reprocessing import conf
 from reprocessing.pipeline import notifications
@@ -45,6 +45,15 @@ class TaskResults:
             self._recorded.pop(sender.name, None)
             _record(task_failures.record_failure, sender.name)
 
+    def revoked(self, *, sender: _Task, expired: bool, **_: object) -> None:
+        """Record that a task of the service failed, if it was not run because it came too late.
+
+        Tasks expire if workers have more tasks than they can run, or if the clock of a worker is wrong.
+        """
+        if expired:
+            self.failed(sender=sender)
+            connection.close()  # Celery calls this in the worker's main process, whose children must not inherit it
+
     def succeeded(self, *, sender: _Task, **_: object) -> None:
         """Record that a task of the service succeeded, unless this was recorded less than 10 s ago."""
         now = self._clock()
@@ -57,6 +66,7 @@ def connect_signals() -> None:
     """From now on, react to the signals of the tasks and workers of this process."""
     results = TaskResults()
     task_failure.connect(results.failed, weak=False)
+    task_revoked.connect(results.revoked, weak=False)
     task_success.connect(results.succeeded, weak=False)
     worker_process_shutdown.connect(_finish)
     worker_shutdown.connect(_finish)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from benchmarks.drains.scenarios import SCENARIOS, Scenario
+from benchmarks.drains.scenarios import SCENARIOS, SHORT, Scenario
 
 Figures = dict[str, Any]
 Rounds = Sequence[dict[str, Any]]
@@ -44,10 +44,10 @@ the scenarios with latency), and AWS itself. The local SQS uses the same cores a
 _RATES: Final = """\
 ## Messages per second
 
-Median, and the range over the rounds. The time ends when the last message is delivered and its copy deleted. It does
-not include the empty receives (some seconds) by which the service learns that the DLQ is empty: the scripts know
-the number of messages. With outcome `absence` it includes the wait for the outcomes, for which a script does not wait.
-Ratio: the service's median divided by the script's.
+Median, and the range if there were several rounds. The time ends when the last message is delivered and its copy
+deleted. It does not include the empty receives (some seconds) by which the service learns that the DLQ is empty: the
+scripts know the number of messages. With outcome `absence` it includes the wait for outcomes: seconds here, minutes on
+AWS, which [limits the speed](outcomes.md#speed). Ratio: the service's median divided by the script's.
 """
 
 _PHASES: Final = """\
@@ -230,11 +230,11 @@ def _limits(plain: Figures | None) -> str:
     database, worker = _spent(rounds, "PostgreSQL"), _spent(rounds, "worker")
     carries = [f"{cores} cores: {1000 * cores / database:,.0f}" for cores in (2, 4, 8)]
     return (
-        f"In scenario `plain` a message costs PostgreSQL {database:.2f} ms and the worker {worker:.2f} ms of processor"
-        f" time. A PostgreSQL whose cores do nothing else can thus carry at most 1,000 * cores / {database:.2f}"
+        f"In scenario `plain` a message costs PostgreSQL {database:.3f} ms and the worker {worker:.3f} ms of processor"
+        f" time. A PostgreSQL whose cores do nothing else can thus carry at most 1,000 * cores / {database:.3f}"
         f" messages/s ({'; '.join(carries)}), and each core of the workers {1000 / worker:,.0f}. These are bounds from"
-        " processor time alone: locks, disks and the network come on top, and only `processes-4` and `processes-8` show"
-        " how the service scales on this machine."
+        " processor time alone: locks, disks and the network come on top. `processes-4` and `processes-8` show that"
+        " more processes than cores cost PostgreSQL little; how the service scales with cores was not measured."
         f" A disk must write {_median(rounds, 'wal') / 1000:.1f} KB of WAL for a message.\n"
     )
 
@@ -249,14 +249,15 @@ def _scenarios(figures: Figures) -> str:
 ## Repeat it
 
 ```
-make bench                                                       # one round of the first four: some minutes
+make bench                                                       # one round of {SHORT}
 .venv/bin/python -m benchmarks.performance --only history-1m     # five rounds of one scenario
 .venv/bin/python -m benchmarks.performance                       # five rounds of all: many hours
 .venv/bin/python benchmarks/drain.py --help                      # any other drain, with the options below
 ```
 
-Use a machine that does nothing else: a load above 0.5 before the run makes the figures worthless. Figures of scenarios
-that are not run stay on this page, with their date. In `TMPDIR`, `history-10m` needs 40 GB and `backlog-1m` 20 GB.
+Use a machine that does nothing else. The load before a scenario includes the scenario that ran just before it. Figures
+of scenarios that are not run stay here, with their date (`+`: the commit, with changes). In `TMPDIR`, `history-10m`
+needs 40 GB and `backlog-1m` 20 GB.
 
 {_table(["scenario", "what is special", "options of `drain.py`", "date", "commit", "rounds", "load before"], rows)}"""
 

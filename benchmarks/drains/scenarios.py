@@ -69,3 +69,5 @@ SCENARIOS: Final = (
     Scenario("processes-4", "a worker with 4 processes", "--letters 10000 --processes 4", BASELINE),
     Scenario("processes-8", "a worker with 8 processes", "--letters 10000 --processes 8", BASELINE),
 )  # fmt: skip
+#: The names of the scenarios of `make bench`.
+SHORT: Final = ", ".join(scenario.name for scenario in SCENARIOS if scenario.is_short)

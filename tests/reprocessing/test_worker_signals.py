@@ -51,7 +51,7 @@ def test_the_third_failure_of_a_task_is_an_error_until_the_task_succeeds(sweep: 
     repeat(2, tasks.recover.apply)
     assert found() == FINE
     tasks.recover.apply()
-    assert found() == [("error", NAME, "It failed 3 times without a success, last at most a second ago.")]
+    assert found() == [("error", NAME, "It failed or expired 3 times without a success, last at most a second ago.")]
     sweep.side_effect = None
     tasks.recover.apply()
     assert found() == FINE
@@ -63,6 +63,13 @@ def test_a_success_between_failures_begins_the_count_again(sweep: Mock) -> None:
         sweep.side_effect = fault
         tasks.recover.apply()
     assert found() == FINE
+
+
+def test_a_task_that_expires_before_a_worker_takes_it_counts_as_a_failure() -> None:
+    results, task = TaskResults(), SimpleNamespace(name=NAME)
+    results.revoked(sender=task, expired=False)
+    repeat(3, lambda: results.revoked(sender=task, expired=True))
+    assert [(name, what.partition(" times")[0]) for _, name, what in found()] == [(NAME, "It failed or expired 3")]
 
 
 def test_a_task_that_no_longer_exists_is_forgotten(sweep: Mock, clock: Clock) -> None:

@@ -89,15 +89,17 @@ class Forecast:
     Attributes:
         by_rate: seconds that all letters take at the target's rate, with its ramp-up and the waits between waves.
         by_lane: seconds that the longest lane takes, whose letters are sent one after another.
+        by_outcomes: seconds until the last letter may be sent, since only so many may wait for their outcome.
     """
 
     by_rate: float
     by_lane: float
+    by_outcomes: float = 0.0
 
     @classmethod
     def of(  # noqa: PLR0913  # each by its name
         cls, *, letters: int, rate: float | None, longest_lane: int, round_trip: float, climb: RateClimb = NO_CLIMB,
-        waits: float = 0.0, first: float | None = None,
+        waits: float = 0.0, first: float | None = None, room: int | None = None, outcome_in: float = 0.0,
     ) -> Forecast:  # fmt: skip
         """Return the least time that a drain of these letters takes.
 
@@ -110,29 +112,34 @@ class Forecast:
             climb: how the rate rises at the start (ramp-up).
             waits: seconds in which nothing is sent because waves wait for outcomes.
             first: seconds for the first letter of a lane; None: `round_trip`.
+            room: the most letters that may wait for their outcome; None: no limit.
+            outcome_in: shortest time from a send until its outcome is known.
         """
         by_rate = seconds_to_send(letters, rate, climb) if rate and letters else 0.0
         trips = [round_trip if first is None else first] * bool(longest_lane)
-        return cls(waits + by_rate, sum(trips) + max(longest_lane - 1, 0) * round_trip)
+        by_lane = sum(trips) + max(longest_lane - 1, 0) * round_trip
+        return cls(waits + by_rate, by_lane, (letters - 1) // room * outcome_in if room and letters else 0.0)
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of the whole drain, the longer of `by_rate` and `by_lane`."""
-        return max(self.by_rate, self.by_lane)
+        """Return the seconds of the whole drain, the longest of `by_rate`, `by_lane` and `by_outcomes`."""
+        return max(self.by_rate, self.by_lane, self.by_outcomes)
 
     @property
-    def bound(self) -> Literal["rate", "lane"]:
-        """Return what determines the duration, because it takes longer: "rate", or "lane" (the longest lane)."""
+    def bound(self) -> Literal["rate", "lane", "outcomes"]:
+        """Return what determines the duration, because it takes longest: "rate", "lane" (the longest) or "outcomes"."""
+        if self.by_outcomes > max(self.by_rate, self.by_lane):
+            return "outcomes"
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property
     def is_far_slower_by_lane(self) -> bool:
         """Return whether the longest lane takes over ten times as long as the rate requires, and over ten seconds."""
-        return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
+        return self.by_lane > _FAR_LONGER * max(self.by_rate, self.by_outcomes, 1.0)
 
     def __str__(self) -> str:
-        reason = "by the target's rate" if self.bound == "rate" else "by the longest key queue"
-        return f"{duration_in_words(self.seconds)}, {reason}"
+        reasons = {"rate": "the target's rate", "lane": "the longest key queue", "outcomes": "waits for outcomes"}
+        return f"{duration_in_words(self.seconds)}, by {reasons[self.bound]}"
 
 
 def duration_in_words(seconds: float) -> str:

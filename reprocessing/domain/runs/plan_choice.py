@@ -66,6 +66,8 @@ class TargetLoad:
         tail: shortest time from a send to its outcome.
         round_trip: time from the send of one message of a key to the send of the key's next message.
         every: time between two captures, which show whether messages came back. 0 if a capture is always running.
+        room: the most messages that may wait for their outcome; None: no limit.
+        outcome_in: shortest time from a send until a capture shows its outcome.
         is_queue: whether the target is an SQS queue, so that SQS charges for sends to it.
         fifo: whether the target is a FIFO queue.
         late: number of messages that expire before the outcomes of earlier messages of their keys are known.
@@ -87,6 +89,8 @@ class TargetLoad:
     fifo: bool
     late: int
     expiring: tuple[Expiring, ...] = ()
+    room: int | None = None
+    outcome_in: float = 0.0
 
     def under(self, choice: Choice) -> TargetLoad:
         """Return this target's load with the rate and the waits that a choice allows."""
@@ -144,7 +148,7 @@ def forecast_of(load: TargetLoad, among: Sequence[TargetLoad], *, waves: bool) -
     return Forecast.of(
         letters=load.letters, rate=load.rate, longest_lane=load.longest, round_trip=load.round_trip,
         climb=_climb(load, before if wait else 0), first=min(load.tail, load.round_trip),
-        waits=_waits(among, before, wait),
+        waits=_waits(among, before, wait), room=load.room, outcome_in=load.outcome_in,
     )  # fmt: skip
 
 
@@ -161,7 +165,7 @@ def figures(
         choice=choice, seconds=seconds, ends_at=now + timedelta(seconds=seconds),
         cost=sum((_cost(load, end, prices) for load, end in zip(limited, ends, strict=True)), deletes),
         peaks=tuple(Peak(load.name, _peak(load, steps)) for load in limited),
-        late=sum(max(load.late, _late_by_rate(load, steps, waits)) for load in limited),
+        late=sum(max(load.late, _late_by_limits(load, steps, waits)) for load in limited),
     )  # fmt: skip
 
 
@@ -198,7 +202,7 @@ def offers(
 
 def _end(load: TargetLoad, forecast: Forecast) -> float:
     """Return the seconds until the last outcome is known (with outcome `accepted`: until the last message is sent)."""
-    return max(forecast.by_rate + load.tail, forecast.by_lane)
+    return max(forecast.by_rate + load.tail, forecast.by_lane, forecast.by_outcomes + load.tail)
 
 
 def _climb(load: TargetLoad, steps: int) -> RateClimb:
@@ -228,15 +232,17 @@ def _cost(load: TargetLoad, seconds: float, prices: Prices) -> Cost:
     )
 
 
-def _late_by_rate(load: TargetLoad, steps: int, waits: float) -> int:
-    """Return how many messages expire before the rate allows them. Messages that expire soonest are sent first."""
-    if load.rate is None:
-        return 0
+def _late_by_limits(load: TargetLoad, steps: int, waits: float) -> int:
+    """Return how many messages expire before rate and outcomes allow them. Those that expire soonest are sent first."""
     late = before = 0
     climb = _climb(load, steps)
     for expiring in load.expiring:
         if expiring.seconds > 0:
-            sent = math.floor(letters_sent_in(expiring.seconds - waits, load.rate, climb))
+            sent = load.letters
+            if load.rate is not None:
+                sent = math.floor(letters_sent_in(expiring.seconds - waits, load.rate, climb))
+            if load.room and load.outcome_in:
+                sent = min(sent, load.room * (math.floor(expiring.seconds / load.outcome_in) + 1))
             late += expiring.letters - min(max(sent - before, 0), expiring.letters)
         before += expiring.letters
     return late

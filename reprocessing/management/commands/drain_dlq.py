@@ -56,8 +56,8 @@ class Command(DrainCommand):
 
     Captures the DLQ and shows a plan. With --confirm, executes the plan and waits for the outcomes. Needs neither
     workers nor beat. A dry run also captures: it stores the messages in PostgreSQL, but sends, parks and discards
-    nothing. Captured messages of a standard DLQ stay in SQS, invisible to other readers for a while. Captured messages
-    of a FIFO DLQ are deleted from SQS.
+    nothing. Captured messages of a standard DLQ stay in SQS, invisible to other readers, up to the setting
+    --held-copies-limit of add_dlq. Further messages, and those of a FIFO DLQ, are deleted from SQS.
 
     Examples:
         drain_dlq orders --limit 100

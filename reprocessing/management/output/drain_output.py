@@ -161,6 +161,9 @@ def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str
         limits += ["the waits for the waves' outcomes"] if waves and one.tail else []
         by_key = f"; the longest key: {duration_in_words(forecast.by_lane)} ({trip})" if one.round_trip else ""
         return f"{takes}{', limited by ' if limits else ''}{' and '.join(limits)}{by_key}"
+    if forecast.bound == "outcomes":
+        known = f"at most {one.room:,} messages wait for one (setting MAX_UNSETTLED), and it takes {one.outcome_in:g} s"
+        return f"{takes}, limited by outcomes: {known}; by the rate alone {duration_in_words(forecast.by_rate)}"
     otherwise = f"; without this limit {duration_in_words(forecast.by_rate)}" if forecast.by_rate else ""
     return f"{takes}, limited by the longest key ({trip}){otherwise}"
 
@@ -243,6 +246,7 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
         "captured_every": one.every or None,
         "seconds_by_rate": forecast.by_rate,
         "seconds_by_lane": forecast.by_lane,
+        "seconds_by_outcomes": forecast.by_outcomes,
         "late": one.late,
         "faster": outlook.faster_options(one),
         "order_given_up": outlook.order_given_up(one) or None,

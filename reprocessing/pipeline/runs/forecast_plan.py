@@ -147,7 +147,7 @@ class PlanForecast:
             name=share.name, letters=share.letters, lanes=share.lanes, longest=share.longest, size=share.size,
             rate=share.rate, ramp=share.ramp, ramp_every=share.ramp_every, tail=share.tail, round_trip=share.round_trip,
             every=share.every, is_queue=share.kind in QUEUE_KINDS, fifo=share.name.endswith(".fifo"),
-            late=share.late if held else 0,
+            late=share.late if held else 0, room=share.room, outcome_in=share.outcome_in,
             expiring=tuple(
                 Expiring((each.expires_at - self.prospect.now).total_seconds(), each.letters) for each in expiring
             ),

@@ -12,6 +12,7 @@ from typing import Final, LiteralString
 from psycopg.types.json import Jsonb
 
 from reprocessing import conf
+from reprocessing.domain.runs.forecast import next_multiple
 from reprocessing.domain.safety.rate_ramp import IDLE_SECONDS
 from reprocessing.domain.targets.target_kind import SYNCHRONOUS
 from reprocessing.models.run import Run
@@ -61,6 +62,7 @@ class TargetFigures:
         longest: number of letters in the longest lane. `lanes`: number of lanes.
         ramp: share of the rate limit with which sends begin. `ramp_every`: time until the share is raised.
         tail: shortest time from a send to its outcome. `tail_of_busy`: the same time for a target that is never empty.
+        room: the most letters that may wait for their outcome; None: no limit.
         round_trip: shortest time between two sends of one lane; 0: the second send does not wait for an outcome.
         watched_by: DLQ to which failed messages come back; None: the outcome does not depend on captures.
         every: time between two captures of `watched_by`; 0: a capture is always running.
@@ -90,6 +92,12 @@ class TargetFigures:
     size: int
     confirmed_fanout: int | None
     lanes: int = 0
+    room: int | None = None
+
+    @property
+    def outcome_in(self) -> float:
+        """Return the shortest time from a send until a capture shows its outcome."""
+        return next_multiple(self.tail, self.every) if self.tail else 0.0
 
     @property
     def overtakes(self) -> int:
@@ -191,7 +199,7 @@ SELECT t.id AS target_id, t.arn AS name, c.letters, c.longest, c.lanes, t.rate, 
        w.id AS watched_by_id, w.name AS watched_by, 0::float8 AS every,
        CASE WHEN b.ramp_at + make_interval(secs => greatest(%(idle)b::float8, 2 * b.ramp_every)) > redrive_now()
             THEN b.ramp ELSE b.ramp_from END AS ramp,
-       c.late, t.kind, c.size, t.confirmed_fanout
+       c.late, t.kind, c.size, t.confirmed_fanout, %(room)b::int AS room
   FROM counted c JOIN redrive_target t ON t.id = c.target_id
   JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id AND t.proof = 'absence' {_TIMES}
@@ -230,7 +238,7 @@ def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) 
 
     `count_lag`: by how many seconds SQS's counts of messages may be late.
     """
-    return rows.fetch(TargetFigures, _for_run(run, _SHARES), {"dlq": dlq, "run": run, **_lags(count_lag)})
+    return rows.fetch(TargetFigures, _for_run(run, _SHARES), {"dlq": dlq, "run": run, **_limits(count_lag)})
 
 
 def expiring_letters(dlq: int, *, run: int) -> list[ExpiringLetters]:
@@ -246,7 +254,7 @@ def letter_figures(run: Run, *, count_lag: float) -> LetterFigures:
             target_figures(run.dlq_id, run=run.pk, count_lag=count_lag), expiring_letters(run.dlq_id, run=run.pk),
         )  # fmt: skip
     stored = run.figures
-    values = {"stored": Jsonb(stored["targets"]), **_lags(count_lag)}
+    values = {"stored": Jsonb(stored["targets"]), **_limits(count_lag)}
     expires = stored["expires_at"] and datetime.fromisoformat(stored["expires_at"])
     returned = rows.value(int, _RETURNED, {"dlq": run.dlq_id, "most": MAX_COUNT})
     now = rows.value(datetime, "SELECT redrive_now() AS now", {})
@@ -276,8 +284,8 @@ def store_figures(dlq: int, run: int, *, selected: int) -> None:
     rows.execute(_STORE, {"run": run, "figures": Jsonb(figures)})
 
 
-def _lags(count_lag: float) -> dict[str, float]:
-    return {"count_lag": count_lag, "idle": IDLE_SECONDS}
+def _limits(count_lag: float) -> dict[str, float]:
+    return {"count_lag": count_lag, "idle": IDLE_SECONDS, "room": conf.current().max_unsettled}
 
 
 def _for_run(run: int | None, statement: LiteralString) -> LiteralString:

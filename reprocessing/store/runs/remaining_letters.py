@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from reprocessing import conf
 from reprocessing.domain.runs.forecast import Forecast, RateClimb
 from reprocessing.store import rows
 from reprocessing.store.outcomes.evidence import LEAST_WAIT
@@ -16,7 +17,8 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
        max(lane.unsent) AS unsent, 0::float8 AS known_in, least(t.rate, r.rate) AS rate, coalesce(b.ramp, 1) AS ramp,
        coalesce(b.ramp_every, 1) AS ramp_every,
        coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
-       CASE WHEN t.advance = 'settled' AND r.waits_for_outcomes THEN wait.seconds ELSE 0 END AS round_trip
+       CASE WHEN t.advance = 'settled' AND r.waits_for_outcomes THEN wait.seconds ELSE 0 END AS round_trip,
+       %(room)b::int AS room
   FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
           FROM redrive_letter
          WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND blocked_reason = ''
@@ -38,6 +40,7 @@ class TargetRemainder:
         longest: highest number of unfinished letters in one lane. `unsent`: highest number of unsent letters in one.
         known_in: shortest time until the outcomes of all sent letters are known; None: the time is not known.
         rate: most letters per second that target and run allow; None: no limit.
+        room: the most letters that may wait for their outcome, if this takes a time (`tail`).
         ramp: share of the rate that is allowed now. It is raised every `ramp_every` seconds.
         tail: shortest time from a send to its outcome. `round_trip`: shortest time between two sends of one lane.
     """
@@ -54,16 +57,19 @@ class TargetRemainder:
     breaker: str
     tail: float
     round_trip: float
+    room: int
 
     @property
     def seconds(self) -> float:
         """Return the shortest time (s) until all these letters are finished, if nothing fails."""
         climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
-            letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
-        )
+            letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb,
+            room=self.room, outcome_in=self.tail,
+        )  # fmt: skip
         sent = self.known_in or 0.0
-        return max(sent, found.seconds, found.by_rate + self.tail) if self.letters else sent
+        last_sent = max(found.by_rate, found.by_outcomes)
+        return max(sent, found.by_lane, last_sent + self.tail) if self.letters else sent
 
 
 def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
@@ -72,5 +78,7 @@ def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, fl
     `known_in`: by target id, the shortest time (s) until the outcomes of sent letters are known; None: not known.
     `count_lag`: seconds by which SQS's message counts may be late.
     """
-    found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
+    found = rows.fetch(
+        TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag, "room": conf.current().max_unsettled}
+    )
     return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]

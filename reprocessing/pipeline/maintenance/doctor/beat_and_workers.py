@@ -80,9 +80,12 @@ def task_findings() -> Iterator[DoctorFinding]:
 
 
 def _failing(task: FailingTask) -> DoctorFinding:
-    what = f"It failed {task.failures:,} times without a success, last {duration_in_words(task.age)} ago."
+    what = f"It failed or expired {task.failures:,} times without a success, last {duration_in_words(task.age)} ago."
     why = "The work of this task is not done, or only in part."
-    cure = f"The workers' log has the traceback: search for {task.name}. Mend its cause, or report it as a bug."
+    cure = (
+        f"Search the workers' log for {task.name}. If it has a traceback, mend its cause, or report it as a bug. If "
+        "the task was discarded because it had expired, start more workers, and compare their clocks with beat's."
+    )
     return error_finding(task.name, what, why, cure)
 
 

@@ -37,7 +37,7 @@ a-success-soon-after-a-failure-is-not-recorded:
 @reprocessing/tasks.py
 @tests/reprocessing/test_tasks.py
 a-tick-that-fails-notifies-nobody: test_a_tick_that_fails_has_enqueued_the_tasks_that_notify_people
--    _enqueue_checks()  # first, so that people are notified if the rest fails
+-    _enqueue_checks()  # before the other steps, so that people are notified if these fail
 +
 a-poll-that-fails-unexpectedly-is-only-in-the-log:
     test_a_look_that_fails_is_the_dlq_s_error_and_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn

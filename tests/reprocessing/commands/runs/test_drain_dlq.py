@@ -257,6 +257,22 @@ def test_a_plan_reckons_with_the_ramp_and_the_waves_and_says_so(
     assert f"  assumes         {'; '.join(told['forecast_assumes'])}" in said
 
 
+def test_a_plan_reckons_with_the_messages_that_may_wait_for_their_outcomes_and_says_so(
+    ask: Ask, ask_json: AskJson, settings: Settings
+) -> None:
+    known_after(60, settings)
+    settings.REDRIVE = {**settings.REDRIVE, "MAX_UNSETTLED": 2}
+    bench = Workbench(target_fields={"rate": 2.0})
+    bench.judge_by_absence(window=60)
+    for number in range(7):
+        bench.bury(f"{number}")
+    told = ask_json("drain_dlq", bench.name)["targets"][0]
+    assert (told["seconds_by_rate"], told["seconds_by_lane"], told["seconds_by_outcomes"]) == (3.5, 60, 3 * 60)
+    limit = "at most 2 messages wait for one (setting MAX_UNSETTLED), and it takes 60 s"
+    takes = f"takes about 3 minutes, limited by outcomes: {limit}; by the rate alone about 4 seconds"
+    assert takes in ask("drain_dlq", bench.name)
+
+
 def test_a_plan_for_workers_reckons_with_the_captures_that_beat_makes_and_says_so(
     ask: Ask, ask_json: AskJson, settings: Settings
 ) -> None:
@@ -430,8 +446,8 @@ def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command("drain_dlq", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Captured messages of a standard DLQ stay in SQS, invisible to other readers for a while." in said
-    assert "Captured messages of a FIFO DLQ are deleted from SQS." in said
+    assert "Captured messages of a standard DLQ stay in SQS, invisible to other readers, up to the setting" in said
+    assert "Further messages, and those of a FIFO DLQ, are deleted from SQS." in said
 
 
 def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None:

@@ -9,6 +9,7 @@ from reprocessing.models import Breaker, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain, feed_run
 from reprocessing.store.ordering.lanes import database_now as now
+from reprocessing.store.outcomes import evidence
 from reprocessing.store.runs import arrived_since, run_transitions
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -180,6 +181,17 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert "2 messages to be sent, 0.05 of 0.5 messages/s now" in said
     assert "ends      in about 22 seconds, if nothing fails and the rate keeps ramping up" in said
     assert f"since     1 message more captured in {bench.name}; not part of this run" in said
+
+
+def test_the_end_of_a_run_depends_on_how_many_messages_may_wait_for_their_outcomes(
+    bench: Workbench, ask_json: AskJson, settings: Settings
+) -> None:
+    wait = (60.0 - evidence.LOOKS_EVERY) / 2
+    settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": wait, "MAX_UNSETTLED": 1}
+    bench.judge_by_absence(window=60)
+    bench.bury("later")
+    bench.capture()
+    assert ask_json("show_runs", bench.name)["runs"][0]["forecast_seconds"] == 2 * 60
 
 
 def test_messages_that_were_not_counted_are_not_said_to_be_none(

@@ -111,6 +111,17 @@ def test_the_first_letter_of_a_lane_may_have_a_shorter_round_trip() -> None:
     assert (found.by_lane, Forecast.of(letters=0, rate=1, longest_lane=0, round_trip=120, first=70).by_lane) == (310, 0)
 
 
+def test_when_only_so_many_letters_may_wait_for_outcomes_each_group_waits_for_those_of_the_one_before() -> None:
+    found = [
+        Forecast.of(letters=letters, rate=50.0, longest_lane=1, round_trip=0, room=1_000, outcome_in=120)
+        for letters in (0, 1_000, 1_001, 100_000)
+    ]
+    assert [forecast.by_outcomes for forecast in found] == [0, 0, 120, 99 * 120]
+    assert [forecast.bound for forecast in found] == ["rate", "rate", "outcomes", "outcomes"]
+    assert str(found[-1]) == "about 3 hours, by waits for outcomes"
+    assert Forecast.of(letters=9, rate=None, longest_lane=1, round_trip=0, outcome_in=120).by_outcomes == 0
+
+
 def test_a_forecast_includes_the_climb_and_the_waits_of_waves() -> None:
     climb = RateClimb(share=0.5, every=10, first=10)
     found = Forecast.of(letters=150, rate=10.0, longest_lane=1, round_trip=0, climb=climb, waits=60)

@@ -49,6 +49,16 @@ def test_a_key_that_waits_for_outcomes_takes_longest_and_one_that_does_not_is_li
     assert (early.seconds, early.peaks, early.late) == (130.0, (Peak(SHOP.name, 10.0),), 0)
 
 
+def test_a_plan_takes_as_long_as_outcomes_permit() -> None:
+    load = replace(SHOP, tail=30.0, room=100, outcome_in=50.0)
+    assert _figures(load).seconds == 9 * 50 + 30
+
+
+def test_what_expires_before_outcomes_permit_to_send_it_is_counted() -> None:
+    load = replace(SHOP, rate=None, tail=30.0, room=100, outcome_in=50.0, expiring=(Expiring(449.0, 1_000),))
+    assert (_figures(load).late, _figures(replace(load, expiring=(Expiring(450.0, 1_000),))).late) == (100, 0)
+
+
 def test_waves_wait_for_outcomes_and_outcomes_are_asked_for_once_a_second() -> None:
     load = replace(SHOP, tail=30.0)  # the waves of 1, 10 and 100 have outcomes after 30, 60 and 90 seconds
     once, waves = _figures(load), _figures(load, replace(PLAIN, waves=True))
