@@ -16,6 +16,7 @@ from reprocessing.report_endpoint import reports
 handler400 = "reprocessing.admin.site.error_pages.unreadable"
 handler403 = "reprocessing.admin.site.error_pages.denied"
 handler404 = "reprocessing.admin.site.error_pages.missing"
+handler500 = "reprocessing.admin.site.error_pages.failed"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

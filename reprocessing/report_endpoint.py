@@ -7,7 +7,6 @@ import random
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
@@ -16,6 +15,7 @@ from reprocessing.domain.message import json_view
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.models import Reporter
 from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.store import rows
 from reprocessing.store.outcomes import reporters
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def reports(request: HttpRequest) -> JsonResponse:
         recorded = record_reports.record_json(said, reporter=reporter.pk, dice=dice)
     except _Refused as refusal:
         return JsonResponse({"error": str(refusal)}, status=refusal.status, headers=refusal.headers)
-    except (OperationalError, InterfaceError, InternalError) as error:
+    except rows.OUTAGES as error:
         logger.warning("Reports were not recorded: %s", str(error).partition("\n")[0])
         why = "Nothing was recorded: PostgreSQL cannot be reached. Send the request again; nothing is recorded twice."
         return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})

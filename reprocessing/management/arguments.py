@@ -153,7 +153,7 @@ class Number:
 
     def __call__(self, text: str) -> float:  # noqa: D102
         try:
-            value = float(text)
+            value = float(text) if text.isascii() else math.nan
         except ValueError:
             value = math.nan
         if not (self.least < value if self.above else self.least <= value) or value > self.most:

@@ -31,10 +31,13 @@ def as_invoked(text: str) -> str:
 
 
 def database_cure() -> str:
-    """Return what to do if PostgreSQL does not answer: in production, check DATABASE_URL; else, start the sandbox."""
+    """Return what to do if PostgreSQL does not answer: check DATABASE_URL; not in production, start the sandbox."""
     if getattr(settings, "IN_PRODUCTION", True):
         return "Check DATABASE_URL."
-    return "The sandbox is stopped. To start it, run in another terminal: make demo, or: manage.py sandbox"
+    return (
+        "If the sandbox is stopped, start it in another terminal: make demo, or: manage.py sandbox. If it runs, load "
+        "its variables: . .sandbox/environment"
+    )
 
 
 def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:

@@ -12,18 +12,20 @@ from itertools import takewhile
 from typing import Any, Final, TypeVar
 
 from django.core.management.base import CommandError, CommandParser, DjangoHelpFormatter
-from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db import ProgrammingError
 from django.db.models import Model, QuerySet
 
 from reprocessing import conf
 from reprocessing.domain.approvals.requested_action import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
+from reprocessing.domain.message.safe_text import visible
 from reprocessing.management.arguments import current_user
 from reprocessing.management.command_line import DOCUMENTED, as_invoked, command, database_cure
 from reprocessing.management.command_parser import StrictCommand
 from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.approvals import request as requesting
+from reprocessing.store import rows
 
 #: Placeholder in JSON that `report_in_pieces` replaces. PostgreSQL stores no zero byte, so no stored text equals it.
 PIECES: Final = "\0later"
@@ -81,11 +83,14 @@ class Console(StrictCommand):
         super().run_from_argv(argv)
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
-        """Run the command. In the text of an error, replace `manage.py` by what the user typed to start it."""
+        """Run the command. In the text of an error, replace `manage.py` by what the user typed to start it.
+
+        Hidden characters in the text, such as those of a mistyped argument, are made visible.
+        """
         try:
             self.run(options)
         except CommandError as error:
-            error.args = (as_invoked(str(error)),)
+            error.args = (visible(as_invoked(str(error))),)
             raise
 
     def run(self, options: dict[str, Any]) -> None:
@@ -108,7 +113,7 @@ class Console(StrictCommand):
             raise CommandError(
                 "Interrupted. Changes that were made before the interruption are kept.", returncode=_INTERRUPTED
             ) from error
-        except (OperationalError, InterfaceError, InternalError) as error:
+        except rows.OUTAGES as error:
             raise CommandError(f"PostgreSQL cannot be reached: {_first_line(error)}. {database_cure()}") from error
         except ProgrammingError as error:
             raise CommandError(

@@ -9,15 +9,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, LiteralString, TypeVar
+from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
-from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection, transaction
 from psycopg.rows import BaseRowFactory, class_row, tuple_row
 
 Shape = TypeVar("Shape")
 Done = TypeVar("Done")
 
+#: Errors that mean that PostgreSQL cannot be used now. A transaction was committed fully or not at all.
+OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
 #: Retries after a deadlock. A deadlock between two transactions seldom repeats.
 DEADLOCK_RETRIES = 8
 

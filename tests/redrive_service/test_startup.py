@@ -113,8 +113,9 @@ def test_a_database_that_does_not_answer_is_told_in_a_sentence(entry: str) -> No
     assert done.returncode == 1
     problem = "CommandError: PostgreSQL cannot be reached: " if "check" in entry else "PostgreSQL cannot be used: "
     assert done.stderr.startswith(problem)
-    started = f"The sandbox is stopped. To start it, run in another terminal: make demo, or: {MANAGED} sandbox\n"
-    assert done.stderr.endswith(started)
+    started = f"If the sandbox is stopped, start it in another terminal: make demo, or: {MANAGED} sandbox. If it runs"
+    assert started in done.stderr
+    assert done.stderr.endswith(", load its variables: . .sandbox/environment\n")
     assert "Traceback" not in done.stderr
     assert "hunter2" not in done.stderr
 

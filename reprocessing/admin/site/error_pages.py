@@ -5,6 +5,7 @@ Each page says why the request was refused, and links to the record, the list an
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils.cache import add_never_cache_headers
 from django.views.defaults import bad_request
@@ -21,6 +23,7 @@ from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.session_end import PLACE
 from reprocessing.domain.approvals.requested_action import ApprovalRefused
 from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
+from reprocessing.store import rows
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
 
@@ -54,6 +57,16 @@ _TOO_LARGE: Final = Refusal(
 )
 _NO_FILTER: Final = Refusal(
     "Unknown filter", "The list has no filter of this name. Use the filters on the page of the list."
+)
+_OUTAGE: Final = Refusal(
+    "PostgreSQL cannot be reached",
+    "Reload the page in a minute. If you submitted a form, look first whether the change was made: it was made fully "
+    "or not at all.",
+)
+_FAILED: Final = Refusal(
+    "This page failed",
+    "This is an error of the service. The log of the web server has its traceback. If you submitted a form, look "
+    "whether the change was made before you submit it again.",
 )
 _UNREADABLE: Final = Refusal("Invalid request", "The submitted data is not a form of this site.")
 
@@ -103,6 +116,19 @@ def refused(request: HttpRequest, error: PayloadUnreadable | ApprovalRefused) ->
     """Return the error page for a refused action: status 503 if keys of encrypted payloads are missing, else 409."""
     status = 503 if isinstance(error, PayloadKeyUnavailable) else 409
     return _page(request, Refusal("Refused", str(error).removeprefix("Nothing was done: ")), status)
+
+
+def failed(request: HttpRequest) -> HttpResponse:  # noqa: ARG001  Django's own
+    """Return the error page for an exception of a view: status 503 if PostgreSQL cannot be used, else 500.
+
+    The page needs no database, so it has no session, person or navigation.
+    """
+    is_outage = isinstance(sys.exception(), rows.OUTAGES)
+    refusal = _OUTAGE if is_outage else _FAILED
+    text = render_to_string("reprocessing/admin/failure.html", {"title": refusal.title, "says": refusal.says})
+    page = HttpResponse(text, status=503 if is_outage else 500, headers={"Retry-After": "10"} if is_outage else {})
+    add_never_cache_headers(page)
+    return page
 
 
 def _page(request: HttpRequest, refusal: Refusal, status: int, *, row: bool = True) -> HttpResponse:

@@ -23,6 +23,7 @@ from reprocessing.api.site import problems
 from reprocessing.api.site.caller import Caller, admit, caller_of
 from reprocessing.api.site.problems import Problem
 from reprocessing.domain.api.scopes import Scope
+from reprocessing.store import rows
 from reprocessing.store.api import calls, tokens
 from reprocessing.store.api.calls import Answered, InProgress, Leased, OtherRequest
 
@@ -60,7 +61,7 @@ def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
                 return _answer_once(request, caller, lambda: run(request, **path))
             except Problem as problem:
                 return problems.refused(problem)
-            except problems.OUTAGES as error:
+            except rows.OUTAGES as error:
                 return problems.unavailable(error)
 
         return answer
@@ -197,5 +198,5 @@ def _run_leased(request: HttpRequest, held: Leased, run: Callable[[], HttpRespon
         return answer
     finally:
         if not kept:
-            with suppress(*problems.OUTAGES):  # the lease ends by itself
+            with suppress(*rows.OUTAGES):  # the lease ends by itself
                 calls.release_key(held)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
-from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -24,12 +23,11 @@ from reprocessing.domain.errors import (
     QueueUnreachable,
     RedriveError,
 )
+from reprocessing.store import rows
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
-#: Errors that mean that PostgreSQL cannot be used now. A change is one transaction: it was made fully or not at all.
-OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
 _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Type: application/json."
 
 
@@ -97,7 +95,7 @@ def add_handlers(api: NinjaAPI) -> None:
     api.add_exception_handler(ValidationError, _invalid)  # type: ignore[arg-type]  # gets an instance
     api.add_exception_handler(HttpError, _unreadable)  # type: ignore[arg-type]  # gets an instance
     api.add_exception_handler(RedriveError, _refused)  # type: ignore[arg-type]  # gets an instance
-    for outage in OUTAGES:
+    for outage in rows.OUTAGES:
         api.add_exception_handler(outage, lambda _, error: unavailable(error))  # type: ignore[arg-type]
 
 

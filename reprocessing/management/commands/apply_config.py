@@ -37,7 +37,9 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="the configuration file; export_config prints such a file")
+        parser.add_argument(
+            "file", type=not_empty, metavar="FILE", help="the configuration file; export_config prints such a file"
+        )
         parser.add_argument(
             "--prune", action="store_true", help="also remove stored objects that are missing in a section of the file"
         )

@@ -103,12 +103,12 @@ class _Reader:
 
     def _object(self, kind: Kind, name: str, values: object) -> Settings:
         path = (kind.value, name)
-        if values is not None and not isinstance(values, dict):
+        is_mapping = values is None or isinstance(values, dict)
+        if not is_mapping:
             self.refuse(path, "It must be a mapping of settings.")
-            return {}
-        values = values or {}
+        given = values if isinstance(values, dict) else {}
         found: Settings = {}
-        for key, value in values.items():
+        for key, value in given.items():
             if key not in KEYS[kind]:
                 self.refuse((*path, key), _unknown(key, KEYS[kind]))
             elif value is None:
@@ -116,7 +116,7 @@ class _Reader:
             else:
                 found |= self._setting(kind, (*path, key), key, value)
         for key in REQUIRED.get(kind, ()):
-            if key not in values:
+            if is_mapping and key not in given:
                 self.refuse(path, f"It needs the key {key}.")
             found.setdefault(KEYS[kind][key], [] if key == "when" else "")
         if kind in {Kind.RULE, Kind.RATE_CLASS}:

@@ -78,6 +78,11 @@ def test_what_is_no_text_is_refused_in_a_sentence(command: tuple[str, ...], bad:
     assert (row.stopped_at, GlobalStop.objects.count(), AuditEntry.objects.count()) == (None, 0, 0)
 
 
+def test_hidden_characters_in_an_error_are_visible() -> None:
+    with pytest.raises(CommandError, match=r'^No DLQ is named "a<U\+001B>\[31m<U\+202E>b"'):
+        call_command("redrive_status", "a\x1b[31m\u202eb")
+
+
 def test_ctrl_c_ends_a_command_in_a_sentence_with_the_status_of_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -4,15 +4,19 @@ import io
 import logging
 import re
 from collections.abc import Iterator
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
 from redrive_service.telemetry.log_format import LogFormatter, formatter
+from reprocessing.store.dlqs import dlq_status
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.open_pages import furnished
@@ -226,3 +230,28 @@ def test_errors_keep_their_traceback(log: io.StringIO) -> None:
     told = {"status_code": 500}
     logging.getLogger("django.request").error("Internal Server Error: /", extra=told, exc_info=RuntimeError("it broke"))
     assert log.getvalue().endswith("Internal Server Error: /\n  RuntimeError: it broke\n")
+
+
+def test_an_outage_of_postgres_is_a_page_that_says_so_and_when_to_try_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session cannot be read, so the page has neither a person nor navigation."""
+    client.raise_request_exception = False
+    client.cookies["sessionid"] = "of somebody"
+    gone = OperationalError("the server closed the connection")
+    monkeypatch.setattr(SessionStore, "load", Mock(side_effect=gone))
+    answer = client.get("/admin/")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
+    assert "<h1>PostgreSQL cannot be reached</h1>" in answer.content.decode()
+    assert "no-store" in answer.headers["Cache-Control"]
+
+
+def test_an_error_of_the_service_is_a_page_that_says_where_its_traceback_is(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.raise_request_exception = False
+    monkeypatch.setattr(dlq_status, "dlq_statuses", Mock(side_effect=ValueError("a secret of a message")))
+    answer = root.get("/admin/")
+    page = answer.content.decode()
+    assert (answer.status_code, "Retry-After" in answer.headers, "secret" in page) == (500, False, False)
+    assert "The log of the web server has its traceback." in page

@@ -378,3 +378,24 @@ def test_a_change_to_manual_names_the_run_that_still_sends(apply: Apply, shop: S
         f"orders: The run {run.name} still redrives the 1 message that it has. "
         f"To pause it: manage.py pause_run {run.name} --reason WHY --confirm\n"
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.APPROVAL], ids=lambda kind: kind.value)
+@pytest.mark.parametrize("value", ["5", "[1]", "word"], ids=["number", "list", "word"])
+def test_settings_that_are_no_mapping_are_one_problem(write: Write, kind: Kind, value: str) -> None:
+    path = write(f"{kind.value}: {{orders: {value}}}")
+    assert refusal("apply_config", path) == (
+        f"{path}:1: {kind.value}.orders: It must be a mapping of settings.\nNothing was changed: 1 problem in {path}."
+    )
+
+
+def test_settings_of_a_known_dlq_that_are_no_mapping_are_one_problem(write: Write, shop: Shop, apply: Apply) -> None:
+    apply(whole(shop))
+    path = write("dlqs: {orders: 5}")
+    assert refusal("apply_config", path) == (
+        f"{path}:1: dlqs.orders: It must be a mapping of settings.\nNothing was changed: 1 problem in {path}."
+    )
+
+
+def test_an_empty_file_name_is_refused() -> None:
+    assert refusal("apply_config", "") == "Error: argument FILE: it is empty. Is the shell variable set?"

@@ -138,6 +138,7 @@ def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None
         (("--for", "5"), "Add --open, or leave out --for"),
         (("--open", "--for", "0"), "is not a number of at least 0.1"),
         (("--open", "--for", "soon"), "is not a number"),
+        (("--open", "--for", "\uff11\uff10"), "is not a number"),
         (("--rate-class", "vip"), 'No rate class is named "vip". None has been added'),
     ],
 )
