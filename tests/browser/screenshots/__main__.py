@@ -58,7 +58,7 @@ def say(told: str) -> None:
 
 
 def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) -> None:
-    """Every page in light, or in dark; the board on a phone, too."""
+    """Every page in light, or in dark; the dashboard on a phone, too."""
     for name, size in (("", LAPTOP), ("-phone", PHONE)):
         window = chromium.window(demo.address, size=size)
         window.dress(scheme)
@@ -67,7 +67,7 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
         window.write("Password", demo.stack.secrets.admin)
         window.press("Log in")
         window.sees("Needs review")
-        picture(window, f"board{name}-{scheme}")
+        picture(window, f"dashboard{name}-{scheme}")
         for page, address in pages.items() if not name else ():
             window.open(address)
             if page in STEPS:
@@ -91,7 +91,7 @@ def edit(window: Window) -> None:
     window.sees("Nothing is saved yet")
 
 
-STEPS: Final[dict[str, Callable[[Window], None]]] = {"letter": reveal, "edit": edit}
+STEPS: Final[dict[str, Callable[[Window], None]]] = {"message": reveal, "edit": edit}
 
 
 def picture(window: Window, name: str) -> None:
@@ -127,7 +127,7 @@ def work_for_people(stack: Stack) -> dict[str, str]:
     group_failures.assign_groups(batches=1)
     run = Run.objects.order_by("-selected", "pk").first()
     lot, here = "/admin/reprocessing/parkedletter/", f"/admin/reprocessing/parkedletter/{letter}/change/"
-    pages = {"groups": "/admin/reprocessing/failuregroup/", "parking-lot": lot, "letter": here, "edit": here}
+    pages = {"groups": "/admin/reprocessing/failuregroup/", "parking-lot": lot, "message": here, "edit": here}
     return pages | ({"run": f"/admin/reprocessing/run/{run.pk}/change/"} if run else {})
 
 

@@ -17,7 +17,7 @@ heads-skip-what-awaits: test_a_lane_sends_one_letter_at_a_time
 + ORDER BY sequence, message_id LIMIT 1) l) h ON true
 
 @reprocessing/store/replay/intent.py
-@tests/race/safety/test_brakes.py
+@tests/race/safety/test_send_limits.py
 # Nothing: of a breaker on trial one letter is admitted, and breakers on trial are locked before.
 whatever-is-admitted-goes: test_one_canary_is_sent_however_many_workers_try
 - AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)

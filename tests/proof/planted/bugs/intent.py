@@ -6,7 +6,7 @@ from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
 @reprocessing/store/replay/intent.py
-@tests/race/safety/test_brakes.py
+@tests/race/safety/test_send_limits.py
 two-canaries: test_one_canary_is_sent_however_many_workers_try
 - AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
 +

@@ -182,7 +182,7 @@ another-dlq-s-loop: test_a_loop_of_another_dlq_pauses_no_run_of_this_one
 +
 
 @reprocessing/store/safety/send_limits.py
-@tests/race/safety/test_brakes.py
+@tests/race/safety/test_send_limits.py
 an-old-verdict-is-believed: test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old
 -    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 +    OR h.checked_at <= redrive_now() - interval '1 year'
