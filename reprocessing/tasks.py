@@ -85,19 +85,19 @@ def tick(**_future: object) -> None:
     if health_checks.are_due():
         check_targets.apply_async(queue=CONTROL, expires=10)
     _promote()
-    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.PUBLISH_EVERY):
+    if conf.current().cloudwatch and metrics.claim_if_due("publish", every=publishing.PUBLISH_EVERY):
         publish_to_cloudwatch.apply_async(queue=CONTROL, expires=publishing.PUBLISH_EVERY)
 
 
 def _enqueue_checks() -> None:
     if notifications.is_due(conf.current()):
         send_notifications.apply_async(queue=CONTROL, expires=10)
-    if task_hints.is_due("sweep", every=RECOVER_EVERY):
+    if task_hints.claim_if_due("sweep", every=RECOVER_EVERY):
         recover.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
         check_conditions.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
         if enlistment_batches.unenlisted_runs(limit=1):
             enlist_letters.apply_async(queue=CONTROL, expires=RECOVER_EVERY)
-        if task_hints.is_due("purge", every=purging.PURGE_EVERY):
+        if task_hints.claim_if_due("purge", every=purging.PURGE_EVERY):
             delete_expired.apply_async(queue=CONTROL, expires=purging.PURGE_EVERY)
 
 
@@ -258,16 +258,16 @@ def recover(**_future: object) -> None:
     try:
         decide.end_expired()
     finally:
-        recovery.sweep_all(conf=conf.current(), ended_by=(exceptions.SoftTimeLimitExceeded,))
+        recovery.sweep_alone(conf=conf.current(), ended_by=(exceptions.SoftTimeLimitExceeded,))
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
     """Enqueue `run_doctor` and `discover_dlqs` in time; open and end incidents, such as old parked messages."""
     view = conf.current()
-    if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
+    if (every := view.doctor_every.total_seconds()) and metrics.claim_if_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)
-    if view.discover_every and discovery_scopes.due_scopes() and metrics.is_due("discover", every=CAPTURE_SLICE):
+    if view.discover_every and discovery_scopes.due_scopes() and metrics.claim_if_due("discover", every=CAPTURE_SLICE):
         discover_dlqs.apply_async(queue=CAPTURE, expires=CAPTURE_SLICE)
     conditions.check_conditions(view)
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from celery._state import get_current_task
 from celery.signals import task_failure, task_revoked, task_success, worker_process_shutdown, worker_shutdown
 from django.db import DatabaseError, InterfaceError, connection
 
@@ -22,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds that a worker waits, when it stops, for slow targets and for notifications; and to export spans.
 SHUTDOWN_WAIT, SPANS_WAIT = 10.0, 5.0
-#: The names of the service's own tasks begin so.
-_PREFIX: Final = "reprocessing."
+#: The names of the service's own tasks begin with one of these.
+_PREFIXES: Final = ("reprocessing.", "redrive_service.")
 #: Each process records at most one success of a task in so many seconds, because some tasks are short and many.
 _SUCCESS_EVERY: Final = 10.0
 
@@ -41,9 +42,13 @@ class TaskResults:
 
     def failed(self, *, sender: _Task, **_: object) -> None:
         """Record that a task of the service failed."""
-        if sender.name.startswith(_PREFIX):
+        if sender.name.startswith(_PREFIXES):
             self._recorded.pop(sender.name, None)
             _record(task_failures.record_failure, sender.name)
+            if (
+                get_current_task() is None
+            ):  # in the worker's main process, whose children must not inherit the connection
+                connection.close()
 
     def revoked(self, *, sender: _Task, expired: bool, **_: object) -> None:
         """Record that a task of the service failed, if it was not run because it came too late.
@@ -52,13 +57,12 @@ class TaskResults:
         """
         if expired:
             self.failed(sender=sender)
-            connection.close()  # Celery calls this in the worker's main process, whose children must not inherit it
 
     def succeeded(self, *, sender: _Task, **_: object) -> None:
         """Record that a task of the service succeeded, unless this was recorded less than 10 s ago."""
-        now = self._clock()
-        if sender.name.startswith(_PREFIX) and now - self._recorded.get(sender.name, -_SUCCESS_EVERY) >= _SUCCESS_EVERY:
-            self._recorded[sender.name] = now
+        now, name = self._clock(), sender.name
+        if name.startswith(_PREFIXES) and now - self._recorded.get(name, -_SUCCESS_EVERY) >= _SUCCESS_EVERY:
+            self._recorded[name] = now
             _record(task_failures.record_success, sender.name)
 
 

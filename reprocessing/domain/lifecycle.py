@@ -114,7 +114,7 @@ _SENTENCES = {
     ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
     ParkedReason.EQUAL_DISCARDED: "A person discarded another message with the same idempotency key.",
     ParkedReason.POSSIBLE_RETURN: "It may be a redriven message that came back without its redrive id.",
-    ParkedReason.QUARANTINED: "A rule quarantined it.",
+    ParkedReason.QUARANTINED: "A rule quarantined or discarded it.",
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the DLQ's limit allows.",
     ParkedReason.NO_ANSWER: "Its consumer did not report the outcome in time.",
     ParkedReason.EXPIRED: "It is a task message that has expired: a worker would discard it.",

@@ -16,7 +16,8 @@ from django.conf import settings
 
 DOCUMENTED: Final = "manage.py"  #: the program name that docs, logs, the admin and --json show
 _PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: path ends
-#: Finds `manage.py` before the name of a command.
+#: Finds `celery` before its options, and `manage.py` before the name of a command.
+_CELERY: Final = re.compile(r"(?<![\w./-])celery(?= -A redrive_service )")
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 
 
@@ -26,8 +27,15 @@ def command(*words: object) -> str:
 
 
 def as_invoked(text: str) -> str:
-    """Return the text with `manage.py` replaced by what the user typed to start it, so that commands can be pasted."""
-    return _SHOWN.sub(lambda _: invocation(sys.orig_argv, sys.argv), text)
+    """Return the text with `manage.py` replaced by what the user typed to start it, so that commands can be pasted.
+
+    Likewise `celery` gets the folder of the Python that the user typed, such as `.venv/bin/celery`.
+    """
+    typed = invocation(sys.orig_argv, sys.argv)
+    shown, folder = _SHOWN.sub(lambda _: typed, text), str(Path(sys.orig_argv[0]).parent)
+    if typed == DOCUMENTED or folder == ".":
+        return shown
+    return _CELERY.sub(lambda _: shlex.quote(f"{folder}/celery"), shown)
 
 
 def database_cure() -> str:

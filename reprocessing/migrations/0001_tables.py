@@ -1861,7 +1861,7 @@ class Migration(migrations.Migration):
                             ("equal_discarded", "A person discarded another message with the same idempotency key."),
                             ("possible_return", "It may be a redriven message that came back without its redrive id."),
                             ("received_too_often", "It was received more often than the DLQ's limit allows."),
-                            ("quarantined", "A rule quarantined it."),
+                            ("quarantined", "A rule quarantined or discarded it."),
                             ("no_answer", "Its consumer did not report the outcome in time."),
                             ("expired", "It is a task message that has expired: a worker would discard it."),
                             ("part_of_group", "Its task is part of a group or chord, which may have ended already."),

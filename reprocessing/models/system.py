@@ -246,7 +246,7 @@ class HourlyCountDelta(_HourlyCountBase):
 
 
 class Metric(models.Model):
-    """The value of one time series of a Prometheus counter or histogram: a sum that only grows.
+    """A named number: a Prometheus series (a sum that only grows), or the state of a periodic action or of a task.
 
     Attributes:
         place: id of the DLQ or target; 0: the metric is about neither.

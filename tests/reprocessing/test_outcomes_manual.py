@@ -29,6 +29,6 @@ def test_the_example_call_is_heard() -> None:
 
 def test_its_tables_leave_nothing_out() -> None:
     assert _first_cells("| outcome |") == set(Proof.values)
-    assert _first_cells("| known as |") == {one.value for one in OutcomeSource} - {OutcomeSource.UNSENT}
+    assert _first_cells("| evidence |") == {one.value for one in OutcomeSource} - {OutcomeSource.UNSENT}
     assert _first_cells("| report |") == {"delivered", "failed"}
     assert all(f"`{one}`:" in MANUAL for one in VERDICTS)

@@ -700,7 +700,7 @@ def test_a_sweep_has_large_plans_go_on_that_were_started(
     [
         (tasks.check_targets, run_health_checks, "run_due"),
         (tasks.resolve_outcomes, promotion, "resolve_letters"),
-        (tasks.recover, recovery, "sweep_all"),
+        (tasks.recover, recovery, "sweep_alone"),
         (tasks.delete_expired, purging, "purge_expired"),
     ],
 )

@@ -180,9 +180,11 @@ def _problem(rule: Rule) -> str | None:
         return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Split it into several rules."
     delays = rule.delay is not None and rule.delay > timedelta()
     if delays is not (rule.action is Action.DELAY) or (rule.delay is not None and not delays):
-        return "the action delay needs a delay above 0, and no other action takes one. Set or remove the delay."
+        return (
+            "the action delay needs a delay above 0, and no other action takes one. Set or remove it (--delay SECONDS)."
+        )
     if rule.action is Action.DIVERT and rule.target is None:
-        return "the action divert needs the target that messages go to. Name the target."
+        return "the action divert needs the target that messages go to. Name the target (--to TARGET)."
     if rule.action not in _SENDING and rule.target is not None:
         return f"a target belongs to replay and divert, not to {rule.action}. Leave it out."
     if rule.action not in _REPLAYING and (rule.rate_class is not None or rule.backoff is not None):

@@ -118,7 +118,8 @@ class Forecast:
         by_rate = seconds_to_send(letters, rate, climb) if rate and letters else 0.0
         trips = [round_trip if first is None else first] * bool(longest_lane)
         by_lane = sum(trips) + max(longest_lane - 1, 0) * round_trip
-        return cls(waits + by_rate, by_lane, (letters - 1) // room * outcome_in if room and letters else 0.0)
+        groups = (letters - 1) // room if room and letters else 0
+        return cls(waits + by_rate, by_lane, waits + groups * outcome_in if groups and outcome_in else 0.0)
 
     @property
     def seconds(self) -> float:
@@ -133,13 +134,18 @@ class Forecast:
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property
+    def without_lanes(self) -> float:
+        """Return the seconds that the drain would take if no letter waited for another letter of its lane."""
+        return max(self.by_rate, self.by_outcomes)
+
+    @property
     def is_far_slower_by_lane(self) -> bool:
-        """Return whether the longest lane takes over ten times as long as the rate requires, and over ten seconds."""
-        return self.by_lane > _FAR_LONGER * max(self.by_rate, self.by_outcomes, 1.0)
+        """Return whether the longest lane takes over ten times as long as all else requires, and over ten seconds."""
+        return self.by_lane > _FAR_LONGER * max(self.without_lanes, 1.0)
 
     def __str__(self) -> str:
-        reasons = {"rate": "the target's rate", "lane": "the longest key queue", "outcomes": "waits for outcomes"}
-        return f"{duration_in_words(self.seconds)}, by {reasons[self.bound]}"
+        reasons = {"rate": "the target's rate", "lane": "the longest key queue", "outcomes": "the wait for outcomes"}
+        return f"{duration_in_words(self.seconds)}, limited by {reasons[self.bound]}"
 
 
 def duration_in_words(seconds: float) -> str:

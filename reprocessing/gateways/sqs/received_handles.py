@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -92,11 +93,18 @@ def _in_tens(
     handles: Mapping[str, str],
     threads: int,
 ) -> tuple[set[str], dict[str, str]]:
+    """Send the requests, ten copies in each. If SQS does not answer one, those that are not sent yet are not sent."""
+    is_silent = Event()
+
     def one_request(some: Sequence[Handle]) -> tuple[set[str], dict[str, str]]:
         ids = [message_id for message_id, _ in some]
+        if is_silent.is_set():
+            return set(), dict.fromkeys(ids, "SQS did not answer the requests before")
         try:
             answer = ask(some)
         except (BotoCoreError, ClientError) as error:
+            if isinstance(error, BotoCoreError):
+                is_silent.set()
             why = str(out_of_reach(address, action, error))
             return set(), dict.fromkeys(ids, why)
         return _read(answer, ids)

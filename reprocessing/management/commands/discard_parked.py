@@ -15,7 +15,7 @@ class Command(ParkingCommand):
 
     Examples:
         discard_parked orders --parked-for stale --older-than 7d --reason "obsolete"
-        discard_parked orders --message-id 2f1c --reason "obsolete" --confirm
+        discard_parked orders --message-id 2f1c9a4e-8d0b-4c1e-9b7a-3f5d6e7a8b9c --reason "obsolete" --confirm
     """
 
     done_word = "discarded"

@@ -89,7 +89,7 @@ class Command(DrainCommand):
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
                 f"{dlq.name} is in mode automatic: beat and workers redrive it. To watch: "
-                f"{command('redrive_status', dlq.name, '--watch')} To redrive it by hand: "
+                f"{command('redrive_status', dlq.name, '--watch')}\nTo redrive it by hand: "
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}"
             )
         refuse_native_redrive(dlq, log)
@@ -140,20 +140,19 @@ class Command(DrainCommand):
         `wish` selects the messages of the run. `limits` are the waves, the rate and the order of this run only.
         """
         new, through = self.capture(dlq, interruption, waits_for_others=options["confirm"])
+        if wish.conditions and not (selection.has_match(dlq.pk, wish) or interruption()):
+            self.show_no_match(dlq, wish, new, options)  # without a plan, which would replace the DLQ's last plan
+            return
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         asked = RunRequest(name, options["by"], wish, named=bool(options["run"]), through=through, **limits)
         run = drain.plan_run(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
-        is_in_vain = wish.conditions and outlook.is_empty and not (run.selected or interruption())
-        if is_in_vain and not selection.has_match(dlq.pk, wish):
-            plans.delete_plan(run.pk)
-            self.show_no_match(outlook, wish, new, options)
-            return
         refused = drain_output.expiry_refusal(outlook) if outlook.late_targets else ""
         if not options["json"]:
             self.say("\n".join(drain_output.plan_lines(outlook, new)))
         acts = options["confirm"] and (wish == ALL_LETTERS or not outlook.is_empty)
         if acts and not refused and not interruption():
+            refuse_leftovers(outlook, wish, acting_command(run, options))
             self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if refused or interruption() or outlook.is_empty:
@@ -175,7 +174,7 @@ class Command(DrainCommand):
             said = f"{begin} was sent, parked or discarded."
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
-    def show_no_match(self, outlook: PlanForecast, wish: Selection, new: int, options: dict[str, Any]) -> None:
+    def show_no_match(self, dlq: DeadLetterQueue, wish: Selection, new: int, options: dict[str, Any]) -> None:
         """Show that no captured message matches the selection `wish`.
 
         `new` is the number of messages that this command has captured.
@@ -183,11 +182,12 @@ class Command(DrainCommand):
         Raises:
             CommandError: the selection names a key or message ids.
         """
-        said = drain_output.no_match_text(outlook.dlq, wish)
+        said = drain_output.no_match_text(dlq, wish)
         if wish.key is not None or wish.message_ids:
             raise CommandError(said)
         if options["json"]:
-            found = drain_output.plan_in_json(outlook, new, "")
+            nothing = Run(pk=0, dlq=dlq, selection=wish.stored(dlq.name), selected=0, waves=dlq.waves)
+            found = drain_output.plan_in_json(look_ahead(nothing, by_beat=options["enqueue"]), new, "")
             self.report(found | {"run": None, "dry_run": not options["confirm"]})
         else:
             self.say(said)
@@ -238,6 +238,15 @@ class Command(DrainCommand):
             self.leave_to_workers(run, options)
         else:
             self.work(run, options, interruption, along=other_runs.in_progress(run.dlq, run))
+
+
+def refuse_leftovers(outlook: PlanForecast, wish: Selection, acting: str) -> None:
+    """Raise CommandError if a new run would also send messages that `wish` does not select, which nobody has seen yet.
+
+    `acting`: the command that sends all of them.
+    """
+    if wish != ALL_LETTERS and outlook.prospect.returned:
+        raise CommandError(f"{drain_output.leftovers_refusal(outlook)}\n{acting}")
 
 
 def _why(options: dict[str, Any]) -> dict[str, str]:

@@ -130,10 +130,8 @@ class Command(ParkingCommand):
         if chosen:
             lines += approval_text({dlq.pk: total}, by=options["by"])
             lines += _preview_lines(found, wanted, {one.id: one.message_id for one in chosen})
-            lines += [
-                "This was a dry run: nothing is edited. To edit exactly these:",
-                self.acting_command(options, mark),
-            ]
+            dry = "This was a dry run: nothing is edited."
+            lines += [f"{dry} To edit exactly these:", self.acting_command(options, mark)] if found.fits else [dry]
         self.say("\n".join(lines))
 
     def _finish(self, row: BulkAction, wanted: BulkEdit, options: dict[str, Any]) -> None:

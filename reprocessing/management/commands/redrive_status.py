@@ -29,7 +29,7 @@ class Command(Console):
 
     Examples:
         redrive_status orders --watch
-        redrive_status --message 2f1c9a
+        redrive_status --message 2f1c9a4e-8d0b-4c1e-9b7a-3f5d6e7a8b9c
     """
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -17,7 +17,7 @@ class Command(ParkingCommand):
     same idempotency keys that were parked because of the discard stay parked.
 
     Examples:
-        restore_discarded orders --message-id 2f1c --reason "discarded by mistake"
+        restore_discarded orders --message-id 2f1c9a4e-8d0b-4c1e-9b7a-3f5d6e7a8b9c --reason "discarded by mistake"
         restore_discarded orders --older-than 1h --reason "discarded by mistake" --confirm
     """
 
@@ -28,4 +28,4 @@ class Command(ParkingCommand):
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
         if decided.done:
-            yield "They are parked. release_parked sends them."
+            yield "They are parked. To send them: manage.py release_parked NAME --reason WHY"

@@ -23,7 +23,7 @@ class Command(Console):
     outcome. docs/payloads.md says what backups still contain.
 
     Examples:
-        shred_payloads orders --message-id 2f1c --reason "contains a password"
+        shred_payloads orders --message-id 2f1c9a4e-8d0b-4c1e-9b7a-3f5d6e7a8b9c --reason "contains a password"
         shred_payloads orders --reason "the customer left" --confirm
     """
 

@@ -15,7 +15,7 @@ from reprocessing.domain.runs.selection import Selection
 from reprocessing.management.command_line import command
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
-from reprocessing.pipeline.runs import run_actions
+from reprocessing.pipeline.runs import other_runs, run_actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.pipeline.runs.other_runs import describe_holder
 from reprocessing.store.runs.arrived_since import Arrived
@@ -70,11 +70,24 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 def no_match_text(dlq: DeadLetterQueue, asked: Selection) -> str:
     """Return a text that no captured message matches the selection `asked`, with commands that show the messages."""
-    shown = [command("redrive_status", "--message", each) for each in asked.message_ids[:1]]
+    shown = [command("redrive_status", "--message", each) for each in asked.message_ids]
+    commands = "\n".join([*shown, command("redrive_status", dlq.name)])
+    goes_on = "".join(
+        f"\nThe run {run.name} has not finished. To continue it:\n{command('rerun', run.name, '--confirm')}"
+        for run in other_runs.in_progress(dlq)
+    )
     return (
         f"No message of {dlq.name} matches: {asked.conditions}. Nothing was sent. Parked and finished messages, and "
-        f"messages of started runs, are not selected. To see what is there: "
-        f"{' '.join([*shown, command('redrive_status', dlq.name)])}"
+        f"messages of started runs, are not selected. To see what is there:\n{commands}{goes_on}"
+    )
+
+
+def leftovers_refusal(outlook: PlanForecast) -> str:
+    """Return an error text: the run would also send messages that the command's options do not select."""
+    others = f"{counted(outlook.prospect.returned, 'unfinished message')} of runs that have ended"
+    return (
+        f"Nothing was sent yet. The run would also send {others}, whatever the options select: their keys may hold up "
+        f"the selected messages. To send all of them (first, see them: manage.py show_runs {outlook.dlq.name}):"
     )
 
 
@@ -88,7 +101,8 @@ def _ahead(outlook: PlanForecast, new: int) -> Iterable[str]:
     yield _first_line(outlook, new)
     yield f"  to be sent      {ahead.letters:,}{_keys(outlook)}"
     if ahead.returned:
-        yield f"  from old runs   {counted(ahead.returned, 'message')} of runs that have ended"
+        unfinished = f"{counted(ahead.returned, 'unfinished message')} of runs that have ended"
+        yield f"  also sent       {unfinished}; the figures below do not count them"
     yield from (f"  obstacle        {sentence}" for sentence in outlook.obstacles)
     for one in outlook.objections:
         yield f"  to be parked    {one.letters:,}: {ParkedReason(one.reason).label}"
@@ -162,9 +176,10 @@ def forecast_text(one: TargetFigures, forecast: Forecast, *, waves: bool) -> str
         by_key = f"; the longest key: {duration_in_words(forecast.by_lane)} ({trip})" if one.round_trip else ""
         return f"{takes}{', limited by ' if limits else ''}{' and '.join(limits)}{by_key}"
     if forecast.bound == "outcomes":
-        known = f"at most {one.room:,} messages wait for one (setting MAX_UNSETTLED), and it takes {one.outcome_in:g} s"
+        limit = f"at most {one.room:,} messages may await their outcome (setting MAX_UNSETTLED)"
+        known = f"{limit}, and each outcome takes {one.outcome_in:g} s or more"
         return f"{takes}, limited by outcomes: {known}; by the rate alone {duration_in_words(forecast.by_rate)}"
-    otherwise = f"; without this limit {duration_in_words(forecast.by_rate)}" if forecast.by_rate else ""
+    otherwise = f"; without this limit {duration_in_words(forecast.without_lanes)}" if forecast.without_lanes else ""
     return f"{takes}, limited by the longest key ({trip}){otherwise}"
 
 

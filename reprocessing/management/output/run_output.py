@@ -76,7 +76,7 @@ def _wave(one: Wave) -> str:
 
 
 def _forecast(status: RunStatus) -> Iterable[str]:
-    for one in status.left:
+    for one in status.left if status.run.state not in {RunState.FINISHED, RunState.ABORTED} else ():
         if not one.letters:
             continue
         rate = "no rate limit" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} messages/s now"

@@ -267,8 +267,7 @@ class _Capture:
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Store new letters; return the messages that may be deleted from the DLQ.
 
-        All may be deleted if messages do not stay in this DLQ after a capture, or more than `held_copies_limit` would
-        stay.
+        All may be, if messages do not stay in this DLQ after a capture, or more than `held_copies_limit` would stay.
         """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())
@@ -285,8 +284,9 @@ class _Capture:
             new = self._without_moved(new, at_capture=at_capture)
         written = self._letters.store(new, facts, until=self._until, at_capture=at_capture, day=self._at.date())
         self._done.letters += len(written)
-        late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
-        known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []
+        late = {letter.message_id: copies.pop(letter.message_id) for letter in new if letter.message_id not in written}
+        known = self._refresh(late) if late else []  # another capture wrote them
+        self._hides |= bool(late)  # the others were not stored
         if not at_capture:
             self._held += len(written)
             return known

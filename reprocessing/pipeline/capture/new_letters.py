@@ -72,21 +72,20 @@ class NewLetters:
     ) -> set[str]:
         """Store new letters, with the values of search fields in `facts`; return the ids of the messages that were new.
 
-        If the DLQ's settings for searches have changed, read them again, and retry. `day`: the day whose data key is
-        used. Call this function outside a transaction.
+        Nothing is stored if a data key was destroyed, or if the DLQ's settings for searches have changed. Then read the
+        keys and settings again, and retry once. `day`: the day whose data key is used. Call this function outside a
+        transaction.
         """
-        found, search = self._entries(facts), self._search
-        written = received_copies.admit(
-            self._dlq.pk, new, until=until, at_capture=at_capture, places_version=self._dlq.places_version,
-            sealer=content.sealer_of(self._dlq.pk, day), searched=found,
-        )  # fmt: skip
-        if written or not new:
-            return written
-        payload_keys.forget_unwrapped()  # a key of the DLQ may have been destroyed: read the keys again
-        self._search = search_settings.of_dlq(DeadLetterQueue.objects.get(pk=self._dlq.pk))
-        if self._search.version == search.version:
-            return written
-        return self.store(new, facts, until=until, at_capture=at_capture, day=day)
+        for _ in range(2):
+            written = received_copies.admit(
+                self._dlq.pk, new, until=until, at_capture=at_capture, places_version=self._dlq.places_version,
+                sealer=content.sealer_of(self._dlq.pk, day), searched=self._entries(facts),
+            )  # fmt: skip
+            if written or not new:
+                return written
+            payload_keys.forget_unwrapped()
+            self._search = search_settings.of_dlq(DeadLetterQueue.objects.get(pk=self._dlq.pk))
+        return set()
 
     def _entries(self, facts: Iterable[LetterFacts]) -> EntriesOfMessages:
         found = EntriesOfMessages(self._search.version)

@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 _GROUP, _CAUSES = 1_000, 10_000
 #: Seconds between two purges that leave no old rows.
 PURGE_EVERY = 3600.0
-#: Seconds in which rows are deleted in chunks. If some are left, the next purge begins this much later, so that other
-#: tasks have their turn; and a worker that is to stop can finish a purge.
+#: Seconds in which rows are deleted in chunks: a worker that must stop can finish a purge. If rows are left, the next
+#: purge begins this much later, so that other tasks have their turn.
 _SECONDS = 60.0
 
 _DICE = random.SystemRandom().random

@@ -21,6 +21,7 @@ from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.runs import plan
 from reprocessing.pipeline.search import reindex
+from reprocessing.store.aws import metrics
 from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters, parking_queue_outbox
 from reprocessing.store.ordering import lanes
@@ -40,35 +41,59 @@ _EXPIRING = 10_000  #: most copies of one DLQ that a sweep marks because SQS wil
 _BATCHES = 4
 _REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
 _NOTICE_BATCHES = 10  #: most batches of notices that one sweep sends to a parking queue: other DLQs wait meanwhile
-_NEWS_FOR = 10.0  #: a worker sends notices to the parking queue only for this many seconds after it read them
+#: The name of the lease of a sweep, and the seconds after which it ends if it is not renewed.
+_SWEEP, _SWEEP_LEASE = "sweep in progress", 60.0
+_NOTICE_SECONDS = 10.0  #: a worker sends notices to the parking queue only for this many seconds after it read them
 
 
-def sweep_all(*, conf: Conf, ended_by: tuple[type[Exception], ...] = ()) -> None:
+def sweep_alone(*, conf: Conf, ended_by: tuple[type[Exception], ...] = ()) -> None:
+    """Do the sweep (`sweep_all`), unless another worker does it now: then do nothing.
+
+    So a region whose SQS does not answer keeps only one worker busy. If a worker is killed in a sweep, the next sweep
+    begins after 60 s. The same happens if one step takes longer; then two sweeps overlap, which is harmless.
+    """
+    if not metrics.claim_if_due(_SWEEP, every=_SWEEP_LEASE):
+        return
+    try:
+        sweep_all(conf=conf, ended_by=ended_by, before_step=partial(metrics.claim_if_due, _SWEEP, every=0.0))
+    finally:
+        metrics.make_due(_SWEEP)
+
+
+def sweep_all(
+    *, conf: Conf, ended_by: tuple[type[Exception], ...] = (), before_step: Callable[[], object] = lambda: None
+) -> None:  # fmt: skip
     """Do the sweep: first for the service as a whole, then for each DLQ that is not in mode observe.
 
     An error of one step or DLQ is logged, and the sweep continues. DLQs with an error text come last: SQS may not
     answer for them, so that each may take a minute. `ended_by`: exceptions that end the sweep, such as that of a time
-    limit.
+    limit. `before_step`: called before each step.
 
     Raises:
         StepsFailed: the sweep was done, except for the steps that the text names. They failed with unexpected errors.
         django.db.Error: PostgreSQL does not answer.
     """
-    failed = [name for name, is_done in _steps(conf, ended_by) if not is_done]
+    failed = [name for name, is_done in _steps(conf, ended_by, before_step) if not is_done]
     if failed:
         raise StepsFailed(f"These steps of the sweep failed: {', '.join(failed)}. The next sweep tries again.")
 
 
-def _steps(conf: Conf, ended_by: tuple[type[Exception], ...]) -> Iterator[tuple[str, bool]]:
+def _steps(
+    conf: Conf, ended_by: tuple[type[Exception], ...], before_step: Callable[[], object]
+) -> Iterator[tuple[str, bool]]:
     """Take the steps of a sweep, and yield the name of each, and whether it ended without an unexpected error."""
-    take = partial(_try, ended_by)
+
+    def take(name: str, step: Callable[[], object], **extra: str) -> tuple[str, bool]:
+        before_step()
+        return _try(ended_by, name, step, **extra)
+
     yield take("The service", sweep_service)
     yield take("Failure groups", partial(group_failures.assign_groups, batches=_BATCHES, stop=lanes.are_leased))
     yield take("Counters", counters.fold_deltas)
+    yield take("AWS's redrives", follow_redrives.sweep)
     urgent_first = expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe"))
     for dlq in sorted(urgent_first, key=lambda dlq: bool(dlq.last_error)):
         yield take(dlq.name, partial(sweep_dlq, dlq, conf=conf), dlq=dlq.name)
-    yield take("AWS's redrives", follow_redrives.sweep)
     yield take("Search fields", partial(reindex.reindex_dlqs, seconds=_REINDEX_FOR))
 
 
@@ -167,7 +192,7 @@ def _send_notices(dlq: DeadLetterQueue) -> bool:
     worker may have sent them meanwhile.
     """
     clock = suspend_aware_clock()
-    until = clock() + _NEWS_FOR
+    until = clock() + _NOTICE_SECONDS
     if stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None:
         return False
     if not (owed := parking_queue_outbox.pending_messages(dlq.pk, limit=_GROUP)):

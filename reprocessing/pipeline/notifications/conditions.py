@@ -25,7 +25,7 @@ from reprocessing.store.notifications import dlq_samples, heartbeats, stalled_ru
 from reprocessing.store.notifications.open_incidents import open_incidents, orphaned_incidents
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.notifications.parked_messages import ParkedMessages, parked_messages
-from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
+from reprocessing.store.notifications.stalled_runs import OverdueOutcomes, StalledRun
 from reprocessing.store.outcomes import pending_outcomes
 
 #: An incident: the kind of its event, and its subject (such as a DLQ).
@@ -124,7 +124,7 @@ def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if not _is_unknown(watch))
-    return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in known}
+    return {watch.id: _uncaptured_count(watch, ours.get(watch.id, 0)) for watch in known}
 
 
 def _is_unknown(watch: DlqStatus) -> bool:
@@ -133,7 +133,7 @@ def _is_unknown(watch: DlqStatus) -> bool:
     return watch.captured_until is not None
 
 
-def _left_out(watch: DlqStatus, ours: int) -> int:
+def _uncaptured_count(watch: DlqStatus, ours: int) -> int:
     if dlq_status.is_automatic(watch):
         return watch.depth_visible or 0 if _captures_fail(watch) else 0
     return dlq_status.uncaptured(watch, ours)
@@ -167,7 +167,7 @@ def _growing(
     conf: Conf, watches: Collection[DlqStatus], uncaptured: dict[int, int], is_open: Open
 ) -> Iterator[Observation]:  # fmt: skip
     within = conf.thresholds.growing_for.total_seconds()
-    if metrics.is_due("dlq notes", every=within / NOTES):
+    if metrics.claim_if_due("dlq notes", every=within / NOTES):
         dlq_samples.record_samples(uncaptured, within=within)
     notes = dlq_samples.recent_samples(within=within)
     for watch in watches:
@@ -188,23 +188,28 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield one observation for each stalled run: either outcomes are missing, or the run sends nothing."""
+    """Yield an observation of each stalled run (outcomes are missing, or it sends nothing) and each open incident.
+
+    After workers were silent, it is not known for a while which runs are stalled.
+    """
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
         return
-    awaiting = stalled_runs.runs_that_await(_never_empty(conf), long=long)
-    waiting = [*stalled_runs.runs_that_are_blocked(long=long), *stalled_runs.runs_that_wait(long=long)]
+    awaiting = stalled_runs.runs_without_outcomes(list(_overdue(conf)), long=long)
+    waiting = [*stalled_runs.runs_that_are_blocked(long=long), *stalled_runs.runs_that_send_nothing(long=long)]
     runs = {run.run_id: run for run in [*waiting, *awaiting]}
     yield from _all_of((EventKind.RUN_STALLED,), [_of_run(run) for run in runs.values()], is_open)
 
 
-def _never_empty(conf: Conf) -> list[UnseenEmpty]:
-    return [
-        UnseenEmpty(target.dlq_id, target.target_id, target.unsettled, (target.now - since).total_seconds())
-        for target in pending_outcomes.of_targets(count_lag=conf.count_lag.total_seconds())
-        if (since := target.again_from or target.taken_at) and pending_outcomes.is_never_empty(target)
-    ]
+def _overdue(conf: Conf) -> Iterator[OverdueOutcomes]:
+    for target in pending_outcomes.of_targets(count_lag=conf.count_lag.total_seconds()):
+        cause, since = Standstill.NOT_PROVED, pending_outcomes.unproved_since(target)
+        if pending_outcomes.is_never_empty(target):
+            cause, since = Standstill.NOT_CONSUMED, target.again_from or target.taken_at
+        if since is not None:
+            seconds = (target.now - since).total_seconds()
+            yield OverdueOutcomes(target.dlq_id, target.target_id, target.unsettled, cause.value, seconds)
 
 
 def _of_run(run: StalledRun) -> Event:

@@ -80,7 +80,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
 
 def _look_if_due(dice: Callable[[], float]) -> None:
     """Check whether the targets are empty, unless another worker does this now."""
-    if not metrics.is_due("look", every=_LOOK_ENDS):
+    if not metrics.claim_if_due("look", every=_LOOK_ENDS):
         return
     try:
         _look(sorted(evidence.watched_targets(), key=lambda _: dice()))

@@ -295,6 +295,6 @@ class Slice:
             lanes.hand_back([HandedBack(head.lane_id, head.fence, breaker_id=head.breaker_id) for head in left])
         except DatabaseError as error:
             logger.warning(
-                "%d lanes were not handed back; they are due when their leases end: %s",
+                "%d key queues were not handed back; they are due when their leases end: %s",
                 len(left), error, extra={"key_queue_ids": self.report.left},
             )  # fmt: skip

@@ -28,7 +28,7 @@ from reprocessing.pipeline.runs.plan import EnlistResult
 from reprocessing.store.capture import capture_lease, moved_by_aws
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
-from reprocessing.store.runs import plans
+from reprocessing.store.runs import leftover_lanes, plans
 from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
@@ -163,15 +163,13 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
-        return _can_be_ours(dlq, address, conf) or (
-            _hides_more(dlq, address, conf) and _can_be_ours(dlq, address, conf)
-        )
+        if _can_be_ours(dlq, address, conf) or (_hides_more(dlq, address, conf) and _can_be_ours(dlq, address, conf)):
+            return True
+        why = "another reader, or a killed worker, hides messages of it"
     except QueueUnreachable as error:
-        logger.warning(
-            "%s: whether another reads it is not known, so nothing counts as drained: %s",
-            dlq.name, error, extra={"dlq": dlq.name},
-        )  # fmt: skip
-        return False
+        why = f"whether another reads it is not known: {error}"
+    logger.warning("%s: nothing counts as drained, because %s", dlq.name, why, extra={"dlq": dlq.name})
+    return False
 
 
 def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
@@ -226,10 +224,8 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     if dlq.mode != Mode.AUTOMATIC:
         return False
     captured = Letter.objects.filter(dlq=dlq, state="captured", run=None)
-    ended = (RunState.FINISHED, RunState.ABORTED)
-    back = Letter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
     paused = Run.objects.filter(dlq=dlq, kind=RunKind.AUTOMATIC, state=RunState.PAUSED)
-    return (captured.exists() or back.exists()) and not paused.exists()
+    return (captured.exists() or leftover_lanes.has_leftovers(dlq.pk)) and not paused.exists()
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:

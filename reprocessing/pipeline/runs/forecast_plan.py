@@ -158,6 +158,7 @@ class PlanForecast:
         """Return the assumptions on which the forecast is based, as phrases for people."""
         told = ["no failures, and nothing else is sent to these targets"]
         told += ["the obstacles are gone: the time until then is not included"] if self.obstacles else []
+        told += plan_obstacles.rules_notice(self.dlq)
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
         told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
         if self.waves:
@@ -180,18 +181,18 @@ class PlanForecast:
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []
-        by_rate = duration_in_words(forecast.by_rate)
+        otherwise = duration_in_words(forecast.without_lanes)
         acknowledged = duration_in_words(max(forecast.by_rate, float(share.longest)))
-        pace = max(math.floor(forecast.by_rate / share.round_trip), 1)
+        pace = max(math.floor(forecast.without_lanes / share.round_trip), 1)
         messages = f"{pace:,} message{'' if pace == 1 else 's'}"
         order = (
             "the next message of a key is sent when SQS took the one before, so it may be processed before a message "
             "of its key that fails again"
         )
         return [
-            f"--advance accepted: {by_rate}. It gives up this order: {order}",
+            f"--advance accepted: {otherwise}. It gives up this order: {order}",
             f"--outcome acknowledged (docs/outcomes.md): {acknowledged}, if consumers report within a second",
-            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; the longest has {share.longest:,}",
+            f"a finer --ordering-key: {otherwise}, if no key has over {messages}; the longest has {share.longest:,}",
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:

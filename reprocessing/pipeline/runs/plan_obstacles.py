@@ -12,6 +12,7 @@ from reprocessing.models import BreakerState, DeadLetterQueue, Target
 from reprocessing.models.safety import HealthStatus
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.ordering import placement
+from reprocessing.store.routing import rules
 from reprocessing.store.safety import breaker_status, health_checks, stops
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
@@ -33,6 +34,16 @@ def plan_obstacles(dlq: DeadLetterQueue, targets: Collection[int], now: datetime
     found += filter(None, (_of_breaker(breaker, now) for breaker in breakers))
     found += filter(None, [undecryptable_messages(dlq)])
     return [*found, *_failed_checks(targets)]
+
+
+def rules_notice(dlq: DeadLetterQueue) -> list[str]:
+    """Return a phrase about the rules in force for the DLQ, if there are any: plans do not evaluate rules."""
+    n = sum(bound.dlq_id in {None, dlq.pk} for bound in rules.in_force().rules)
+    if not n:
+        return []
+    decide = "1 enabled rule decides" if n == 1 else f"{n:,} enabled rules decide"
+    what = "some may be held, delayed, sent elsewhere, quarantined or discarded"
+    return [f"{decide} only when messages are sent: {what} (manage.py test_rules shows a preview)"]
 
 
 def undecryptable_messages(dlq: DeadLetterQueue) -> str:

@@ -123,7 +123,7 @@ def return_unpublished(some: list[MetricSum]) -> None:
     rows.execute(_TAKE_BACK, _columns(some))
 
 
-def is_due(what: str, *, every: float) -> bool:
+def claim_if_due(what: str, *, every: float) -> bool:
     """Return whether the periodic action named `what` was last done at least `every` seconds ago.
 
     If so, record the action as done now.
@@ -132,7 +132,7 @@ def is_due(what: str, *, every: float) -> bool:
 
 
 def make_due(what: str) -> None:
-    """Make the periodic action named `what` due now: the next call of `is_due` for it returns True."""
+    """Make the periodic action named `what` due now: the next call of `claim_if_due` for it returns True."""
     rows.execute(_IS_OVER, {"what": what})
 
 

@@ -8,7 +8,9 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.store import rows
+from reprocessing.store.payloads.payload_keys import forget_unwrapped
 from reprocessing.store.search.search_entries import Entry, add_entries
 
 # `finished_at` becomes now: if the letter stays finished, its body is deleted again `keep_bodies` days from now.
@@ -25,9 +27,11 @@ WITH back AS (
     UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash, finished_at = redrive_now()
       FROM back b WHERE l.id = b.letter_id AND l.body_deleted_at IS NOT NULL
     RETURNING l.id
+), stored AS (
+    INSERT INTO redrive_payload (letter_id, body, attributes, system)
+    SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN restored l ON l.id = b.letter_id
 )
-INSERT INTO redrive_payload (letter_id, body, attributes, system)
-SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN restored l ON l.id = b.letter_id
+SELECT (SELECT count(*) FROM back) = %(letters)b::bigint OR redrive_now() >= %(until)b::timestamptz AS so
 """
 
 
@@ -70,9 +74,17 @@ def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
 
     Call it in the transaction that records that these messages came back. `until`: when the messages become visible in
     SQS again. After this time nothing is stored, because the return is not recorded either.
+
+    Raises:
+        PayloadKeyUnavailable: a data key was destroyed meanwhile. The keys are read again the next time.
     """
     if found:
-        values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}
-        rows.execute(_RESTORE, values)
+        letters = len({body.letter_id for body in found})
+        values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found]}
+        if not rows.value(bool, _RESTORE, {**values, "until": until, "letters": letters}):
+            forget_unwrapped()
+            raise PayloadKeyUnavailable(
+                "A data key was destroyed while messages were received. The next capture uses a new key."
+            )
         pairs = [(body.letter_id, entry) for body in found for entry in body.entries]
         add_entries([letter_id for letter_id, _ in pairs], [entry for _, entry in pairs])

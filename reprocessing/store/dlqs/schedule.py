@@ -90,7 +90,10 @@ def begin_poll(dlq: DeadLetterQueue, *, now: datetime, since: str | None = None)
 
 
 def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
-    """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody has made the DLQ due since."""
+    """Make the DLQ due 60 s after the time `until`, or at its next scheduled time if that is earlier.
+
+    Nothing changes if the next scheduled time is near (`poll.then` is None), or if somebody has made the DLQ due since.
+    """
     return poll if poll.then is None else _set_next_poll(poll, min(poll.then, until + RETRY_AFTER))
 
 
@@ -138,7 +141,8 @@ def _polls_per_second(dlq: DeadLetterQueue) -> float:
         timing = schedule.schedule
         if dlq.interval is not None:
             return 1 / max(1.0, float(timing.run_every.total_seconds()))
-        return len(timing.minute) * len(timing.hour) / _A_DAY
+        days = len(timing.day_of_week) / 7 * len(timing.day_of_month) / 31 * len(timing.month_of_year) / 12
+        return len(timing.minute) * len(timing.hour) * days / _A_DAY
     except Exception:  # noqa: BLE001  # the library cannot compute it, so the schedule causes no polls
         return 0.0
 

@@ -1,4 +1,7 @@
-"""Count how often each Celery task of the service has failed since its last success."""
+"""Count how often each Celery task of the service has failed since its last recorded success.
+
+A success is not recorded each time (see `worker_signals.py`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class FailingTask:
 
     Attributes:
         name: the task's name, such as `reprocessing.recover`.
-        failures: how often it failed since its last success.
+        failures: how often it failed since its last recorded success.
         age: seconds since it last failed.
     """
 

@@ -55,11 +55,11 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
 
 # Runs with sent messages whose outcome is open at one of the given targets, and that have sent nothing there since.
 _AWAITING: Final[LiteralString] = f"""
-SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, u.cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
   FROM ({ACTIVE_RUNS}) active JOIN redrive_run r ON r.id = active.id JOIN redrive_dlq d ON d.id = r.dlq_id
-  JOIN unnest(%(dlqs)b::bigint[], %(targets)b::bigint[], %(unsettled)b::bigint[], %(seconds)b::float8[])
-       AS u(dlq_id, target_id, unsettled, seconds) ON u.dlq_id = r.dlq_id
+  JOIN unnest(%(dlq_id)b::bigint[], %(target_id)b::bigint[], %(unsettled)b::bigint[], %(cause)b::text[],
+              %(seconds)b::float8[]) AS u(dlq_id, target_id, unsettled, cause, seconds) ON u.dlq_id = r.dlq_id
   JOIN redrive_target t ON t.id = u.target_id
   JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
@@ -98,12 +98,13 @@ class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: not_consumed (the target was never empty, so its consumer may be stopped), unhealthy (the target),
-            rate_unknown (Redis does not answer), not_taken (no worker sends due messages) or blocked (earlier messages
-            are in a run that has ended or is paused).
+        cause: not_consumed (the target was never empty, so its consumer may be stopped), not_proved (no capture could
+            show that no message came back), unhealthy (the target), rate_unknown (Redis does not answer), not_taken (no
+            worker sends due messages) or blocked (earlier messages are in a run that has ended or is paused).
         target: the name of the target that the run waits for; for blocked, the name of the other run.
-        messages: how many messages wait: for not_consumed, the sent messages without an outcome; for blocked, messages
-            behind the other run's messages; else the first messages of lanes. At most 100 lanes or messages are read.
+        messages: how many messages wait: for not_consumed and not_proved, the sent messages without an outcome; for
+            blocked, messages behind the other run's messages; else the first messages of lanes. At most 100 lanes or
+            messages are read.
         seconds: the time since the run last progressed.
     """
 
@@ -118,19 +119,20 @@ class StalledRun:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenEmpty:
-    """A target that was never seen empty in the `seconds` since messages of a DLQ were sent to it.
+class OverdueOutcomes:
+    """Messages of a DLQ to one target (`unsettled` is their number), whose outcomes are overdue for `seconds`.
 
-    `unsettled`: how many of these messages have no outcome yet.
+    `cause`: not_consumed or not_proved, as in `StalledRun`.
     """
 
     dlq_id: int
     target_id: int
     unsettled: int
+    cause: str
     seconds: float
 
 
-def runs_that_wait(*, long: float) -> list[StalledRun]:
+def runs_that_send_nothing(*, long: float) -> list[StalledRun]:
     """Return runs that sent nothing for `long` seconds, although some of their messages could have been sent."""
     return rows.fetch(StalledRun, _WAITING, {"long": long})
 
@@ -140,12 +142,8 @@ def runs_that_are_blocked(*, long: float) -> list[StalledRun]:
     return rows.fetch(StalledRun, _BLOCKED, {"long": long, "most": _LANES})
 
 
-def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs whose sent messages have no outcome after `long` seconds, because their targets were never empty."""
-    if not targets:
+def runs_without_outcomes(overdue: Collection[OverdueOutcomes], *, long: float) -> list[StalledRun]:
+    """Return runs of which some outcomes are overdue for `long` seconds, and that sent nothing to the target since."""
+    if not overdue:
         return []
-    values = {
-        "dlqs": [target.dlq_id for target in targets], "targets": [target.target_id for target in targets],
-        "unsettled": [target.unsettled for target in targets], "seconds": [target.seconds for target in targets],
-    }  # fmt: skip
-    return rows.fetch(StalledRun, _AWAITING, {**values, "long": long})
+    return rows.fetch(StalledRun, _AWAITING, {**rows.arrays(OverdueOutcomes, overdue), "long": long})

@@ -202,6 +202,17 @@ def is_never_empty(pending: PendingOutcome) -> bool:
     return describe(pending).startswith(f"{resource_name(pending.target)} has not been empty")
 
 
+def unproved_since(pending: PendingOutcome) -> datetime | None:
+    """Return since when a capture could have shown the outcome, although none did; None: the capture is not due yet.
+
+    A capture shows nothing if another reader hides messages of the watched DLQ, or if its mode is observe.
+    """
+    needed, next_at = pending.needed_from, pending.watched_next_at
+    if needed is None or (pending.drained_through is not None and pending.drained_through >= needed):
+        return None
+    return None if next_at is not None and next_at > pending.now + _LONG else needed
+
+
 def is_long(pending: PendingOutcome) -> bool:
     """Return whether the target did not become empty in 2 minutes of waiting: perhaps its consumer does not run."""
     since = pending.again_from or pending.taken_at

@@ -90,7 +90,7 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
     return HintRound(max(found.width - untaken.pending, min(untaken.orphaned, most)), found.lifetime)
 
 
-def is_due(what: str, *, every: float) -> bool:
+def claim_if_due(what: str, *, every: float) -> bool:
     """Return whether the last sweep (or purge) began at least `every` seconds ago; if so, record that the next begins.
 
     `what`: "sweep" or "purge".

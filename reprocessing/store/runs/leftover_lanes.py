@@ -30,6 +30,17 @@ SELECT l.id, l.lane_id FROM redrive_run r
  LIMIT %(limit)b
 """
 
+# Of each ended run, one letter is read by index, as above.
+_ANY = """
+SELECT EXISTS (
+    SELECT FROM redrive_run r
+     CROSS JOIN LATERAL (
+        SELECT FROM redrive_letter WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting')
+         ORDER BY run_id, state LIMIT 1) l
+     WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted')
+) AS so
+"""
+
 # Locks the run, then lanes by id. If the DLQ left mode automatic, its automatic run adopts nothing: a person decides.
 _HEIR = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
@@ -46,6 +57,11 @@ _ADOPT = ADOPT_LETTERS.format(letters="l.id = ANY(%(letters)b::bigint[])", lanes
 class _Left:
     id: int
     lane_id: int
+
+
+def has_leftovers(dlq: int) -> bool:
+    """Return whether ended runs of the DLQ have unfinished letters."""
+    return rows.value(bool, _ANY, {"dlq": dlq})
 
 
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:

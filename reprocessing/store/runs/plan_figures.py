@@ -32,7 +32,7 @@ class PlanFigures:
     Attributes:
         letters: number of letters that can be sent. They are on `lanes` lanes, of which the longest has `longest`.
         objected: number of letters that cannot be sent: the run would park them.
-        returned: number of unfinished letters of ended runs: the run would take them over (adopt them).
+        returned: number of unfinished letters of ended runs, or of plans that took them over: the run would adopt them.
         expires_at: when SQS deletes the first of all these letters' messages; None: SQS has no such message.
         now: the time by the database's clock.
     """
@@ -144,12 +144,15 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
 """  # noqa: S608  # the inserted text is the constant above
 
-# Counts unfinished letters of ended runs, up to a limit, by the index of each run's letters.
+# Counts unfinished letters of ended runs, and of plans that took such letters over, up to a limit. Letters are read for
+# each run by index: with a join, the planner may read all letters.
 _RETURNED: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
-    SELECT FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
+    SELECT FROM redrive_run r
+     CROSS JOIN LATERAL (
+        SELECT FROM redrive_letter WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting')
+         ORDER BY run_id, state LIMIT %(most)b::bigint) l
      WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted', 'planned')
-       AND l.state IN ('waiting', 'sending', 'awaiting')
      LIMIT %(most)b::bigint) few
 """
 

@@ -164,6 +164,7 @@ def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive
     admit = received_copies.admit
 
     def thaws(dlq: int, letters: Sequence[NewLetter], **options: Any) -> set[str]:  # noqa: ANN401  those of admit
+        monkeypatch.setattr(received_copies, "admit", admit)
         older = [replace(letter, handle="an older one") for letter in letters]
         assert len(admit(dlq, older, **options)) == 1
         return admit(dlq, letters, **options)

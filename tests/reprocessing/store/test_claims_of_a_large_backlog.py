@@ -73,7 +73,7 @@ def test_the_first_letter_of_a_long_lane_is_read_alone_by_a_planner_that_expects
     assert max(one.buffers for one in found) < MOST_OF_ONE
     Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=lanes.database_now())
     with explained() as found:
-        (stalled,) = stalled_runs.runs_that_wait(long=0)
+        (stalled,) = stalled_runs.runs_that_send_nothing(long=0)
         with transaction.atomic():
             enlisted = enlistment.enlist_letters(bench.dlq.pk, run.pk, letters=[new.pk], free=True)
     assert (stalled.run_id, stalled.cause, enlisted.letters) == (run.pk, "not_taken", 1)

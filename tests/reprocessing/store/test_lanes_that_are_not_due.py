@@ -45,7 +45,7 @@ SELECT %s, %s, int8send(n), %s, CASE n %% 2 WHEN 0 THEN 'ready' ELSE 'awaiting' 
     [
         lambda: aws_redrive_checks.dlqs_to_ask_about(None),
         lambda: stalled_lanes.find_stalled(None, long=60.0, lost=60.0),
-        lambda: stalled_runs.runs_that_wait(long=60.0),
+        lambda: stalled_runs.runs_that_send_nothing(long=60.0),
     ],
     ids=["whether AWS moves them", "stalled lanes", "runs that wait"],
 )

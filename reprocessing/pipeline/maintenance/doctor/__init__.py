@@ -108,7 +108,7 @@ def _of_service(of: CheckContext) -> Iterator[_Step]:
     yield _Step("clocks", partial(clocks.findings, of.now, of.conf.own_queues), asks_postgres=False)
     yield _Step(_ALIVE, partial(beat_and_workers.findings, of.control, hint_life=of.conf.hint_life.total_seconds()))
     yield _Step("tasks", beat_and_workers.task_findings)
-    yield _Step("lanes", partial(stalled_lanes.findings, of.names))
+    yield _Step("key queues", partial(stalled_lanes.findings, of.names))
     yield _Step("notifications", partial(notifications.findings, of.conf))
     yield _Step("configuration file", managed_objects.findings)
     yield _Step("payloads", partial(payloads.findings, of.conf))

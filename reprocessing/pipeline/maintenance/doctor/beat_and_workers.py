@@ -26,13 +26,14 @@ from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
 _SILENT: Final = 60.0  #: seconds without a tick that are a problem; beat sends a tick every 2 s
 #: Failures of a task without a success in between that are an error: one or two may have a passing cause, such as a
-#: deadlock. Seconds after which a failure is forgotten: the rarest tasks run every hour.
+#: deadlock. A task whose last failure is older than this (s) is not reported: the rarest tasks run every hour.
 _FAILURES, _FORGOTTEN_AFTER = 3, 3 * 3600.0
-_BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of key queues"
+_BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of redrive-replay"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
-    "celery -A redrive_service beat, with this DATABASE_URL and these queue URLs; several may run, and one leads. "
-    "If one runs, its log (redrive.beat) says why it does not lead. It must connect to PostgreSQL without a pooler."
+    "Start beat: celery -A redrive_service beat, with this DATABASE_URL and these queue URLs. Several may run, and one "
+    "leads. If one runs, its log (redrive.beat) says why it does not lead. It must connect to PostgreSQL without a "
+    "pooler."
 )
 _START_WORKER: Final = (
     "Restart the workers (celery -A redrive_service worker), with this DATABASE_URL and these queue URLs. Their "
@@ -83,7 +84,7 @@ def _failing(task: FailingTask) -> DoctorFinding:
     what = f"It failed or expired {task.failures:,} times without a success, last {duration_in_words(task.age)} ago."
     why = "The work of this task is not done, or only in part."
     cure = (
-        f"Search the workers' log for {task.name}. If it has a traceback, mend its cause, or report it as a bug. If "
+        f"Search the workers' log for {task.name}. If it has a traceback, fix its cause, or report it as a bug. If "
         "the task was discarded because it had expired, start more workers, and compare their clocks with beat's."
     )
     return error_finding(task.name, what, why, cure)
@@ -92,8 +93,8 @@ def _failing(task: FailingTask) -> DoctorFinding:
 def _clock(found: BeatStatus) -> DoctorFinding:
     """Return a finding about the difference between beat's clock and PostgreSQL's clock.
 
-    Beat writes its time into each tick. If beat's clock is ahead, this time may be in the future. If beat's clock is
-    behind, a worker seems to take the tick long after this time.
+    Beat records the time of each tick by its own clock. If its clock is ahead, this time may be in the future. If its
+    clock is behind, a worker seems to take the tick long after this time.
     """
     ticked = found.ticked or 0.0
     behind = 0.0 if found.consumed is None else ticked - found.consumed

@@ -84,4 +84,4 @@ def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
     if n:
         why = "Each of these tasks killed workers, or is unknown to the workers (of another version?)."
         cure = f"Read the workers' logs; then aws sqs purge-queue --queue-url {beside.url}: PostgreSQL has all work."
-        yield warning_finding(name, f"Tasks of {address.name} failed: {n:,}.", why, cure)
+        yield error_finding(name, f"Tasks of {address.name} failed: {n:,}.", why, cure)

@@ -13,7 +13,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.runs import plan_obstacles
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.dlqs import dlq_status, schedule
 from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
 from reprocessing.store.ordering import lanes
 
@@ -84,17 +84,11 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     """Yield a finding if workers do not poll the DLQ as scheduled.
 
-    That is so if three intervals and 5 minutes have passed since the last poll. DLQs with a crontab are not checked.
+    That is so if three intervals (for a crontab, of average length) and 5 minutes have passed since the last poll.
     """
-    if (
-        row.crontab is not None
-        or row.depth_at is None
-        or row.next_poll_at is None
-        or row.last_error
-        or row.aws_redrive_since
-    ):
+    if row.depth_at is None or row.next_poll_at is None or row.last_error or row.aws_redrive_since:
         return
-    every = timedelta(seconds=row.interval.schedule.run_every.total_seconds()) if row.interval else DEFAULT_INTERVAL
+    every = timedelta(seconds=schedule.poll_intervals([row.pk])[row.pk])
     silence = now - row.depth_at
     if row.next_poll_at > now - _LATE and silence > 3 * every + _LATE:
         times = duration_in_words(every.total_seconds()), duration_in_words(silence.total_seconds())
@@ -116,18 +110,22 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield a finding if the DLQ has messages that are not captured, and its mode is manual."""
+    """Yield a finding if the DLQ has messages that are not captured, because its mode is manual or it is stopped."""
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:
         return
     since = "it failed" if row.fifo else "it was sent first"
-    what = f"{n:,} of its messages are not captured, and mode {row.mode} does not capture them automatically."
+    is_stopped = row.mode == Mode.AUTOMATIC
+    cause = "because it is stopped" if is_stopped else f"and mode {row.mode} does not capture them automatically"
+    what = f"{n:,} of its messages are not captured, {cause}."
     why = (
         f"SQS deletes a message {duration_in_words(row.retention)} after {since}; uncaptured messages are then lost. "
         "The alarm messages-expire (manage.py put_alarms --confirm) notifies people after three quarters of that time."
     )
     cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run in the admin."
+    if is_stopped:
+        cure = f"manage.py resume_redrive {row.name} --reason WHY --confirm"
     yield warning_finding(row.name, what, why, cure)
 
 

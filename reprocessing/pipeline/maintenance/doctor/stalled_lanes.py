@@ -20,7 +20,7 @@ def findings(names: Sequence[str]) -> Iterator[DoctorFinding]:
     found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)
     if not found:
-        yield ok_finding("lanes", "none is stalled.")
+        yield ok_finding("key queues", "none is stalled.")
 
 
 def _said(found: StalledLanes) -> DoctorFinding:

@@ -34,8 +34,8 @@ what-was-not-written-counts-as-drained:
 +            return True
 a-letter-written-meanwhile-keeps-its-handle:
     test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive
--for letter in new if letter.message_id not in written]
-+for letter in new if not written and not new]
+-for letter in new if letter.message_id not in written}
++for letter in new if not written and not new}
 enlisted-behind-what-a-dead-capture-hid: test_a_clean_capture_proves_nothing_while_copies_of_a_dead_one_are_invisible
 -        self._done.drained = newest is not None and drained and self._capturing.clean
 +        self._done.drained = newest is not None and drained

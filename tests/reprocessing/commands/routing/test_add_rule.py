@@ -105,7 +105,7 @@ HOLD, REPLAY = (*ALL, "--then", "hold"), (*ALL, "--then", "replay")
     [
         ((*NEW, "--when", "body:x exists"), "The rule new is new, so it needs an action. Add: --then ACTION"),
         ((*NEW, "--then", "hold"), "The rule new is new, so it needs conditions. Add --when CONDITION, or"),
-        ((*ALL, "--then", "delay"), "Set or remove the delay."),
+        ((*ALL, "--then", "delay"), "Set or remove it (--delay SECONDS)."),
         ((*ALL, "--then", "divert"), "needs the target that messages go to"),
         ((*HOLD, "--delay", "5"), "needs a delay above 0"),
         ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),

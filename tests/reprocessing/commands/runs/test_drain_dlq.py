@@ -35,7 +35,8 @@ from reprocessing.pipeline.runs import drain
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.outcomes import evidence
-from reprocessing.store.runs import enlistment_batches, progress
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import enlistment_batches, progress, run_transitions
 from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.nobody import nobody
@@ -268,7 +269,7 @@ def test_a_plan_reckons_with_the_messages_that_may_wait_for_their_outcomes_and_s
         bench.bury(f"{number}")
     told = ask_json("drain_dlq", bench.name)["targets"][0]
     assert (told["seconds_by_rate"], told["seconds_by_lane"], told["seconds_by_outcomes"]) == (3.5, 60, 3 * 60)
-    limit = "at most 2 messages wait for one (setting MAX_UNSETTLED), and it takes 60 s"
+    limit = "at most 2 messages may await their outcome (setting MAX_UNSETTLED), and each outcome takes 60 s or more"
     takes = f"takes about 3 minutes, limited by outcomes: {limit}; by the rate alone about 4 seconds"
     assert takes in ask("drain_dlq", bench.name)
 
@@ -535,7 +536,7 @@ def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would
     ways = [
         f"--advance accepted: about 2 seconds. It gives up this order: {order}",
         "--outcome acknowledged (docs/outcomes.md): about 3 seconds, if consumers report within a second",
-        "a finer --ordering-key: about 2 seconds, if no key has more than 1 message; the longest has 3",
+        "a finer --ordering-key: about 2 seconds, if no key has over 1 message; the longest has 3",
     ]
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == ways
     said = ask("drain_dlq", bench.name)
@@ -707,7 +708,7 @@ def test_a_script_with_an_id_of_its_own_works_although_somebody_made_a_dry_run(a
     ("asked", "conditions", "shown"),
     [
         (("--key", "nokey"), "with the ordering key nokey", ""),
-        (("--message-id", "none"), "named by message id (1)", "manage.py redrive_status --message none "),
+        (("--message-id", "none"), "named by message id (1)", "manage.py redrive_status --message none\n"),
     ],
 )
 def test_a_key_or_an_id_that_no_message_has_is_an_error_and_leaves_no_run(
@@ -716,16 +717,65 @@ def test_a_key_or_an_id_that_no_message_has_is_an_error_and_leaves_no_run(
     bench = bench_of(["a"])
     said = refusal("drain_dlq", bench.name, *asked, *act)
     assert said.startswith(f"No message of {bench.name} matches: {conditions}. Nothing was sent. Parked and finished")
-    assert said.endswith(f" To see what is there: {shown}manage.py redrive_status {bench.name}")
+    assert said.endswith(f" To see what is there:\n{shown}manage.py redrive_status {bench.name}")
     assert (Run.objects.count(), bench.states()) == (0, {"a": "captured"})
 
 
-def test_a_filter_that_no_message_matches_continues_a_run_that_was_interrupted(ask: Ask) -> None:
+def test_a_filter_that_no_message_matches_sends_nothing_of_a_run_that_was_interrupted_but_names_it(ask: Ask) -> None:
     bench = bench_of(["a"])
     ask("drain_dlq", bench.name, "--enqueue", "--confirm")
     assert bench.states() == {"a": "waiting"}
-    ask("drain_dlq", bench.name, "--sent-after", "2020-01-01T00:00:00Z", "--confirm")
-    assert bench.states() == {"a": "delivered"}
+    said = ask("drain_dlq", bench.name, "--sent-after", "2020-01-01T00:00:00Z", "--confirm")
+    name = Run.objects.get().name
+    assert said.endswith(f"The run {name} has not finished. To continue it:\nmanage.py rerun {name} --confirm\n")
+    assert bench.states() == {"a": "waiting"}
+
+
+def test_a_filter_that_no_message_matches_keeps_the_plan_of_before(ask: Ask) -> None:
+    bench = bench_of(["a"])
+    ask("drain_dlq", bench.name)
+    for more in ((), ("--json",)):
+        ask("drain_dlq", bench.name, "--sent-before", "2020-01-01T00:00:00Z", *more)
+    assert list(Run.objects.values_list("state", flat=True)) == ["planned"]
+
+
+def _bench_with_unsent_messages_of_an_aborted_run(ask: Ask) -> Workbench:
+    bench = bench_of(["a", "b"])
+    ask("drain_dlq", bench.name, "--enqueue", "--confirm")
+    run_transitions.abort(Run.objects.get(), by="ann", reason="enough", stop_dlq=False)
+    bench.bury("c", key="a", n="2")
+    return bench
+
+
+def test_messages_of_an_aborted_run_are_sent_with_selected_ones_only_after_a_plan_was_shown(ask: Ask) -> None:
+    bench = _bench_with_unsent_messages_of_an_aborted_run(ask)
+    said = refusal("drain_dlq", bench.name, "--limit", "1", "--confirm")
+    assert said.startswith(
+        "Nothing was sent yet. The run would also send 2 unfinished messages of runs that have ended,"
+    )
+    assert bench.states() == {"a": "waiting", "b": "waiting", "c": "captured"}
+    ask(*said.splitlines()[-1].split()[1:])
+    assert set(bench.states().values()) == {"delivered"}
+
+
+def test_a_message_id_that_does_not_exist_sends_no_messages_of_an_aborted_run(ask: Ask) -> None:
+    bench = _bench_with_unsent_messages_of_an_aborted_run(ask)
+    assert "No message of" in refusal("drain_dlq", bench.name, "--message-id", "none", "--confirm")
+    assert bench.states() == {"a": "waiting", "b": "waiting", "c": "captured"}
+
+
+def test_the_plan_says_that_messages_of_ended_runs_are_also_sent(ask: Ask) -> None:
+    bench = _bench_with_unsent_messages_of_an_aborted_run(ask)
+    line = "also sent       2 unfinished messages of runs that have ended; the figures below do not count them"
+    assert line in ask("drain_dlq", bench.name)
+
+
+def test_a_plan_says_that_rules_decide_only_when_messages_are_sent(ask: Ask) -> None:
+    bench = bench_of(["a"])
+    assert "enabled rule" not in ask("drain_dlq", bench.name)
+    said = {"action": "discard", "conditions": [], "enabled": True, "dlq": bench.dlq}
+    rule_changes.save_rule("old", said, by="ann", reason="a test")
+    assert "; 1 enabled rule decides only when messages are sent: some may be held," in ask("drain_dlq", bench.name)
 
 
 def test_another_filter_that_no_message_matches_leaves_no_run_either(ask: Ask, ask_json: AskJson) -> None:

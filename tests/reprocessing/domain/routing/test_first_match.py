@@ -170,7 +170,7 @@ def test_an_action_takes_the_values_that_it_needs(said: dict[str, object]) -> No
     assert {name: getattr(made, name) for name in said} == said
 
 
-DELAY = "the action delay needs a delay above 0, and no other action takes one. Set or remove the delay."
+DELAY = "the action delay needs a delay above 0, and no other action takes one. Set or remove it (--delay SECONDS)."
 OTHERS = "a rate class and a backoff belong to replay and delay, not to"
 
 
@@ -180,7 +180,10 @@ OTHERS = "a rate class and a backoff belong to replay and delay, not to"
         ({"action": Action.DELAY}, DELAY),
         ({"action": Action.DELAY, "delay": timedelta()}, DELAY),
         ({"action": Action.HOLD, "delay": REST}, DELAY),
-        ({"action": Action.DIVERT}, "the action divert needs the target that messages go to. Name the target."),
+        (
+            {"action": Action.DIVERT},
+            "the action divert needs the target that messages go to. Name the target (--to TARGET).",
+        ),
         ({"action": Action.HOLD, "target": 1}, "a target belongs to replay and divert, not to hold. Leave it out."),
         ({"action": Action.DISCARD, "rate_class": 1}, f"{OTHERS} discard. Leave them out."),
         ({"action": Action.DIVERT, "target": 1, "backoff": Backoff(REST, REST)}, f"{OTHERS} divert. Leave them out."),

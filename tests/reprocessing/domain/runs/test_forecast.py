@@ -24,10 +24,10 @@ from reprocessing.domain.safety.rate_ramp import Ramp
 @pytest.mark.parametrize(
     ("letters", "rate", "longest", "trip", "said"),
     [
-        (1_000, 10.0, 1, 0.1, "about 100 seconds, by the target's rate"),
-        (1_000, 10.0, 100, 30.0, "about 50 minutes, by the longest key queue"),
-        (1_000, None, 10, 0.05, "at most a second, by the longest key queue"),
-        (0, 10.0, 0, 1.0, "at most a second, by the target's rate"),
+        (1_000, 10.0, 1, 0.1, "about 100 seconds, limited by the target's rate"),
+        (1_000, 10.0, 100, 30.0, "about 50 minutes, limited by the longest key queue"),
+        (1_000, None, 10, 0.05, "at most a second, limited by the longest key queue"),
+        (0, 10.0, 0, 1.0, "at most a second, limited by the target's rate"),
     ],
 )
 def test_the_slower_of_rate_and_longest_lane_is_the_forecast(
@@ -118,8 +118,10 @@ def test_when_only_so_many_letters_may_wait_for_outcomes_each_group_waits_for_th
     ]
     assert [forecast.by_outcomes for forecast in found] == [0, 0, 120, 99 * 120]
     assert [forecast.bound for forecast in found] == ["rate", "rate", "outcomes", "outcomes"]
-    assert str(found[-1]) == "about 3 hours, by waits for outcomes"
+    assert str(found[-1]) == "about 3 hours, limited by the wait for outcomes"
     assert Forecast.of(letters=9, rate=None, longest_lane=1, round_trip=0, outcome_in=120).by_outcomes == 0
+    waves = Forecast.of(letters=1_001, rate=50.0, longest_lane=1, round_trip=0, room=1_000, outcome_in=120, waits=60)
+    assert (waves.by_outcomes, waves.without_lanes) == (180, 180)
 
 
 def test_a_forecast_includes_the_climb_and_the_waits_of_waves() -> None:

@@ -56,6 +56,15 @@ def test_a_lost_answer_confirms_nothing(address: QueueAddress, sandbox: Sandbox,
     assert set(sqs.extend(address, handles, 60).failed) == set(handles)
 
 
+def test_after_a_request_without_an_answer_no_other_is_sent(
+    address: QueueAddress, queue: Queue, sandbox: Sandbox, handles: dict[str, str]
+) -> None:
+    """Each request to a region that does not answer takes seconds."""
+    sandbox.plan({"kind": "drop", "times": 1})
+    assert set(sqs.delete(address, handles, threads=1).failed) == set(handles)
+    assert len(sandbox.calls(action="DeleteMessageBatch", queue=queue.name)) == 1
+
+
 def test_a_copy_that_is_no_longer_held_cannot_be_extended(
     address: QueueAddress, queue: Queue, handles: dict[str, str]
 ) -> None:

@@ -110,7 +110,7 @@ def test_what_a_purge_left_is_purged_soon(clock: Clock, monkeypatch: pytest.Monk
     for turns in (1, 99):
         left = _purge_in(turns)
         clock.advance(2)  # longer than the first purge
-        due.append((left, task_hints.is_due("purge", every=3_600.0)))
+        due.append((left, task_hints.claim_if_due("purge", every=3_600.0)))
     assert due == [(True, True), (False, False)]
 
 
@@ -170,7 +170,7 @@ def test_rows_that_cannot_be_deleted_do_not_keep_other_rows_and_are_tried_again_
         "Rows past their retention could not be deleted. The next purge tries again."
     ]
     clock.advance(100)
-    assert task_hints.is_due("purge", every=purge.PURGE_EVERY)
+    assert task_hints.claim_if_due("purge", every=purge.PURGE_EVERY)
 
 
 def test_after_a_purge_that_did_not_end_the_next_begins_soon(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,5 +181,5 @@ def test_after_a_purge_that_did_not_end_the_next_begins_soon(clock: Clock, monke
     due = []
     for seconds in (100, 21):
         clock.advance(seconds)
-        due.append(task_hints.is_due("purge", every=purge.PURGE_EVERY))
+        due.append(task_hints.claim_if_due("purge", every=purge.PURGE_EVERY))
     assert due == [False, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from types import ModuleType
 from unittest.mock import Mock
 
@@ -15,6 +16,7 @@ from reprocessing.pipeline.aws import follow_redrives
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.parking_lot import group_failures
+from reprocessing.store.aws import metrics
 from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
@@ -337,6 +339,47 @@ def test_a_sweep_sends_a_limited_number_of_notices(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(recover, "_send_notices", send)
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert send.call_count == recover._NOTICE_BATCHES
+
+
+def test_one_worker_sweeps_at_a_time_and_a_killed_one_is_replaced_after_a_minute(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    bench, begun = Workbench(), list[str]()
+    sweep = partial(recover.sweep_alone, conf=bench.conf)
+
+    def second() -> None:
+        begun.append("another")
+        sweep()  # while the first one sweeps
+
+    monkeypatch.setattr(recover, "sweep_service", second)
+    sweep()
+    assert begun == ["another"]
+    monkeypatch.setattr(recover, "sweep_service", Mock(side_effect=SystemExit))
+    monkeypatch.setattr(metrics, "make_due", Mock())  # the worker is killed
+    with pytest.raises(SystemExit):
+        sweep()
+    service = Mock()
+    monkeypatch.setattr(recover, "sweep_service", service)
+    clock.advance(59)
+    sweep()
+    assert service.call_count == 0
+    clock.advance(2)
+    sweep()
+    assert service.call_count == 1
+
+
+def test_a_sweep_that_takes_long_keeps_its_turn(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    bench, swept = Workbench(), list[str]()
+
+    def slow(dlq: DeadLetterQueue, **_: object) -> None:
+        clock.advance(50)
+        recover.sweep_alone(conf=bench.conf)
+        swept.append(dlq.name)
+
+    Workbench()
+    monkeypatch.setattr(recover, "sweep_dlq", slow)
+    recover.sweep_alone(conf=bench.conf)
+    assert len(swept) == 2
 
 
 def test_a_time_limit_ends_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

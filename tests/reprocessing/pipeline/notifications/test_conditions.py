@@ -10,7 +10,18 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqSample, HealthCheck, Lane, Letter, Run, Target
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    DeadLetterQueue,
+    DlqSample,
+    HealthCheck,
+    Lane,
+    Letter,
+    Run,
+    Target,
+    TargetCheck,
+)
 from reprocessing.pipeline.notifications import conditions
 from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce, conclude
@@ -256,6 +267,31 @@ def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: 
     Attempt.objects.create(letter=other, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=past,
                            taken_at=past, deadline=past, holds_lane=True)  # fmt: skip
     assert why(stands) == "No outcomes: orders was never found empty, so its consumer may be stopped."
+
+
+def _sent_and_seen_empty(stands: Stock, *, at: datetime) -> None:
+    """A message whose target was seen empty after `at`; no capture has emptied the DLQ since."""
+    sent = stands.another_letter(state="awaiting")
+    lane = Lane.objects.create(dlq=stands.dlq, source=stands.source, key_hash=b"l" * 32, run=stands.run)
+    Letter.objects.filter(pk=sent.pk).update(lane=lane)
+    Letter.objects.filter(pk=stands.letter.pk).update(captured_at=lanes.database_now())
+    Target.objects.filter(pk=stands.target.pk).update(proof="absence", watched_by=stands.dlq, window=60)
+    Attempt.objects.create(letter=sent, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=at,
+                           taken_at=at, deadline=at, holds_lane=True)  # fmt: skip
+    for minutes in (5, 15):
+        TargetCheck.objects.create(target=stands.target, seen_at=at + timedelta(minutes=minutes), empty=True)
+
+
+def test_a_run_whose_outcomes_no_capture_proves_is_told_of(stands: Stock) -> None:
+    _sent_and_seen_empty(stands, at=ago(hours=2))
+    said = why(stands)
+    assert said is not None
+    assert said.startswith("No outcomes of messages to orders: no capture of the DLQ could show that none came back.")
+    drained = DeadLetterQueue.objects.filter(pk=stands.dlq.pk)
+    drained.update(drained_through=lanes.database_now())
+    assert why(stands) is None
+    drained.update(drained_through=None, next_poll_at=lanes.database_now() + timedelta(hours=9))
+    assert why(stands) is None
 
 
 @pytest.mark.parametrize("by", ["a stop", "a pause", "a halt", "the breaker", "a rest", "a late capture"])

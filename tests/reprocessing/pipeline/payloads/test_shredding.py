@@ -7,7 +7,7 @@ import pytest
 from django.db.models.functions import Now
 
 from reprocessing.domain.approvals.requested_action import ApprovalRefused
-from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed
+from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed, PayloadKeyUnavailable
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
@@ -87,14 +87,47 @@ def test_a_capture_that_knows_the_destroyed_key_loses_no_message(monkeypatch: py
     bench = Workbench()
     bench.bury("1")
     bench.capture()
+    bench.dlq.refresh_from_db()
+    before = bench.dlq.drained_through
     sealer = content.sealer_of(bench.dlq.pk, Letter.objects.get().captured_at.date())
     _shred(bench)
     with monkeypatch.context() as patch:
         patch.setattr(content, "sealer_of", lambda *_: sealer)
         bench.bury("2")
-        bench.capture()
+        captured = bench.capture().captured
     assert Payload.objects.count() == 0
     assert bench.left() > 0
+    bench.dlq.refresh_from_db()
+    assert (captured.drained, bench.dlq.drained_through) == (False, before)
+
+
+def test_a_capture_that_knows_the_destroyed_key_reads_the_keys_again(rings: Rings) -> None:
+    """The process that shredded is another one: this process still has the unwrapped key in memory."""
+    bench = Workbench()
+    bench.bury("1")
+    bench.capture()
+    with pytest.MonkeyPatch.context() as other_process:
+        other_process.setattr(payload_keys, "forget_unwrapped", lambda: None)
+        _shred(bench)
+    bench.bury("2")
+    assert (bench.capture().captured.drained, Payload.objects.count()) == (True, 1)
+
+
+def test_a_body_that_comes_back_is_kept_in_the_dlq_if_its_key_was_destroyed_meanwhile(
+    rings: Rings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench()
+    bench.redrive("canary")
+    (sent,) = bench.delivered()
+    DeadLetterQueue.objects.update(keep_bodies=1)
+    Letter.objects.update(finished_at=Now() - timedelta(days=2))
+    body_retention.delete_bodies(bench.dlq.pk, limit=10)
+    with monkeypatch.context() as other_process:
+        other_process.setattr(payload_keys, "forget_unwrapped", lambda: None)
+        _shred(bench)
+    with pytest.raises(PayloadKeyUnavailable, match="The next capture uses a new key"):
+        bench.take_back(sent)
+    assert (bench.left(), Payload.objects.count()) == (1, 0)
 
 
 def test_a_single_message_is_shredded_and_others_stay() -> None:

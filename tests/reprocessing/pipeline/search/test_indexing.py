@@ -239,15 +239,20 @@ def test_after_shredding_no_key_is_left_that_tells_a_guessed_value() -> None:
 
 
 @pytest.mark.usefixtures("encrypted")
-def test_a_capture_with_a_destroyed_search_key_stores_nothing() -> None:
+@pytest.mark.parametrize("reads_again", [True, False])
+def test_a_capture_with_a_destroyed_search_key_reads_the_keys_again_or_stores_nothing(
+    monkeypatch: pytest.MonkeyPatch, *, reads_again: bool
+) -> None:
     bench = _captured(1)
     known = payload_keys.current_key((bench.dlq.pk, None))
     assert known is not None
     shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", on_progress=lambda _: None)
     payload_keys._unwrapped.add(known, (bench.dlq.pk, None), current=True)
+    if not reads_again:
+        monkeypatch.setattr(payload_keys, "forget_unwrapped", lambda: None)
     bench.bury(_order(2))
-    bench.capture()
-    assert Payload.objects.count() == 0
+    drained = bench.capture().captured.drained
+    assert (drained, Payload.objects.count()) == (reads_again, int(reads_again))
     assert bench.left() > 0
 
 

@@ -169,5 +169,6 @@ def test_the_poll_interval_follows_the_schedule_or_is_a_minute() -> None:
     fifty = IntervalSchedule.objects.create(every=50, period="seconds")
     hourly = CrontabSchedule.objects.create(minute="0", hour="*")
     never = IntervalSchedule.objects.create(every=2_147_483_647, period="days")
-    dlqs = [_dlq(), _dlq(interval=fifty), _dlq(crontab=hourly), _dlq(interval=never)]
-    assert list(map(schedule.poll_intervals(dlqs).get, dlqs)) == [60, 50, 3_600, 86_400]
+    weekly = CrontabSchedule.objects.create(minute="0", hour="3", day_of_week="1")
+    dlqs = [_dlq(), _dlq(interval=fifty), _dlq(crontab=hourly), _dlq(interval=never), _dlq(crontab=weekly)]
+    assert list(map(schedule.poll_intervals(dlqs).get, dlqs)) == [60, 50, 3_600, 86_400, 7 * 86_400]

@@ -116,17 +116,17 @@ def test_lanes_of_a_run_that_is_not_running_are_not_hinted_at() -> None:
 def test_a_sweep_or_a_purge_is_due_once_in_its_time(what: str, clock: Clock) -> None:
     _round()
     clock.advance(5)
-    assert not task_hints.is_due(what, every=10)
+    assert not task_hints.claim_if_due(what, every=10)
     clock.advance(5)
-    assert [task_hints.is_due(what, every=10) for _ in range(2)] == [True, False]
+    assert [task_hints.claim_if_due(what, every=10) for _ in range(2)] == [True, False]
     clock.advance(10)
-    assert task_hints.is_due(what, every=10)
+    assert task_hints.claim_if_due(what, every=10)
 
 
 def test_a_purge_that_left_rows_is_due_again_soon(clock: Clock) -> None:
     _round()
     task_hints.make_purge_due(within=60, every=3_600)
-    assert not task_hints.is_due("purge", every=3_600)
+    assert not task_hints.claim_if_due("purge", every=3_600)
     clock.advance(61)
-    assert [task_hints.is_due("purge", every=3_600) for _ in range(2)] == [True, False]
-    assert not task_hints.is_due("sweep", every=100)
+    assert [task_hints.claim_if_due("purge", every=3_600) for _ in range(2)] == [True, False]
+    assert not task_hints.claim_if_due("sweep", every=100)
