@@ -28,4 +28,4 @@ class Command(ParkingCommand):
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
         if decided.done:
-            yield "They are parked. To send them: manage.py release_parked NAME --reason WHY"
+            yield "They are parked. To send them: manage.py release_parked NAME --reason WHY --confirm"

@@ -36,7 +36,7 @@ def identity(case: Case) -> Iterator[Finding]:
     elif known and known.name != case.name:
         yield refuse(
             f"This queue is watched already, as {known.name}.",
-            f"Change that DLQ: manage.py add_dlq {known.name}, with the new values.",
+            f"Change that DLQ, with options for the new values: manage.py add_dlq {known.name} --confirm",
         )
     if case.arn in case.observed.sources:
         yield refuse("The DLQ is named as its own source: messages would go in circles.", "Name another --source.")

@@ -44,8 +44,20 @@ a-poll-that-fails-unexpectedly-is-only-in-the-log:
 -        capture_lease.note_error(dlq.pk, capture_lease.unexpected_error(error))
 +        capture_lease.unexpected_error(error)
 
+@reprocessing/gateways/sqs/received_handles.py
+@tests/reprocessing/gateways/sqs/test_received_handles.py
+a-silent-sqs-is-asked-again-and-again: test_after_a_request_without_an_answer_no_other_is_sent
+-                is_silent.set()
++                is_silent.clear()
+
 @reprocessing/pipeline/maintenance/recover.py
 @tests/reprocessing/pipeline/maintenance/test_recover.py
+many-workers-sweep: test_one_worker_sweeps_at_a_time_and_a_killed_one_is_replaced_after_a_minute
+-    if not metrics.claim_if_due(_SWEEP, every=_SWEEP_LEASE):
++    if not metrics.claim_if_due(_SWEEP, every=0.0):
+a-long-sweep-loses-its-turn: test_a_sweep_that_takes_long_keeps_its_turn
+-before_step=partial(metrics.claim_if_due, _SWEEP, every=0.0))
++before_step=int)
 a-sweep-hides-that-a-step-failed:
     test_a_step_that_fails_keeps_no_dlq_from_its_sweep_and_the_sweep_says_so_at_its_end
 -        return name, False

@@ -524,7 +524,7 @@ def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Ca
         "well",
         "well",
     )
-    assert {severities["beat and workers"], severities["lanes"]} == {"unknown"}
+    assert {severities["beat and workers"], severities["key queues"]} == {"unknown"}
 
 
 def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) -> None:
@@ -573,4 +573,4 @@ def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pyte
         raise LookupError
 
     monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.findings", failing)
-    assert the("error", "The check itself failed: LookupError.")["where"] == "lanes"
+    assert the("error", "The check itself failed: LookupError.")["where"] == "key queues"

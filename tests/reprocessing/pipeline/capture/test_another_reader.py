@@ -202,7 +202,7 @@ def test_no_absence_when_sqs_does_not_say_what_is_in_flight(
         _whenever_sqs_counts(patch, before=fails)
         assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), [line for name, _, line in caplog.record_tuples if name == feed_run.logger.name]) == (
-        0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],
+        0, [f"{bench.dlq.name}: nothing counts as drained, because whether another reads it is not known: no answer"],
     )  # fmt: skip
     bench.capture()
     assert bench.promote() == 1
