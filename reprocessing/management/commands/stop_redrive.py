@@ -10,6 +10,7 @@ from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared.stop_text import since_text
 from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
 
@@ -18,7 +19,8 @@ class Command(Console):
     """Stop sending messages of one DLQ, or of all DLQs.
 
     Takes effect on all workers within two seconds, and lasts until resume_redrive. Sends in progress finish, and their
-    results are recorded. Other messages keep their state.
+    results are recorded. Other messages keep their state. If one DLQ in mode automatic is stopped, its new messages are
+    not captured: they stay in SQS.
 
     Examples:
         stop_redrive orders --reason "consumer is down" --confirm
@@ -44,6 +46,8 @@ class Command(Console):
             for one in aws_redrives.all_current():
                 if key in {None, one.dlq_id}:
                     self.say(aws_goes_on(DeadLetterQueue.objects.get(pk=one.dlq_id)))
+            if dlq is not None and dlq.mode == Mode.AUTOMATIC:
+                self.say(f"While {dlq.name} is stopped, new messages stay in SQS, until their retention ends.")
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:

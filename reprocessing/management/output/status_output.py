@@ -53,7 +53,8 @@ def _dlq(dlq: Json, found: Json) -> Iterable[str]:
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
-        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To resume: {resume}"
+        nothing = "nothing is captured or sent" if dlq["mode"] == Mode.AUTOMATIC else "nothing is sent"
+        yield f"  STOPPED {_stopped(dlq['stopped'])}: {nothing}. To resume: {resume}"
     yield from _problems(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  messages  {_counts(dlq['messages'])}"

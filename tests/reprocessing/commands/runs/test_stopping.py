@@ -68,6 +68,16 @@ def test_what_is_stopped_sends_nothing_until_it_is_resumed_and_the_others_go_on(
     assert acts() == told
 
 
+def test_who_stops_an_automatic_dlq_is_told_that_new_messages_stay_in_sqs(ask: Ask, add_row: AddRow) -> None:
+    add_row("orders", mode="automatic")
+    add_row("mails")
+    said = "new messages stay in SQS, until their retention ends."
+    assert said in ask("stop_redrive", "orders", *WHY, "--confirm")
+    assert said not in ask("stop_redrive", "mails", *WHY, "--confirm")
+    assert "nothing is captured or sent. To resume:" in ask("redrive_status", "orders")
+    assert "nothing is sent. To resume:" in ask("redrive_status", "mails")
+
+
 @pytest.mark.parametrize("which", ["orders", "--all"])
 def test_without_confirm_nothing_is_stopped_nor_resumed(ask: Ask, add_row: AddRow, which: str) -> None:
     orders = add_row("orders")
