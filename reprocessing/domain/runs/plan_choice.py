@@ -242,7 +242,7 @@ def _late_by_limits(load: TargetLoad, steps: int, waits: float) -> int:
             if load.rate is not None:
                 sent = math.floor(letters_sent_in(expiring.seconds - waits, load.rate, climb))
             if load.room and load.outcome_in:
-                sent = min(sent, load.room * (math.floor(expiring.seconds / load.outcome_in) + 1))
+                sent = min(sent, load.room * (math.floor(max(expiring.seconds - waits, 0.0) / load.outcome_in) + 1))
             late += expiring.letters - min(max(sent - before, 0), expiring.letters)
         before += expiring.letters
     return late

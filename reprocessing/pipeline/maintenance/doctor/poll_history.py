@@ -13,7 +13,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.runs import plan_obstacles
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs import dlq_status, schedule
+from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
 from reprocessing.store.ordering import lanes
 
@@ -84,11 +84,18 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     """Yield a finding if workers do not poll the DLQ as scheduled.
 
-    That is so if three intervals (for a crontab, of average length) and 5 minutes have passed since the last poll.
+    That is so if three intervals and 5 minutes have passed since the last poll. DLQs with a crontab are not checked: a
+    crontab may leave out nights.
     """
-    if row.depth_at is None or row.next_poll_at is None or row.last_error or row.aws_redrive_since:
+    if (
+        row.crontab is not None
+        or row.depth_at is None
+        or row.next_poll_at is None
+        or row.last_error
+        or row.aws_redrive_since
+    ):
         return
-    every = timedelta(seconds=schedule.poll_intervals([row.pk])[row.pk])
+    every = timedelta(seconds=row.interval.schedule.run_every.total_seconds()) if row.interval else DEFAULT_INTERVAL
     silence = now - row.depth_at
     if row.next_poll_at > now - _LATE and silence > 3 * every + _LATE:
         times = duration_in_words(every.total_seconds()), duration_in_words(silence.total_seconds())

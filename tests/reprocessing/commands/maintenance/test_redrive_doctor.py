@@ -12,7 +12,7 @@ import boto3
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
@@ -158,13 +158,6 @@ COUNTS = "SQS counts from the first send,"
 
 
 #: What is done to a sound set-up; what is said of it: the severity, a part, where, and a part of the cure.
-def daily_polls_are_not_done(_: Shop) -> None:
-    daily = CrontabSchedule.objects.create(minute="0", hour="3")
-    DeadLetterQueue.objects.update(
-        interval=None, crontab=daily, next_poll_at=ago(seconds=1), depth_at=ago(days=4)
-    )  # fmt: skip
-
-
 ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     "a retention shorter than the source's": (
         lambda shop: shop.dlq.set(MessageRetentionPeriod="86400"), "warn", COUNTS, "orders",
@@ -198,9 +191,6 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30)), "error",
         "It should be polled every about 60 seconds, but was not polled for about 30 minutes.", "orders",
         "redrive-capture",
-    ),
-    "turns of a crontab that nobody takes": (
-        daily_polls_are_not_done, "error", "but was not polled for about 4 days.", "orders", "redrive-capture",
     ),
     "messages that nobody captures while it is stopped": (
         lambda _: DeadLetterQueue.objects.update(stopped_at=ago(hours=1), stopped_by="ann", stop_reason="a test",
