@@ -45,9 +45,8 @@ class TaskResults:
         if sender.name.startswith(_PREFIXES):
             self._recorded.pop(sender.name, None)
             _record(task_failures.record_failure, sender.name)
-            if (
-                get_current_task() is None
-            ):  # in the worker's main process, whose children must not inherit the connection
+            # Outside a task, this is the worker's main process: its children must not inherit the connection.
+            if get_current_task() is None:
                 connection.close()
 
     def revoked(self, *, sender: _Task, expired: bool, **_: object) -> None:

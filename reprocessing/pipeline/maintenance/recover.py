@@ -50,7 +50,8 @@ def sweep_alone(*, conf: Conf, ended_by: tuple[type[Exception], ...] = ()) -> No
     """Do the sweep (`sweep_all`), unless another worker does it now: then do nothing.
 
     So a region whose SQS does not answer keeps only one worker busy. If a worker is killed in a sweep, the next sweep
-    begins after 60 s. The same happens if one step takes longer; then two sweeps overlap, which is harmless.
+    begins after 60 s. The same happens if one step takes longer; then two sweeps overlap, and a standard parking queue
+    may get a notice twice.
     """
     if not metrics.claim_if_due(_SWEEP, every=_SWEEP_LEASE):
         return
